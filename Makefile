@@ -1,0 +1,87 @@
+# The ways to run, test and keep this project. All that it needs beside make is Python >= 3.11;
+# what it installs goes into .venv, from the locks, by hash.
+#
+#   PYTHON=python3.13   the interpreter to take        VENV=.venv   where to install
+#   ARGS="..."          more arguments for the command of the target: make demo ARGS="--port 9000"
+
+VENV ?= .venv
+ARGS ?=
+FUZZ_CASES ?= 5000
+
+bin := $(VENV)/bin
+pip := $(bin)/python -m pip --quiet --disable-pip-version-check
+home := $(abspath $(VENV))
+
+# Installed, in two steps: what runs the gateway, and with what checks it.
+runs := $(VENV)/.runs
+checks := $(VENV)/.checks
+
+# Anything printed here makes .venv anew: an interpreter that is gone or not the PYTHON asked for,
+# or a folder that was moved, whose programs would still start the old place's code.
+stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
+	$(bin)/python -c '' 2>&1; \
+	grep -qF "$(home)" $(VENV)/pyvenv.cfg || echo moved; \
+	[ -z "$(PYTHON)" ] || [ "$$($(PYTHON) -VV 2>&1)" = "$$($(bin)/python -VV 2>&1)" ] || echo other))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test check lint types fuzz bench image-rehearsal lock clean stale
+export PYTHON
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
+
+demo: $(runs) ## Serve the sample clinic on this machine
+	$(bin)/clinic-gateway demo $(ARGS)
+
+test: $(checks) ## Run the tests
+	$(bin)/python -m pytest $(ARGS)
+
+check: lint types test ## Lint, types and tests
+
+lint: $(checks) ## Check style and formatting
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+
+types: $(checks) ## Check the types of both packages
+	$(bin)/mypy --strict
+
+fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
+	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz $(ARGS)
+
+bench: $(checks) ## Measure what the gateway costs per request
+	$(bin)/python -m bench $(ARGS)
+
+image-rehearsal: ## Follow the Dockerfile's steps in an empty folder, without a container engine
+	scripts/rehearse-image
+
+lock: $(checks) ## Make the locks anew from pyproject.toml (newest versions: ARGS=--upgrade)
+	$(compile) pyproject.toml --output-file requirements.lock
+	$(compile) pyproject.toml --extra dev --constraints requirements.lock \
+		--output-file requirements-dev.lock
+	$(compile) --group pyproject.toml:build --constraints requirements-dev.lock \
+		--output-file requirements-build.lock
+
+compile = UV_CUSTOM_COMPILE_COMMAND="make lock" $(bin)/uv pip compile --quiet --universal \
+	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links $(ARGS)
+
+clean: ## Remove what these targets made: .venv, the demo's clinic, caches, wheels
+	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis \
+		build dist *.egg-info
+	find adapters bench gateway tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/pyvenv.cfg: $(if $(stale),stale)
+	@python=$$(scripts/find-python) && echo "Making $(VENV) with $$python" && \
+		"$$python" -m venv --clear "$(home)"
+
+$(runs): $(VENV)/pyvenv.cfg pyproject.toml requirements.lock requirements-build.lock
+	$(pip) install --require-hashes -r requirements.lock -r requirements-build.lock
+	$(pip) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(checks): $(VENV)/pyvenv.cfg pyproject.toml requirements-dev.lock requirements.lock \
+		requirements-build.lock
+	$(pip) install --require-hashes -r requirements-dev.lock
+	$(pip) install --no-deps --no-build-isolation --editable .
+	@touch $@ $(runs)

@@ -1,0 +1,185 @@
+"""What the gateway asks of a practice system, and what may go wrong: the shape of every adapter.
+
+An adapter speaks the gateway's words (resources, fields, UUIDs, UTC) on one side and the practice
+system's on the other. It knows nothing of keys, levels or policies.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+# One record in its JSON form: ids as lower-case UUIDs, times as `2026-03-01T09:00:00Z`, days as
+# `2026-03-01`, money as `"45.00"`, lists of objects as lists of dicts. What has no value is None.
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on fields of the record: `match` is `equals`, `since` or `search`.
+
+    The value is in its JSON form (`equals`), an aware datetime (`since`, inclusive) or the
+    caller's words (`search`, over all `fields` together).
+    """
+
+    match: str
+    fields: tuple[str, ...]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A read: of one record by its public id, or of a page of records.
+
+    `within` is a (resource, id) that must exist first. `values` are those parameters that are no
+    filters (free slots: vetId, date as datetime.date, appointmentTypeId). `after` is the `after`
+    of the page before. `now` is the moment that counts as the present.
+    """
+
+    resource: str
+    now: datetime
+    id: str = ""
+    filters: tuple[Filter, ...] = ()
+    within: tuple[str, str] | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    limit: int = 50
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Records in a stable order; `after` is None on the last page.
+
+    `after` is the adapter's own text (at most 200 characters); the gateway encrypts it on its way
+    through the partner. `skipped` counts rows that had no usable id.
+    """
+
+    records: list[Record]
+    after: str | None = None
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An appointment that is to be made; ids are public, times are aware and in UTC."""
+
+    client_id: str
+    patient_id: str
+    vet_id: str
+    scheduled_at: datetime
+    appointment_type_id: str | None
+    reason: str | None
+    is_urgent: bool
+    now: datetime
+
+
+class Adapter(Protocol):
+    """A practice system as the gateway sees it.
+
+    `resources` are the resources that it answers; `filterable` says for each which fields it can
+    filter by. Every verb raises AdapterErrors and nothing else that the caller should expect.
+    """
+
+    @property
+    def resources(self) -> frozenset[str]: ...
+
+    @property
+    def filterable(self) -> Mapping[str, frozenset[str]]: ...
+
+    async def read_one(self, query: Query) -> Record:
+        """The record with `query.id`; NotFound where there is none."""
+
+    async def read_many(self, query: Query) -> Page:
+        """A page of records; for the resource `slots` all free times of the day."""
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        """Book; the whole new record. SlotTaken, NotFound, Rejected, or OutcomeUnknown."""
+
+    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
+        """The appointment that an attempt made at `since` or later left behind, if it did."""
+
+    async def ping(self) -> None:
+        """Whether the practice system answers at all; raises where it does not."""
+
+    async def aclose(self) -> None:
+        """Let go of every connection."""
+
+
+class AdapterError(Exception):
+    """What an adapter may raise. The text is for the clinic's log, never for a partner."""
+
+
+class NotFound(AdapterError):
+    """The record, or one that the request names, does not exist."""
+
+
+class SlotTaken(AdapterError):
+    """The wanted time is not one of the free slots."""
+
+
+class Rejected(AdapterError):
+    """The practice system refused the booking for a reason other than the time."""
+
+
+class BackendUnavailable(AdapterError):
+    """The practice system cannot be reached, or is too busy; nothing was done."""
+
+
+class BackendTimeout(AdapterError):
+    """A read did not end in time."""
+
+
+class BackendNonsense(AdapterError):
+    """The practice system's answer can't be used."""
+
+
+class OutcomeUnknown(AdapterError):
+    """A booking was sent and its fate is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A value or row of the practice system that could not be used; it carries no value.
+
+    `kind` is `unknown code`, `unreadable` or `no id`; `record` the public id, where there is one.
+    """
+
+    kind: str
+    resource: str
+    field: str
+    record: str
+
+
+Report = Callable[[Trouble], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldShape:
+    """What a mapping must know of a field: its format's name, its allowed values, its target."""
+
+    format: str
+    values: tuple[str, ...] = ()
+    refers: str | None = None
+    many: bool = False
+
+
+# resource name -> field path (`phone`, `lines[].total`) -> shape
+Shapes = Mapping[str, Mapping[str, FieldShape]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterOptions:
+    """All that an adapter is made of.
+
+    `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read
+    in seconds, `booking_timeout` one booking.
+    """
+
+    url: str
+    mapping: Path | None
+    secret: bytes
+    shapes: Shapes
+    report: Report
+    timeout: float = 3.0
+    booking_timeout: float = 10.0

@@ -1,0 +1,273 @@
+"""Reads a YAML file strictly, and knows at which line and column everything stands.
+
+Used for every file that people write: the mapping, the policy, the configuration. YAML 1.2
+scalars (`no` and `8:30` are text), no anchors, aliases, merge keys or tags, no key twice.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+LARGEST = 64 * 1024
+DEEPEST = 32
+
+Place = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong with a file: where (line and column count from 1), what, and the remedy."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.text}"
+
+
+class DocumentErrors(Exception):
+    """A file that cannot be used, with everything that is wrong with it; never without one."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+@dataclass(slots=True)
+class Document:
+    """A file's data, its bytes, and the mark of each place: ("clients", "BASIC", 0) -> (3, 11).
+
+    The mark of a mapping's member is that of its value; `keys` holds those of the keys.
+    """
+
+    file: str
+    content: bytes
+    data: Any = None
+    marks: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    keys: dict[Place, tuple[int, int]] = field(default_factory=dict)
+
+    def problem(self, place: Place, text: str, *, at_key: bool = False) -> Problem:
+        """A problem at a place, or at the nearest place around it that the file has."""
+        while place and place not in self.marks:
+            place = place[:-1]
+        marks = self.keys if at_key and place in self.keys else self.marks
+        line, column = marks.get(place, (1, 1))
+        return Problem(self.file, line, column, text)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean x?)` where a known word is near, else nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    if not near:
+        near = [each for each in known if each.lower() == word.lower()][:1]
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def read_document(path: Path, name: str | None = None) -> Document:
+    """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML."""
+    file = name or str(path)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise DocumentErrors([Problem(file, 1, 1, f"cannot be read: {reason}")]) from error
+    return parse_document(content, file)
+
+
+def parse_document(content: bytes, file: str) -> Document:
+    """The same for bytes that were read already."""
+    if len(content) > LARGEST:
+        text = f"the file is larger than {LARGEST // 1024} KiB; nothing was read"
+        raise DocumentErrors([Problem(file, 1, 1, text)])
+    document = Document(file, content)
+    try:
+        node = yaml.compose(content, Loader=_StrictLoader)
+    except yaml.MarkedYAMLError as error:
+        raise DocumentErrors([_syntax_problem(file, error)]) from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        text = f"this is not YAML: {_one_line(str(error))}"
+        raise DocumentErrors([Problem(file, 1, 1, text)]) from error
+    if node is None:
+        raise DocumentErrors([Problem(file, 1, 1, "the file is empty")])
+    problems: list[Problem] = []
+    document.data = _Reader(document, problems).value(node, ())
+    if problems:
+        raise DocumentErrors(problems)
+    return document
+
+
+def check(document: Document, model: type[ModelT]) -> ModelT:
+    """The document as a pydantic model; DocumentErrors with every problem at its place."""
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise DocumentErrors(_model_problems(document, model, error)) from error
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200]
+
+
+def _syntax_problem(file: str, error: yaml.MarkedYAMLError) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    what = error.problem or "unreadable"
+    if "\\t" in what:
+        return Problem(file, line, column, "a tab stands here; indent with blanks")
+    return Problem(file, line, column, f"this is not YAML: {_one_line(what)}")
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """The pure loader (the C one crashes on deep nesting), refusing what hides data."""
+
+    depth = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.composer.ComposerError(
+                None, None, "anchors and aliases are not allowed; write it out", event.start_mark
+            )
+        if getattr(event, "tag", None):
+            raise yaml.composer.ComposerError(
+                None, None, "tags are not allowed", event.start_mark
+            )
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise yaml.composer.ComposerError(
+                None, None, f"nested more than {DEEPEST} deep", event.start_mark
+            )
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+
+# YAML 1.2 core scalars, instead of YAML 1.1's `no`, `010` and `8:30`.
+_NULL = re.compile(r"(~|null|Null|NULL|)").fullmatch
+_TRUE = re.compile(r"(true|True|TRUE)").fullmatch
+_FALSE = re.compile(r"(false|False|FALSE)").fullmatch
+_INT = re.compile(r"[-+]?[0-9]{1,18}").fullmatch
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?").fullmatch
+
+
+def _scalar(node: ScalarNode) -> Any:
+    text: str = node.value
+    if node.style is not None:  # quoted, or a block: always text
+        return text
+    if _NULL(text):
+        return None
+    if _TRUE(text) or _FALSE(text):
+        return bool(_TRUE(text))
+    if _INT(text):
+        return int(text)
+    return float(text) if _FLOAT(text) else text
+
+
+class _Reader:
+    """Turns nodes into data, marking places on the way."""
+
+    def __init__(self, document: Document, problems: list[Problem]) -> None:
+        self.document = document
+        self.problems = problems
+
+    def value(self, node: Node, place: Place) -> Any:
+        self.document.marks[place] = _mark(node)
+        if isinstance(node, ScalarNode):
+            return _scalar(node)
+        if isinstance(node, SequenceNode):
+            return [self.value(each, (*place, n)) for n, each in enumerate(node.value)]
+        assert isinstance(node, MappingNode)
+        return dict(self.members(node, place))
+
+    def members(self, node: MappingNode, place: Place) -> Iterator[tuple[str, Any]]:
+        seen: set[str] = set()
+        for key_node, value_node in node.value:
+            line, column = _mark(key_node)
+            key = self.key(key_node)
+            if key is None:
+                continue
+            if key in seen:
+                text = f"{key} stands here a second time"
+                self.problems.append(Problem(self.document.file, line, column, text))
+            seen.add(key)
+            self.document.keys[(*place, key)] = (line, column)
+            yield key, self.value(value_node, (*place, key))
+
+    def key(self, node: Node) -> str | None:
+        line, column = _mark(node)
+        if not isinstance(node, ScalarNode):
+            text = "a key must be plain text"
+        elif node.value == "<<" and node.style is None:
+            text = "merge keys are not allowed; write it out"
+        else:
+            return str(node.value)
+        self.problems.append(Problem(self.document.file, line, column, text))
+        return None
+
+
+def _mark(node: Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1
+
+
+def _model_problems(
+    document: Document, model: type[BaseModel], error: ValidationError
+) -> Iterator[Problem]:
+    for each in error.errors(include_url=False):
+        place, kind = _existing(document, tuple(each["loc"])), each["type"]
+        name = str(each["loc"][-1]) if each["loc"] else ""
+        if kind == "extra_forbidden":
+            text = f"{name} is not known here{did_you_mean(name, _names(each, model))}"
+            yield document.problem(place, text, at_key=True)
+        elif kind == "missing":
+            yield document.problem(place, f"{name} is missing", at_key=True)
+        else:
+            said = each["msg"].removeprefix("Value error, ")
+            yield document.problem(place, f"{name}: {said[:1].lower()}{said[1:]}")
+
+
+def _existing(document: Document, place: Place) -> Place:
+    """The place without the names of union members that pydantic puts between."""
+    found: Place = ()
+    for part in place:
+        if (*found, part) in document.marks:
+            found = (*found, part)
+    return found
+
+
+def _names(each: Any, model: type[BaseModel]) -> list[str]:
+    """The field names that would have been right where an unknown one stands."""
+    names: list[str] = []
+    stack: list[type[BaseModel]] = [model]
+    seen: set[type[BaseModel]] = set()
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        for name, info in current.model_fields.items():
+            names.append(info.alias or name)
+            stack.extend(_models_in(info.annotation))
+    return names
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    found: list[type[BaseModel]] = []
+    pending = [annotation]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            found.append(each)
+        pending.extend(getattr(each, "__args__", ()))
+    return found

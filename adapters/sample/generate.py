@@ -1,0 +1,106 @@
+"""Writes the sample clinic: each table made from a seed and a day, then one file in one go."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from adapters.sample import vocabulary as words
+from adapters.sample.animals import make_animals, make_extras
+from adapters.sample.billing import make_accounts
+from adapters.sample.bookings import LAST_NUMBER_BEFORE, journal
+from adapters.sample.catalogue import KINDS
+from adapters.sample.consults import make_consults
+from adapters.sample.contacts import make_contacts
+from adapters.sample.diary import make_bookings
+from adapters.sample.hours import make_roster
+from adapters.sample.owners import make_herd
+from adapters.sample.people import make_people
+from adapters.sample.sales import Shop, make_sales
+from adapters.sample.stock import make_stock
+from adapters.sample.values import numbered
+
+SCHEMA = Path(__file__).with_name("schema.sql")
+
+Tables = Mapping[str, Sequence[tuple[Any, ...]]]
+
+
+class Species(NamedTuple):
+    """A row of ESPECES."""
+
+    code_esp: str
+    libelle: str
+
+
+class Counter(NamedTuple):
+    """A row of COMPTEURS."""
+
+    nom: str
+    valeur: int
+
+
+def create(path: Path, *, today: date, seed: int = 1987) -> None:
+    """Write the clinic as it looks on `today` to a new file; the same arguments, the same clinic.
+
+    The file appears under its name only when it is whole. `FileExistsError` if there is one.
+    """
+    if path.exists():
+        raise FileExistsError(path)
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        _write(connection, make_tables(today, seed))
+    part.rename(path)
+
+
+def make_tables(today: date, seed: int) -> Tables:
+    """Every table's rows by its name; a row's fields are the columns, in lower case.
+
+    Each part draws from its own stream, so that a change to one leaves the others as they were.
+    """
+
+    def stream(name: str) -> Random:
+        return Random(f"{seed}/{name}")
+
+    people = make_people(stream("people"), today)
+    clients = people.of("C", active=True)
+    drafts = make_animals(stream("animals"), today, people)
+    herd = make_herd(stream("owners"), today, drafts, clients)
+    roster = make_roster(stream("hours"), today, people)
+    bookings = make_bookings(stream("diary"), today, roster, herd, people.lingering.id_pers)
+    consults = make_consults(stream("consults"), today, bookings, roster, herd)
+    stock = make_stock(stream("stock"), today, people.of("F", active=True))
+    shop = Shop(clients, herd, bookings, consults, stock.wares)
+    accounts = make_accounts(stream("billing"), today, make_sales(stream("sales"), today, shop))
+    return {
+        "PERSONNES": people.persons,
+        "COORDONNEES": make_contacts(stream("contacts"), today, people.persons),
+        "ESPECES": [Species(*row) for row in words.SPECIES],
+        "ANIMAUX": herd.animals,
+        "PROPRIETAIRES": herd.ownerships,
+        "CHAMPS_SUPPL": numbered(make_extras(stream("extras"), herd.animals) + stock.extras),
+        "TYPES_RDV": KINDS,
+        "RDV": bookings,
+        "COMPTEURS": [Counter("RDV", LAST_NUMBER_BEFORE + len(bookings))],
+        "RDV_JOURNAL": journal(stream("journal"), today, bookings),
+        "HORAIRES": roster.shifts,
+        "ABSENCES": roster.absences,
+        "CONSULTATIONS": consults,
+        "FACTURES": accounts.invoices,
+        "LIGNES_FACT": accounts.lines,
+        "REGLEMENTS": accounts.payments,
+        "ARTICLES": stock.articles,
+        "LOTS": stock.lots,
+    }
+
+
+def _write(connection: sqlite3.Connection, tables: Tables) -> None:
+    """Schema and rows in one transaction, left to the file's own journal."""
+    connection.executescript("BEGIN;\n" + SCHEMA.read_text(encoding="utf-8"))
+    for table, rows in tables.items():
+        marks = ", ".join("?" * len(rows[0]))
+        connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+    connection.execute("COMMIT")

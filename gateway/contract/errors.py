@@ -1,0 +1,251 @@
+"""The error table as classes: status and message stand on the class, matching is by class.
+
+    GatewayError
+    |-- NotARequest 400        what is no HTTP request
+    |-- KeyMissing 401, KeyInvalid 401
+    |-- Forbidden 403
+    |-- NotFound 404, MethodNotAllowed 405
+    |-- BodyTooSlow 408, BodyTooLarge 413, NotJson 415
+    |-- ExpectationFailed 417, HeadersTooLarge 431
+    |-- InvalidRequest 400     with all problems at once
+    |   `-- KeyReused          an Idempotency-Key with another request
+    |-- TimeSlotConflict 409
+    |-- LimitExceeded 429      with the seconds to wait
+    |-- InternalError 500
+    |-- BackendUnusable 502
+    |-- Unavailable 503        with the seconds to wait
+    `-- BackendTooSlow 504
+        `-- BookingUnknown     a booking whose fate is not known
+            `-- BookingUnknownWithoutKey
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidField:
+    """One thing that is wrong with a request: `field` is a member, parameter or header name."""
+
+    field: str
+    problem: str
+
+
+class GatewayError(Exception):
+    """A failure that the partner is told about, in the one shape that all errors have."""
+
+    status: ClassVar[int]
+    message: str
+
+    def members(self) -> dict[str, Any]:
+        """The JSON object that is answered."""
+        return {"message": self.message}
+
+    def headers(self) -> Mapping[str, str]:
+        """What the answer carries beyond the headers of every answer."""
+        return {}
+
+
+class NotARequest(GatewayError):
+    """The bytes are no HTTP request that we can read."""
+
+    status = 400
+    message = "Bad request"
+
+
+class _Unauthenticated(GatewayError):
+    status = 401
+
+    def headers(self) -> Mapping[str, str]:
+        return {"WWW-Authenticate": 'ApiKey header="X-API-Key"'}
+
+
+class KeyMissing(_Unauthenticated):
+    """No X-API-Key header."""
+
+    message = "Authentication required"
+
+
+class KeyInvalid(_Unauthenticated):
+    """Unknown, malformed, given twice, revoked or expired: which of them is not told."""
+
+    message = "Invalid or expired API key"
+
+
+class Forbidden(GatewayError):
+    """The key lacks the operation's permission."""
+
+    status = 403
+    message = "Insufficient permissions"
+
+
+class NotFound(GatewayError):
+    """No such path, or no such record."""
+
+    status = 404
+    message = "Resource not found"
+
+
+class MethodNotAllowed(GatewayError):
+    """The path is known under other methods."""
+
+    status = 405
+    message = "Method not allowed"
+
+    def __init__(self, allow: str) -> None:
+        super().__init__(allow)
+        self.allow = allow
+
+    def headers(self) -> Mapping[str, str]:
+        return {"Allow": self.allow}
+
+
+class BodyTooSlow(GatewayError):
+    """The body did not arrive in time."""
+
+    status = 408
+    message = "Request body arrived too slowly"
+
+
+class BodyTooLarge(GatewayError):
+    """The body is longer than any request needs."""
+
+    status = 413
+    message = "Request body too large: at most 64 KiB"
+
+
+class NotJson(GatewayError):
+    """The body's media type is another one, or it is compressed."""
+
+    status = 415
+    message = "Content-Type must be application/json"
+
+
+class ExpectationFailed(GatewayError):
+    """An Expect header other than 100-continue."""
+
+    status = 417
+    message = "Expectation failed"
+
+
+class HeadersTooLarge(GatewayError):
+    """The request line or the headers are longer than any request needs."""
+
+    status = 431
+    message = "Request header fields too large"
+
+
+class InvalidRequest(GatewayError):
+    """The request is malformed; `problems` names all that is wrong, never an empty tuple."""
+
+    status = 400
+
+    def __init__(self, *problems: InvalidField) -> None:
+        super().__init__(problems)
+        self.problems = problems
+        first = problems[0]
+        self.message = f"Invalid request: {first.field} {first.problem}"
+
+    def members(self) -> dict[str, Any]:
+        errors = [{"field": each.field, "problem": each.problem} for each in self.problems]
+        return {"message": self.message, "errors": errors}
+
+
+class KeyReused(InvalidRequest):
+    """An Idempotency-Key that came with another request before."""
+
+    def __init__(self) -> None:
+        super().__init__(InvalidField("Idempotency-Key", "was used with another request"))
+        self.message = "Idempotency-Key was used with another request"
+
+
+class TimeSlotConflict(GatewayError):
+    """The wanted time is not, or no longer, one of the free slots."""
+
+    status = 409
+    message = "Time slot conflict"
+
+
+class LimitExceeded(GatewayError):
+    """The key's hour is used up."""
+
+    status = 429
+    message = "Rate limit exceeded. Please try again later."
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(retry_after)
+        self.retry_after = retry_after
+
+    def members(self) -> dict[str, Any]:
+        return {"message": self.message, "retryAfter": self.retry_after}
+
+    def headers(self) -> Mapping[str, str]:
+        return {"Retry-After": str(self.retry_after)}
+
+
+class InternalError(GatewayError):
+    """A fault of our own."""
+
+    status = 500
+    message = "Internal server error"
+
+
+class BackendUnusable(GatewayError):
+    """The practice system answered something that is no answer."""
+
+    status = 502
+    message = "The practice system gave an unusable answer"
+
+
+class Unavailable(GatewayError):
+    """Something that the answer needs is down, or load is shed."""
+
+    status = 503
+    message = "Service temporarily unavailable"
+
+    def __init__(self, retry_after: int = 5) -> None:
+        super().__init__(retry_after)
+        self.retry_after = retry_after
+
+    def headers(self) -> Mapping[str, str]:
+        return {"Retry-After": str(self.retry_after)}
+
+
+class BackendTooSlow(GatewayError):
+    """The practice system did not answer within its time."""
+
+    status = 504
+    message = "The practice system did not answer in time"
+
+
+class BookingUnknown(BackendTooSlow):
+    """Whether the booking was written is not known; asking again with the same key tells."""
+
+    message = "Booking outcome unknown. Ask again with the same Idempotency-Key."
+
+
+class BookingUnknownWithoutKey(BookingUnknown):
+    """The same, for a caller who sent no Idempotency-Key."""
+
+    message = "Booking outcome unknown. Check before booking again."
+
+
+# What every operation may answer beyond its success and its own `errors`.
+COMMON_STATUSES = (400, 401, 403, 429, 500, 502, 503, 504)
+
+STATUS_SUMMARIES: Mapping[int, str] = {
+    400: "The request is invalid: missing fields, wrong format.",
+    401: "The key is missing, invalid or expired.",
+    403: "The key lacks the permission of the operation.",
+    404: "The resource was not found.",
+    408: "The body arrived too slowly.",
+    409: "The time slot is already taken.",
+    413: "The body is larger than 64 KiB.",
+    415: "The body is not application/json.",
+    429: "The hourly request limit is exceeded.",
+    500: "A fault of the gateway.",
+    502: "The practice system gave an unusable answer.",
+    503: "A part that the answer needs is down, or load is shed.",
+    504: "The practice system did not answer in time, or a booking's outcome is unknown.",
+}

@@ -1,0 +1,237 @@
+"""Formats and fields: how a value looks on the wire, and how one that comes in is read."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+Read = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One kind of value.
+
+    `schema` is its JSON Schema, `pattern` what a string on the wire must match as a whole,
+    `problem` the end of a sentence that begins with the value's name, `read` turns text into the
+    value that the road works with and raises ValueError where it can't.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    problem: str
+    pattern: str | None = None
+    read: Read = str
+
+
+UUID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+TIME_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
+DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+_uuid = re.compile(UUID_PATTERN).fullmatch
+_date = re.compile(DATE_PATTERN).fullmatch
+_whole_number = re.compile(r"0|-?[1-9][0-9]{0,17}").fullmatch
+_instant = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+).fullmatch
+
+
+def read_uuid(text: str) -> str:
+    """The id as it is, where it is a lower-case UUID with hyphens; ValueError for any other."""
+    if _uuid(text) is None:
+        raise ValueError(text)
+    return text
+
+
+def read_instant(text: str) -> datetime:
+    """An RFC 3339 date-time with its offset, in UTC; ValueError without an offset."""
+    if _instant(text) is None:
+        raise ValueError(text)
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(text) from error
+
+
+def read_date(text: str) -> date:
+    """A calendar day, YYYY-MM-DD."""
+    if _date(text) is None:
+        raise ValueError(text)
+    return date.fromisoformat(text)
+
+
+def read_integer(text: str) -> int:
+    """A whole number in its plain decimal form: no sign plus, no leading zeros."""
+    if _whole_number(text) is None:
+        raise ValueError(text)
+    return int(text)
+
+
+def write_instant(moment: datetime) -> str:
+    """ISO 8601 in UTC with a Z and whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+UUID = Format(
+    name="uuid",
+    schema={"type": "string", "format": "uuid", "pattern": f"^{UUID_PATTERN}$"},
+    pattern=UUID_PATTERN,
+    problem="must be a UUID in lower case, such as 0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10",
+    read=read_uuid,
+)
+TEXT = Format(name="text", schema={"type": "string"}, problem="must be a string")
+EMAIL = Format(
+    name="email",
+    schema={"type": "string", "format": "email"},
+    pattern=r"[^@\s]+@[^@\s]+",
+    problem="must be an e-mail address",
+)
+BOOLEAN = Format(name="boolean", schema={"type": "boolean"}, problem="must be true or false")
+INTEGER = Format(
+    name="integer",
+    schema={"type": "integer"},
+    problem="must be a whole number",
+    read=read_integer,
+)
+NUMBER = Format(name="number", schema={"type": "number"}, problem="must be a number", read=float)
+INSTANT = Format(
+    name="date-time",
+    schema={"type": "string", "format": "date-time"},
+    pattern=TIME_PATTERN,
+    problem=(
+        "must be a date-time with its offset, such as 2026-03-01T09:00:00Z"
+        " (in a query, write + as %2B)"
+    ),
+    read=read_instant,
+)
+DAY = Format(
+    name="date",
+    schema={"type": "string", "format": "date"},
+    pattern=DATE_PATTERN,
+    problem="must be a date in the form YYYY-MM-DD",
+    read=read_date,
+)
+MONEY = Format(
+    name="money",
+    schema={"type": "string", "pattern": r"^-?[0-9]+\.[0-9]{2}$", "examples": ["45.00"]},
+    pattern=r"-?[0-9]+\.[0-9]{2}",
+    problem='must be a decimal string with two places, such as "45.00"',
+)
+PERCENT = Format(
+    name="percent",
+    schema={"type": "string", "pattern": r"^-?[0-9]+\.[0-9]{2}$", "examples": ["20.00"]},
+    pattern=r"-?[0-9]+\.[0-9]{2}",
+    problem='must be a decimal string with two places, such as "20.00"',
+)
+COLOR = Format(
+    name="color",
+    schema={"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"},
+    pattern="#[0-9A-Fa-f]{6}",
+    problem="must be a colour such as #2E86AB",
+)
+
+FORMATS = (
+    UUID,
+    TEXT,
+    EMAIL,
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    INSTANT,
+    DAY,
+    MONEY,
+    PERCENT,
+    COLOR,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One member of a record.
+
+    A field has a format; or `values`, where only these are allowed; or `fields`, where it is a
+    list of objects. `many` makes it a list of plain values. `refers` names the resource that an
+    id points to.
+    """
+
+    name: str
+    format: Format = TEXT
+    summary: str = ""
+    values: tuple[str, ...] = ()
+    fields: "tuple[Field, ...]" = ()
+    many: bool = False
+    refers: str | None = None
+    required: bool = False
+    default: Any = None
+    longest: int | None = None
+
+    @property
+    def nullable(self) -> bool:
+        """Every field may be null but the id."""
+        return self.name != "id"
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of a value that is not null."""
+        if self.fields:
+            members = {member.name: member.answer_schema() for member in self.fields}
+            item = {"type": "object", "properties": members, "additionalProperties": False}
+            return {"type": "array", "items": item | {"required": list(members)}}
+        schema = dict(self.format.schema)
+        if self.values:
+            schema["enum"] = list(self.values)
+        if self.longest is not None:
+            schema["maxLength"] = self.longest
+        return {"type": "array", "items": schema} if self.many else schema
+
+    def answer_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the member in an answer, null included."""
+        schema = self.schema()
+        if self.nullable:
+            schema["type"] = [schema["type"], "null"]
+            if self.values:
+                schema["enum"] = [*self.values, None]
+        return schema | ({"description": self.summary} if self.summary else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One kind of record, field by field in the order of the answers.
+
+    `name` is the scope name in policies and mappings, `title` the schema name in OpenAPI.
+    A resource that is not `governed` is always shown whole.
+    """
+
+    name: str
+    title: str
+    summary: str
+    fields: tuple[Field, ...]
+    governed: bool = True
+    paths: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", tuple(_paths(self.fields)))
+
+    def at(self, path: str) -> Field:
+        """The field at a path such as `phone` or `lines[].unitPrice`; KeyError if none."""
+        fields = self.fields
+        *outer, last = path.split("[].")
+        for name in outer:
+            fields = _named(fields, name).fields
+        return _named(fields, last)
+
+
+def _paths(fields: tuple[Field, ...], prefix: str = "") -> Iterator[str]:
+    for member in fields:
+        if member.fields:
+            yield from _paths(member.fields, f"{prefix}{member.name}[].")
+        else:
+            yield prefix + member.name
+
+
+def _named(fields: tuple[Field, ...], name: str) -> Field:
+    for member in fields:
+        if member.name == name:
+            return member
+    raise KeyError(name)

@@ -1,0 +1,349 @@
+"""The fourteen operations, each declared once.
+
+A permission, a route, a validation rule, a row in the README: all of them are read off here.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from gateway.contract.access import Permission
+from gateway.contract.fields import DAY, INSTANT, INTEGER, TEXT, UUID, BOOLEAN, Field, Format
+from gateway.contract.fields import Resource
+from gateway.contract.resources import (
+    APPOINTMENT,
+    APPOINTMENT_TYPE,
+    CLIENT,
+    CONSULTATION,
+    INVOICE,
+    PATIENT,
+    SLOT,
+    STOCK_ITEM,
+)
+
+BASE_PATH = "/api/v1"
+PAGE_DEFAULT = 50
+PAGE_LARGEST = 200
+
+Where = Literal["path", "query"]
+
+
+class Match(StrEnum):
+    """How a filter compares a field with the caller's value."""
+
+    EQUALS = "equals"
+    SINCE = "since"
+    SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter of the path or the query.
+
+    With `match` and `fields` it is a filter on these fields of the answer's resource. `within`
+    names the resource in which the id must exist before anything is listed.
+    """
+
+    name: str
+    summary: str
+    format: Format = TEXT
+    where: Where = "query"
+    required: bool = False
+    values: tuple[str, ...] = ()
+    match: Match | None = None
+    fields: tuple[str, ...] = ()
+    within: str | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    least: int | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One call that a partner can make.
+
+    `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
+    conditions as (field, value). `errors` are the statuses beyond those that every operation has.
+    """
+
+    id: str
+    summary: str
+    method: Literal["GET", "POST"]
+    path: str
+    permission: Permission
+    returns: Resource
+    many: bool = False
+    paged: bool = False
+    params: tuple[Param, ...] = ()
+    only: tuple[tuple[str, bool], ...] = ()
+    body: tuple[Field, ...] = ()
+    status: int = 200
+    errors: tuple[int, ...] = ()
+
+    @property
+    def query(self) -> tuple[Param, ...]:
+        """The parameters of the query, those of paging included."""
+        own = tuple(param for param in self.params if param.where == "query")
+        return (*own, LIMIT, CURSOR) if self.paged else own
+
+    @property
+    def creates(self) -> bool:
+        """True where the call writes into the practice system."""
+        return self.method == "POST"
+
+
+LIMIT = Param(
+    name="limit",
+    summary=f"Records a page, {PAGE_DEFAULT} where it is absent.",
+    format=INTEGER,
+    least=1,
+    most=PAGE_LARGEST,
+)
+CURSOR = Param(
+    name="cursor",
+    summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
+    longest=512,
+    shortest=1,
+)
+
+
+def _id(name: str, summary: str) -> Param:
+    return Param(name=name, summary=summary, format=UUID, where="path", required=True)
+
+
+def _search(*fields: str) -> Param:
+    return Param(
+        name="search",
+        summary=(
+            f"Words that {' and '.join(fields)} must hold: each the beginning of a word,"
+            " whatever the case and, where the practice system can, the accents."
+        ),
+        match=Match.SEARCH,
+        fields=fields,
+        shortest=2,
+        longest=100,
+    )
+
+
+UPDATED_SINCE = Param(
+    name="updatedSince",
+    summary="Only records changed at this moment or later.",
+    format=INSTANT,
+    match=Match.SINCE,
+    fields=("updatedAt",),
+)
+CATEGORY = Param(
+    name="category",
+    summary="Only items of this category.",
+    match=Match.EQUALS,
+    fields=("category",),
+    shortest=1,
+    longest=100,
+)
+
+CREATE_APPOINTMENT_BODY = (
+    Field(name="clientId", format=UUID, required=True, summary="Identifier of the owner."),
+    Field(name="patientId", format=UUID, required=True, summary="Identifier of the animal."),
+    Field(name="vetId", format=UUID, required=True, summary="Desired veterinarian."),
+    Field(
+        name="scheduledAt",
+        format=INSTANT,
+        required=True,
+        summary="Desired start: the startTime of one of the available slots.",
+    ),
+    Field(
+        name="appointmentTypeId",
+        format=UUID,
+        summary="From the list of appointment types; without it the clinic's default duration.",
+    ),
+    Field(name="reason", longest=500, summary="Reason for the visit, plain text."),
+    Field(name="isUrgent", format=BOOLEAN, default=False),
+)
+
+OPERATIONS = (
+    Operation(
+        id="create_appointment",
+        summary="Book an appointment",
+        method="POST",
+        path="/appointments",
+        permission=Permission.APPOINTMENT_CREATE,
+        returns=APPOINTMENT,
+        body=CREATE_APPOINTMENT_BODY,
+        status=201,
+        errors=(404, 408, 409, 413, 415),
+    ),
+    Operation(
+        id="list_available_slots",
+        summary="Free times of a veterinarian on a day",
+        method="GET",
+        path="/appointments/available-slots",
+        permission=Permission.APPOINTMENT_READ,
+        returns=SLOT,
+        many=True,
+        params=(
+            Param(name="vetId", summary="The veterinarian.", format=UUID, required=True),
+            Param(name="date", summary="The clinic's local day.", format=DAY, required=True),
+            Param(
+                name="appointmentTypeId",
+                summary="The type of visit; without it the clinic's default duration.",
+                format=UUID,
+            ),
+        ),
+        errors=(404,),
+    ),
+    Operation(
+        id="list_appointment_types",
+        summary="Types of appointment",
+        method="GET",
+        path="/appointments/types",
+        permission=Permission.APPOINTMENT_READ,
+        returns=APPOINTMENT_TYPE,
+        many=True,
+    ),
+    Operation(
+        id="get_appointment",
+        summary="One appointment",
+        method="GET",
+        path="/appointments/{id}",
+        permission=Permission.APPOINTMENT_READ,
+        returns=APPOINTMENT,
+        params=(_id("id", "Identifier of the appointment."),),
+        errors=(404,),
+    ),
+    Operation(
+        id="list_clients",
+        summary="Clients of the clinic",
+        method="GET",
+        path="/clients",
+        permission=Permission.CLIENT_READ,
+        returns=CLIENT,
+        many=True,
+        paged=True,
+        params=(_search("firstName", "lastName"), UPDATED_SINCE),
+    ),
+    Operation(
+        id="get_client",
+        summary="One client",
+        method="GET",
+        path="/clients/{id}",
+        permission=Permission.CLIENT_READ,
+        returns=CLIENT,
+        params=(_id("id", "Unique identifier of the client."),),
+        errors=(404,),
+    ),
+    Operation(
+        id="list_patients",
+        summary="Patients of the clinic",
+        method="GET",
+        path="/patients",
+        permission=Permission.PATIENT_READ,
+        returns=PATIENT,
+        many=True,
+        paged=True,
+        params=(
+            Param(
+                name="clientId",
+                summary="Only animals of this owner.",
+                format=UUID,
+                match=Match.EQUALS,
+                fields=("clientId",),
+            ),
+            _search("name"),
+            UPDATED_SINCE,
+        ),
+    ),
+    Operation(
+        id="get_patient",
+        summary="One patient",
+        method="GET",
+        path="/patients/{id}",
+        permission=Permission.PATIENT_READ,
+        returns=PATIENT,
+        params=(_id("id", "Identifier of the patient."),),
+        errors=(404,),
+    ),
+    Operation(
+        id="get_consultation",
+        summary="One consultation",
+        method="GET",
+        path="/consultations/{id}",
+        permission=Permission.CONSULTATION_READ,
+        returns=CONSULTATION,
+        params=(_id("id", "Unique identifier of the consultation."),),
+        errors=(404,),
+    ),
+    Operation(
+        id="get_invoice",
+        summary="One invoice",
+        method="GET",
+        path="/invoices/{id}",
+        permission=Permission.INVOICE_READ,
+        returns=INVOICE,
+        params=(_id("id", "Identifier of the invoice."),),
+        errors=(404,),
+    ),
+    Operation(
+        id="list_client_invoices",
+        summary="Invoices of a client",
+        method="GET",
+        path="/invoices/client/{clientId}",
+        permission=Permission.INVOICE_READ,
+        returns=INVOICE,
+        many=True,
+        paged=True,
+        params=(
+            Param(
+                name="clientId",
+                summary="The client whose invoices are returned.",
+                format=UUID,
+                where="path",
+                required=True,
+                match=Match.EQUALS,
+                fields=("clientId",),
+                within="clients",
+            ),
+            Param(
+                name="status",
+                summary="Only invoices in this state.",
+                values=INVOICE.at("status").values,
+                match=Match.EQUALS,
+                fields=("status",),
+            ),
+        ),
+        errors=(404,),
+    ),
+    Operation(
+        id="list_stock",
+        summary="Items in stock",
+        method="GET",
+        path="/stock",
+        permission=Permission.STOCK_READ,
+        returns=STOCK_ITEM,
+        many=True,
+        paged=True,
+        params=(CATEGORY, _search("name")),
+    ),
+    Operation(
+        id="get_stock_item",
+        summary="One item in stock",
+        method="GET",
+        path="/stock/{stockId}",
+        permission=Permission.STOCK_READ,
+        returns=STOCK_ITEM,
+        params=(_id("stockId", "Identifier of the stock item."),),
+        errors=(404,),
+    ),
+    Operation(
+        id="list_low_stock",
+        summary="Items that are running low",
+        method="GET",
+        path="/stock/low",
+        permission=Permission.STOCK_READ,
+        returns=STOCK_ITEM,
+        many=True,
+        paged=True,
+        params=(CATEGORY, _search("name")),
+        only=(("isLow", True),),
+    ),
+)
