@@ -134,15 +134,13 @@ class _StrictLoader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs leave it open
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.composer.ComposerError(
                 None, None, "anchors and aliases are not allowed; write it out", event.start_mark
             )
         if getattr(event, "tag", None):
-            raise yaml.composer.ComposerError(
-                None, None, "tags are not allowed", event.start_mark
-            )
+            raise yaml.composer.ComposerError(None, None, "tags are not allowed", event.start_mark)
         self.depth += 1
         if self.depth > DEEPEST:
             raise yaml.composer.ComposerError(
@@ -188,8 +186,9 @@ class _Reader:
             return _scalar(node)
         if isinstance(node, SequenceNode):
             return [self.value(each, (*place, n)) for n, each in enumerate(node.value)]
-        assert isinstance(node, MappingNode)
-        return dict(self.members(node, place))
+        if isinstance(node, MappingNode):
+            return dict(self.members(node, place))
+        raise TypeError(node)
 
     def members(self, node: MappingNode, place: Place) -> Iterator[tuple[str, Any]]:
         seen: set[str] = set()

@@ -1,0 +1,356 @@
+"""Converters: one way of writing a value in an old database, read and written.
+
+Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
+back. A mapping names them under `as`; adapters/mapping.py lists the names and their parameters.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from adapters.seal import Sealer
+
+ZERO_DATES = ("0000-00-00", "1900-01-01", "1000-01-01")
+
+
+class Unreadable(Exception):
+    """A raw value that the converter can't read; `kind` is that of a Trouble."""
+
+    kind = "unreadable"
+
+
+class UnknownCode(Unreadable):
+    """A code that the mapping's table does not name."""
+
+    kind = "unknown code"
+
+
+class Converter(Protocol):
+    """Decodes a raw value; encodes a value as every raw value that stands for it."""
+
+    def decode(self, raw: Any) -> Any:
+        """The JSON form; None for no value; Unreadable."""
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        """The raw values that read back as `value`, the one to write first; () if there is none."""
+
+
+def plain(raw: Any) -> str | None:
+    """Text without the blanks round it; None where nothing is left."""
+    if raw is None:
+        return None
+    if isinstance(raw, bytes):
+        try:
+            raw = raw.decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable from error
+    return str(raw).strip() or None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text, stripped; blank is no value."""
+
+    def decode(self, raw: Any) -> str | None:
+        return plain(raw)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, slots=True)
+class Email:
+    """An e-mail address; what has no @ in it is unreadable."""
+
+    def decode(self, raw: Any) -> str | None:
+        text = plain(raw)
+        if text is not None and re.fullmatch(r"[^@\s]+@[^@\s]+", text) is None:
+            raise Unreadable
+        return text
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitText:
+    """Several texts in one, parted by a separator."""
+
+    separator: str = ";"
+
+    def decode(self, raw: Any) -> list[str] | None:
+        text = plain(raw)
+        if text is None:
+            return None
+        return [part.strip() for part in text.split(self.separator) if part.strip()]
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (self.separator.join(value),)
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A code table: raw code (as text) -> value. A code outside it is unknown, never passed on."""
+
+    table: Mapping[str, str | None]
+
+    def decode(self, raw: Any) -> str | None:
+        text = plain(raw)
+        if text is None:
+            return self.table.get("")
+        try:
+            return self.table[text]
+        except KeyError as error:
+            raise UnknownCode from error
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return tuple(code for code, meaning in self.table.items() if meaning == value)
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """Spellings of yes and no."""
+
+    true: tuple[Any, ...] = (1, "1", "true")
+    false: tuple[Any, ...] = (0, "0", "false")
+
+    def decode(self, raw: Any) -> bool | None:
+        raw = int.from_bytes(raw) if isinstance(raw, bytes) else raw
+        raw = raw.strip() if isinstance(raw, str) else raw
+        if raw is None or raw == "":
+            return None
+        if raw in self.true:
+            return True
+        if raw in self.false:
+            return False
+        raise UnknownCode
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return self.true if value else self.false
+
+
+def decimal(raw: Any) -> Decimal | None:
+    """A number however it is spelt: 4.5, '4,5', '1 234,50'; None for blank."""
+    if isinstance(raw, bool):
+        raise Unreadable
+    if isinstance(raw, float):
+        raw = repr(raw)
+    text = plain(raw)
+    if text is None:
+        return None
+    text = re.sub(r"[\s\u00a0\u202f']", "", text)
+    if "," in text:
+        text = text.replace(".", "").replace(",", ".")
+    try:
+        number = Decimal(text)
+    except InvalidOperation as error:
+        raise Unreadable from error
+    if not number.is_finite() or number.adjusted() > 15:
+        raise Unreadable
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number; whole ones stay whole."""
+
+    def decode(self, raw: Any) -> int | float | None:
+        number = decimal(raw)
+        if number is None:
+            return None
+        return int(number) if number == number.to_integral_value() else float(number)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number."""
+
+    def decode(self, raw: Any) -> int | None:
+        number = decimal(raw)
+        if number is None:
+            return None
+        if number != number.to_integral_value():
+            raise Unreadable
+        return int(number)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount, in whole units or (`cents`) in hundredths, as a string with two places."""
+
+    cents: bool = False
+
+    def decode(self, raw: Any) -> str | None:
+        amount = decimal(raw)
+        if amount is None:
+            return None
+        return f"{amount / 100 if self.cents else amount:.2f}"
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (int(Decimal(value) * 100) if self.cents else value,)
+
+
+@dataclass(frozen=True, slots=True)
+class Colour:
+    """A colour as #RRGGBB, from that text or from the integer 0xRRGGBB."""
+
+    def decode(self, raw: Any) -> str | None:
+        if isinstance(raw, int):
+            if not 0 <= raw <= 0xFFFFFF:
+                raise Unreadable
+            return f"#{raw:06X}"
+        text = plain(raw)
+        if text is not None and re.fullmatch("#[0-9A-Fa-f]{6}", text) is None:
+            raise Unreadable
+        return text
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+_WALL = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.[0-9]+)?)?"
+).fullmatch
+
+
+def wall(raw: Any, zero: tuple[str, ...]) -> datetime | None:
+    """What a calendar and a clock on the wall show; None for a zero date."""
+    if isinstance(raw, datetime):
+        return None if raw.date().isoformat() in zero else raw.replace(tzinfo=None)
+    if isinstance(raw, date):
+        return None if raw.isoformat() in zero else datetime.combine(raw, time())
+    text = plain(raw)
+    if text is None or text[:10] in zero:
+        return None
+    found = _WALL(text)
+    if found is None:
+        raise Unreadable
+    try:
+        return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
+    except ValueError as error:
+        raise Unreadable from error
+
+
+class Moment(Protocol):
+    """A converter of times; `instant` reads one as an aware datetime in UTC."""
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None: ...
+
+    def decode(self, raw: Any) -> str | None: ...
+
+    def encode(self, value: Any) -> tuple[Any, ...]: ...
+
+    def since(self, moment: datetime) -> Any:
+        """The smallest raw value that reads as `moment` or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTime:
+    """The clinic's wall clock, without a zone, written as text.
+
+    Converted with the offset of that day. An hour that happens twice is its first occurrence
+    (`latest` takes the second); one that does not exist is moved on by the gap.
+    """
+
+    zone: ZoneInfo
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = "%Y-%m-%d %H:%M:%S"
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        shown = wall(raw, self.zero)
+        if shown is None:
+            return None
+        try:
+            return shown.replace(tzinfo=self.zone, fold=int(latest)).astimezone(UTC)
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def decode(self, raw: Any) -> str | None:
+        return _instant_text(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (_moment(value).astimezone(self.zone).strftime(self.pattern),)
+
+    def since(self, moment: datetime) -> Any:
+        whole = moment.replace(microsecond=0)
+        shown = (whole if whole == moment else whole + timedelta(seconds=1)).astimezone(self.zone)
+        while shown.fold:  # the second time round: all of that hour reads as the first
+            shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
+            shown = shown.replace(second=0)
+        return shown.strftime(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class UtcTime:
+    """A time in UTC, without a zone, written as text."""
+
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = "%Y-%m-%d %H:%M:%S"
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        shown = wall(raw, self.zero)
+        return None if shown is None else shown.replace(tzinfo=UTC)
+
+    def decode(self, raw: Any) -> str | None:
+        return _instant_text(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (_moment(value).astimezone(UTC).strftime(self.pattern),)
+
+    def since(self, moment: datetime) -> Any:
+        whole = moment.astimezone(UTC).replace(microsecond=0)
+        return (whole if whole == moment else whole + timedelta(seconds=1)).strftime(self.pattern)
+
+
+def _moment(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+def _instant_text(moment: datetime | None) -> str | None:
+    # isoformat, because strftime does not pad the years before 1000
+    if moment is None:
+        return None
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A calendar day, YYYY-MM-DD."""
+
+    zero: tuple[str, ...] = ZERO_DATES
+
+    def decode(self, raw: Any) -> str | None:
+        shown = wall(raw, self.zero)
+        return None if shown is None else shown.date().isoformat()
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedId:
+    """An integer key as a sealed UUID of its resource."""
+
+    sealer: Sealer = field(repr=False)
+
+    def decode(self, raw: Any) -> str | None:
+        if raw is None or raw == "":
+            return None
+        try:
+            return self.sealer.seal(int(raw))
+        except (ValueError, TypeError) as error:
+            raise Unreadable from error
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        key = self.sealer.unseal(value)
+        return () if key is None else (key,)

@@ -1,0 +1,363 @@
+"""Reads a mapping file: how a practice system's tables become the gateway's records.
+
+The file is data, checked as a whole: every problem at once, with file, line and column. SQL stands
+in it only as expressions and joins in the words of the practice's own database.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from adapters.base import FieldShape, Shapes
+from adapters.document import (
+    Document,
+    DocumentErrors,
+    Place,
+    Problem,
+    check,
+    did_you_mean,
+    read_document,
+)
+
+Scalar = str | int | float | bool | None
+DRAFT_FIELDS = {
+    "clientId": FieldShape(format="uuid", refers="clients"),
+    "patientId": FieldShape(format="uuid", refers="patients"),
+    "vetId": FieldShape(format="uuid", refers="vets"),
+    "appointmentTypeId": FieldShape(format="uuid", refers="appointmentTypes"),
+    "scheduledAt": FieldShape(format="date-time"),
+    "endTime": FieldShape(format="date-time"),
+    "createdAt": FieldShape(format="date-time"),
+    "reason": FieldShape(format="text"),
+    "isUrgent": FieldShape(format="boolean"),
+}
+
+# `as` -> (the parameters it takes, the formats it makes)
+CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "text": (frozenset(), frozenset({"text"})),
+    "email": (frozenset(), frozenset({"email"})),
+    "split text": (frozenset({"separator"}), frozenset({"text"})),
+    "code": (frozenset({"codes"}), frozenset({"text", "boolean"})),
+    "boolean": (frozenset({"yes", "no"}), frozenset({"boolean"})),
+    "number": (frozenset(), frozenset({"number", "integer"})),
+    "integer": (frozenset(), frozenset({"integer", "number"})),
+    "money": (frozenset(), frozenset({"money", "percent"})),
+    "cents": (frozenset(), frozenset({"money", "percent"})),
+    "colour": (frozenset(), frozenset({"color"})),
+    "local time": (frozenset({"pattern", "zero"}), frozenset({"date-time"})),
+    "utc time": (frozenset({"pattern", "zero"}), frozenset({"date-time"})),
+    "date": (frozenset({"zero"}), frozenset({"date"})),
+    "id": (frozenset({"of"}), frozenset({"uuid"})),
+}
+DEFAULTS = {
+    "text": "text",
+    "email": "email",
+    "boolean": "boolean",
+    "number": "number",
+    "integer": "integer",
+    "money": "money",
+    "percent": "money",
+    "color": "colour",
+    "date-time": "local time",
+    "date": "date",
+    "uuid": "id",
+}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+
+class Conversion(_Strict):
+    """How a raw value is written: the converter's name and its parameters."""
+
+    as_: str | None = Field(default=None, alias="as")
+    codes: dict[str, str | None] | None = None
+    yes: tuple[Scalar, ...] | None = None
+    no: tuple[Scalar, ...] | None = None
+    separator: str | None = None
+    pattern: str | None = None
+    zero: tuple[str, ...] | None = None
+    of: str | None = None
+
+    @field_validator("yes", "no", "zero", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+
+class Expression(Conversion):
+    """A value of a row: an SQL expression, and how it is written."""
+
+    sql: str = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"sql": value} if isinstance(value, str) else value
+
+
+class Rows(_Strict):
+    """Rows of one table, or of any joined expression."""
+
+    from_: str = Field(alias="from", min_length=1)
+    where: str | None = None
+
+
+class ListOf(Rows):
+    """A list inside each record, fetched once a page: `parent` holds the record's key."""
+
+    parent: str
+    key: str
+    fields: dict[str, Expression]
+
+
+class ResourceMap(Rows):
+    """One resource: a whole-number `key` that is unique, and its fields."""
+
+    key: str
+    fields: dict[str, Expression]
+    lists: dict[str, ListOf] = {}
+
+
+class Hours(Rows):
+    """Weekly working hours; `weekday` is 1 for Monday to 7, `start` and `end` read HH:MM."""
+
+    vet: str
+    weekday: str
+    start: str
+    end: str
+
+
+class Busy(Rows):
+    """What blocks a vet. Without an end it lasts `minutes`, else the default duration."""
+
+    vet: str
+    start: Expression
+    end: Expression
+    minutes: str | None = None
+
+
+class Diary(_Strict):
+    """How free times come about; `step` and `duration` in minutes."""
+
+    step: int = Field(default=15, ge=5, le=240)
+    duration: int = Field(default=30, ge=5, le=1440)
+    hours: tuple[Hours, ...]
+    busy: tuple[Busy, ...]
+
+    @field_validator("hours", "busy", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+
+class Value(Conversion):
+    """What a booking writes into a column: one of these, or a plain constant."""
+
+    draft: str | None = None
+    made: str | None = None
+    sql: str | None = None
+    constant: Scalar = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return value if isinstance(value, dict) else {"constant": value}
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Value":
+        named = [name for name in ("draft", "made", "sql") if getattr(self, name) is not None]
+        if len(named) > 1:
+            raise ValueError(f"takes one of draft, made, sql, not {' and '.join(named)}")
+        return self
+
+
+class Write(_Strict):
+    """One step of a booking: a row that is inserted, or a counter that is moved on by one.
+
+    `name` is what later steps call its key, or the counter's new value.
+    """
+
+    insert: str | None = None
+    counter: str | None = None
+    key: str | None = None
+    column: str | None = None
+    where: str | None = None
+    name: str | None = None
+    values: dict[str, Value] = {}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Write":
+        if (self.insert is None) == (self.counter is None):
+            raise ValueError("takes either insert or counter")
+        if self.counter is not None and (self.column is None or self.name is None):
+            raise ValueError("a counter needs column and name")
+        if self.insert is not None and not self.values:
+            raise ValueError("an insert needs values")
+        return self
+
+
+class Booking(_Strict):
+    """The rows that a booking writes, in order; `appointment` names the step whose key it is."""
+
+    appointment: str
+    writes: tuple[Write, ...] = Field(min_length=1)
+
+    @field_validator("writes", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+
+class Mapping(_Strict):
+    """A whole mapping file."""
+
+    version: Literal[1]
+    zone: str
+    resources: dict[str, ResourceMap]
+    diary: Diary
+    booking: Booking
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(
+                f"no time zone is called {name}; write one such as Europe/Paris"
+            ) from (error)
+        return name
+
+
+def load_mapping(path: Path, shapes: Shapes) -> Mapping:
+    """The mapping at `path`; DocumentErrors with every problem."""
+    document = read_document(path)
+    mapping = check(document, Mapping)
+    problems = list(_Checker(document, shapes).problems(mapping))
+    if problems:
+        raise DocumentErrors(problems)
+    return mapping
+
+
+def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
+    """The converter that reads this value: the one that is named, else the format's own."""
+    if conversion.as_ is not None:
+        return conversion.as_
+    if conversion.codes is not None:
+        return "code"
+    if shape.many:
+        return "split text"
+    return DEFAULTS[shape.format]
+
+
+class _Checker:
+    """What the models cannot see: names of resources, fields, converters, and codes."""
+
+    def __init__(self, document: Document, shapes: Shapes) -> None:
+        self.document = document
+        self.shapes = shapes
+
+    def problems(self, mapping: Mapping) -> Iterator[Problem]:
+        wanted = [name for name in self.shapes if name != "slots"]
+        for name, resource in mapping.resources.items():
+            place: Place = ("resources", name)
+            if name not in wanted:
+                text = f"{name} is no resource{did_you_mean(name, wanted)}"
+                yield self.document.problem(place, text, at_key=True)
+                continue
+            yield from self._fields(place, self.shapes[name], "", resource.fields)
+            for list_name, nested in resource.lists.items():
+                inner = (*place, "lists", list_name)
+                prefix = f"{list_name}[]."
+                if not any(path.startswith(prefix) for path in self.shapes[name]):
+                    text = f"{name} has no list {list_name}"
+                    yield self.document.problem(inner, text, at_key=True)
+                    continue
+                yield from self._fields(inner, self.shapes[name], prefix, nested.fields)
+        for name in wanted:
+            if name not in mapping.resources:
+                text = f"{name} is missing: every resource needs its tables"
+                yield self.document.problem(("resources",), text, at_key=True)
+        yield from self._booking(mapping.booking)
+
+    def _fields(
+        self, place: Place, shapes: Any, prefix: str, fields: dict[str, Expression]
+    ) -> Iterator[Problem]:
+        known = {
+            path.removeprefix(prefix): shape
+            for path, shape in shapes.items()
+            if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
+        }
+        for name, expression in fields.items():
+            at = (*place, "fields", name)
+            if name == "id":
+                text = "id is made of the key; leave it out here"
+                yield self.document.problem(at, text, at_key=True)
+            elif name not in known:
+                text = f"{name} is no field here{did_you_mean(name, known)}"
+                yield self.document.problem(at, text, at_key=True)
+            else:
+                yield from self._conversion(at, expression, known[name])
+
+    def _conversion(
+        self, place: Place, conversion: Conversion, shape: FieldShape
+    ) -> Iterator[Problem]:
+        name = conversion_name(conversion, shape)
+        if name not in CONVERTERS:
+            text = f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
+            yield self.document.problem((*place, "as"), text)
+            return
+        takes, makes = CONVERTERS[name]
+        if shape.format not in makes:
+            text = f"as: {name} makes no {shape.format}, which this field is"
+            yield self.document.problem((*place, "as"), text)
+        for parameter in ("codes", "yes", "no", "separator", "pattern", "zero", "of"):
+            if getattr(conversion, parameter) is not None and parameter not in takes:
+                text = f"{parameter} does not go with as: {name}"
+                yield self.document.problem((*place, parameter), text, at_key=True)
+        if name == "code" and conversion.codes is None:
+            yield self.document.problem(place, "as: code needs codes, a table of code: value")
+        yield from self._code_values(place, conversion, shape)
+        target = conversion.of or shape.refers
+        if name == "id" and target not in self.shapes:
+            text = f"of must name a resource{did_you_mean(str(target), self.shapes)}"
+            yield self.document.problem((*place, "of"), text)
+
+    def _code_values(
+        self, place: Place, conversion: Conversion, shape: FieldShape
+    ) -> Iterator[Problem]:
+        if not shape.values:
+            return
+        for code, value in (conversion.codes or {}).items():
+            if value is not None and value not in shape.values:
+                text = f"{value} is no value of this field{did_you_mean(value, shape.values)}"
+                yield self.document.problem((*place, "codes", code), text)
+
+    def _booking(self, booking: Booking) -> Iterator[Problem]:
+        made: list[str] = []
+        for number, write in enumerate(booking.writes):
+            place: Place = ("booking", "writes", number)
+            for column, value in write.values.items():
+                yield from self._value((*place, "values", column), value, made)
+            if write.name is not None:
+                made.append(write.name)
+        inserts = [write.name for write in booking.writes if write.insert and write.key]
+        if booking.appointment not in inserts:
+            text = f"{booking.appointment} is not the name of an insert with a key"
+            yield self.document.problem(("booking", "appointment"), text)
+
+    def _value(self, place: Place, value: Value, made: list[str]) -> Iterator[Problem]:
+        if value.draft is not None:
+            if value.draft not in DRAFT_FIELDS:
+                text = f"a draft has no {value.draft}{did_you_mean(value.draft, DRAFT_FIELDS)}"
+                yield self.document.problem((*place, "draft"), text)
+            else:
+                yield from self._conversion(place, value, DRAFT_FIELDS[value.draft])
+        if value.made is not None and value.made not in made:
+            text = f"no step before this one is called {value.made}{did_you_mean(value.made, made)}"
+            yield self.document.problem((*place, "made"), text)

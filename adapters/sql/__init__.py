@@ -1,0 +1,1 @@
+"""Any SQL practice system through a mapping."""

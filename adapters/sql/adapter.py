@@ -1,0 +1,96 @@
+"""SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from adapters.base import AdapterOptions, Draft, Page, Query, Record
+from adapters.mapping import load_mapping
+from adapters.sql.converters import Converters
+from adapters.sql.diary import Diary
+from adapters.sql.engine import SqliteRunner
+from adapters.sql.reading import Reader
+
+
+class SqlAdapter:
+    """Reads and books through the statements that the mapping gives.
+
+    ValueError where the options can't be used; DocumentErrors where the mapping can't.
+    """
+
+    def __init__(self, options: AdapterOptions) -> None:
+        if options.mapping is None:
+            raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
+        mapping = load_mapping(options.mapping, options.shapes)
+        converters = Converters(ZoneInfo(mapping.zone), options.secret)
+        self._readers = {
+            name: Reader(name, rows, options.shapes[name], converters, options.report)
+            for name, rows in mapping.resources.items()
+        }
+        self._diary = Diary(mapping, converters, self._readers)
+        self._runner = _runner(options)
+        self.resources = frozenset(self._readers) | {"slots"}
+        self.filterable: Mapping[str, frozenset[str]] = {
+            name: reader.filterable for name, reader in self._readers.items()
+        }
+
+    async def read_one(self, query: Query) -> Record:
+        """One record; an id that was never sealed here is NotFound without a query."""
+        reader = self._readers[query.resource]
+        key = reader.key_of(query.id)
+        return await self._runner.read(lambda connection: reader.one(connection, key))
+
+    async def read_many(self, query: Query) -> Page:
+        """A page in the order of the keys; free slots are one page in the order of time."""
+        if query.resource == "slots":
+            return await self._runner.read(lambda connection: self._slots(connection, query))
+        return await self._runner.read(lambda connection: self._page(connection, query))
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        """Check and insert under the write lock, in one transaction."""
+        return await self._runner.book(lambda connection: self._diary.book(connection, draft))
+
+    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
+        """Looked up under the write lock, so that None is certain."""
+        return await self._runner.book(
+            lambda connection: self._diary.find(connection, draft, since)
+        )
+
+    async def ping(self) -> None:
+        """A statement that needs the file but no table."""
+        await self._runner.read(lambda connection: connection.execute(_PING).scalar())
+
+    async def aclose(self) -> None:
+        """End the threads and their connections."""
+        await self._runner.aclose()
+
+    def _slots(self, connection: Connection, query: Query) -> Page:
+        return Page(records=self._diary.slots(connection, query.values, query.now))
+
+    def _page(self, connection: Connection, query: Query) -> Page:
+        if query.within is not None:
+            outer = self._readers[query.within[0]]
+            outer.must_exist(connection, outer.key_of(query.within[1]))
+        reader = self._readers[query.resource]
+        return reader.page(connection, query.filters, query.limit, query.after)
+
+
+_PING = text("SELECT count(*) FROM sqlite_master")
+
+
+def _runner(options: AdapterOptions) -> SqliteRunner:
+    try:
+        backend = make_url(options.url).get_backend_name()
+    except ArgumentError as error:
+        raise ValueError(
+            "backend.url is not a database address such as sqlite:////srv/clinic.db"
+        ) from error
+    if backend != "sqlite":
+        raise ValueError(f"backend.url: {backend} is not connected yet; sqlite is")
+    return SqliteRunner(
+        options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
+    )

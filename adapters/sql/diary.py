@@ -1,0 +1,315 @@
+"""The diary of a mapped system: what is free, and how a booking is written into it."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    MetaData,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.types import NullType
+
+from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, SlotTaken
+from adapters.convert import Converter, Moment, Unreadable
+from adapters.mapping import DRAFT_FIELDS, Busy, Hours, Mapping, Value, Write
+from adapters.slots import Interval, Shift, day_window, free_slots
+from adapters.sql.converters import Converters
+from adapters.sql.reading import Reader, rows_of, sql
+
+# Bounds are compared as the backend writes them, so a change of the clocks needs some room.
+ROOM = timedelta(hours=2)
+LONGEST_OPEN = timedelta(days=2)
+
+
+class ShiftRows:
+    """One source of working hours."""
+
+    def __init__(self, hours: Hours) -> None:
+        columns = [sql(hours.weekday), sql(hours.start), sql(hours.end)]
+        self._statement = rows_of(hours, *columns).where(sql(hours.vet) == bindparam("vet"))
+
+    def read(self, connection: Connection, vet: int) -> Iterator[Shift]:
+        """The shifts of a vet; a row that can't be read opens nothing."""
+        for weekday, start, end in connection.execute(self._statement, {"vet": vet}):
+            try:
+                yield Shift(int(weekday), _clock(start), _clock(end))
+            except (TypeError, ValueError):
+                continue
+
+
+def _clock(raw: Any) -> time:
+    if isinstance(raw, time):
+        return raw
+    shown = str(raw).strip()
+    return time() if shown.startswith("24:00") else time.fromisoformat(shown)
+
+
+class BusyRows:
+    """One source of what blocks a vet: appointments, absences."""
+
+    def __init__(self, busy: Busy, converters: Converters, default_minutes: int) -> None:
+        self._start: Moment = converters.moment(busy.start)
+        self._end: Moment = converters.moment(busy.end)
+        self._default = default_minutes
+        start, end = sql(busy.start.sql), sql(busy.end.sql)
+        minutes = sql(busy.minutes or "NULL")
+        no_end = or_(end.is_(None), end < start)
+        self._statement: Select[Any] = rows_of(busy, start, end, minutes).where(
+            sql(busy.vet) == bindparam("vet"),
+            start < bindparam("until"),
+            or_(end > bindparam("since"), and_(no_end, start > bindparam("early"))),
+        )
+
+    def read(self, connection: Connection, vet: int, window: Interval) -> Iterator[Interval]:
+        """What blocks the vet within the window, and a little beyond it."""
+        bounds = {
+            "vet": vet,
+            "until": self._start.encode(window.end + ROOM)[0],
+            "since": self._end.encode(window.start - ROOM)[0],
+            "early": self._start.encode(window.start - LONGEST_OPEN)[0],
+        }
+        for start, end, minutes in connection.execute(self._statement, bounds):
+            blocked = self._interval(start, end, minutes)
+            if blocked is not None:
+                yield blocked
+
+    def _interval(self, start: Any, end: Any, minutes: Any) -> Interval | None:
+        begins = self._start.instant(start)
+        if begins is None:
+            return None
+        try:
+            ends = self._end.instant(end, latest=True)
+        except Unreadable:
+            ends = None
+        if ends is None or ends <= begins:
+            ends = begins + timedelta(minutes=int(minutes or self._default))
+        return Interval(begins, ends)
+
+
+class Diary:
+    """Free times and bookings."""
+
+    def __init__(
+        self, mapping: Mapping, converters: Converters, readers: dict[str, Reader]
+    ) -> None:
+        self._readers = readers
+        self._zone = converters.zone
+        self._step = timedelta(minutes=mapping.diary.step)
+        self._minutes = mapping.diary.duration
+        self._shifts = [ShiftRows(hours) for hours in mapping.diary.hours]
+        self._busy = [BusyRows(each, converters, self._minutes) for each in mapping.diary.busy]
+        self._booking = BookingWrites(mapping, converters)
+
+    def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
+        """The free slots of a day as records."""
+        vet = self._readers["vets"].key_of(query_values["vetId"])
+        self._readers["vets"].must_exist(connection, vet)
+        type_id = query_values.get("appointmentTypeId")
+        duration = self._duration(connection, type_id)
+        free = self._free(connection, vet, query_values["date"], duration, now)
+        return [{"startTime": _text(each.start), "endTime": _text(each.end)} for each in free]
+
+    def book(self, connection: Connection, draft: Draft) -> Record:
+        """Check and write one appointment; the caller holds the lock and commits."""
+        keys = self._keys(connection, draft)
+        duration = self._duration(connection, draft.appointment_type_id)
+        wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
+        try:
+            day = draft.scheduled_at.astimezone(self._zone).date()
+            free = self._free(connection, keys["vetId"], day, duration, draft.now)
+        except OverflowError:
+            free = []
+        if wanted not in free:
+            raise SlotTaken("not one of the free slots")
+        key = self._booking.write(connection, self._booking.draft_values(draft, wanted))
+        record = self._readers["appointments"].one(connection, key)
+        _verify(record, draft, wanted, self._readers["appointments"].filterable)
+        return record
+
+    def find(self, connection: Connection, draft: Draft, since: datetime) -> Record | None:
+        """The appointment of this vet, start and patient that was made at `since` or later."""
+        reader = self._readers["appointments"]
+        wanted = [
+            Filter("equals", ("vetId",), draft.vet_id),
+            Filter("equals", ("scheduledAt",), draft.scheduled_at),
+            Filter("equals", ("patientId",), draft.patient_id),
+            Filter("since", ("createdAt",), since.replace(microsecond=0)),
+        ]
+        usable = [each for each in wanted if each.fields[0] in reader.filterable]
+        found = reader.page(connection, usable, 1, None).records
+        return found[0] if found else None
+
+    def _keys(self, connection: Connection, draft: Draft) -> dict[str, int]:
+        """The keys of all that the draft names; NotFound, also for another client's animal."""
+        named = {
+            "clientId": ("clients", draft.client_id),
+            "patientId": ("patients", draft.patient_id),
+            "vetId": ("vets", draft.vet_id),
+        }
+        keys = {name: self._readers[where].key_of(each) for name, (where, each) in named.items()}
+        self._readers["clients"].must_exist(connection, keys["clientId"])
+        patient = self._readers["patients"].one(connection, keys["patientId"])
+        if patient["clientId"] != draft.client_id:
+            raise NotFound("the patient is not this client's")
+        self._readers["vets"].must_exist(connection, keys["vetId"])
+        return keys
+
+    def _duration(self, connection: Connection, type_id: str | None) -> timedelta:
+        if type_id is None:
+            return timedelta(minutes=self._minutes)
+        reader = self._readers["appointmentTypes"]
+        kind = reader.one(connection, reader.key_of(type_id))
+        return timedelta(minutes=kind["durationMinutes"] or self._minutes)
+
+    def _free(
+        self, connection: Connection, vet: int, day: date, duration: timedelta, now: datetime
+    ) -> list[Interval]:
+        try:
+            window = day_window(day, self._zone)
+            wide = Interval(window.start, window.end + duration)
+            busy = [each for rows in self._busy for each in rows.read(connection, vet, wide)]
+            shifts = [each for rows in self._shifts for each in rows.read(connection, vet)]
+            free = free_slots(
+                day, self._zone, shifts, busy, duration=duration, step=self._step, now=now
+            )
+        except OverflowError:  # the first and the last days of the calendar
+            return []
+        return [each for each in free if self._booking.can_write(each)]
+
+
+def _verify(record: Record, draft: Draft, wanted: Interval, mapped: frozenset[str]) -> None:
+    """What was written reads back as what was asked for; else BackendNonsense, and no booking."""
+    expected = {
+        "vetId": draft.vet_id,
+        "patientId": draft.patient_id,
+        "clientId": draft.client_id,
+        "appointmentTypeId": draft.appointment_type_id,
+        "scheduledAt": _text(wanted.start),
+        "endTime": _text(wanted.end),
+    }
+    for name, value in expected.items():
+        if name in mapped and record[name] != value:
+            raise BackendNonsense(f"the written appointment reads back with another {name}")
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class BookingWrites:
+    """The rows that a booking writes, in the mapping's order."""
+
+    def __init__(self, mapping: Mapping, converters: Converters) -> None:
+        self._appointment = mapping.booking.appointment
+        self._steps = [_step(write, converters) for write in mapping.booking.writes]
+        self._times = [
+            converters.make(value, DRAFT_FIELDS[value.draft])
+            for write in mapping.booking.writes
+            for value in write.values.values()
+            if value.draft in ("scheduledAt", "endTime")
+        ]
+
+    def can_write(self, slot: Interval) -> bool:
+        """Whether both ends survive being written: where the wall clock shows 02:30 twice, one does."""
+        readable = {_text(slot.start), _text(slot.end)}
+        return all(
+            {converter.decode(converter.encode(each)[0]) for each in (slot.start, slot.end)}
+            == readable
+            for converter in self._times
+        )
+
+    def draft_values(self, draft: Draft, wanted: Interval) -> dict[str, Any]:
+        """The draft by the names that a mapping uses."""
+        return {
+            "clientId": draft.client_id,
+            "patientId": draft.patient_id,
+            "vetId": draft.vet_id,
+            "appointmentTypeId": draft.appointment_type_id,
+            "scheduledAt": wanted.start,
+            "endTime": wanted.end,
+            "createdAt": draft.now,
+            "reason": draft.reason,
+            "isUrgent": draft.is_urgent,
+        }
+
+    def write(self, connection: Connection, values: dict[str, Any]) -> int:
+        """Write every row; the key of the appointment."""
+        made: dict[str, Any] = {}
+        for step in self._steps:
+            step.run(connection, values, made)
+        return int(made[self._appointment])
+
+
+def _step(write: Write, converters: Converters) -> "_Insert | _Counter":
+    if write.insert is None:
+        return _Counter(write)
+    return _Insert(write, converters)
+
+
+class _Insert:
+    def __init__(self, write: Write, converters: Converters) -> None:
+        columns = [Column(name, NullType()) for name in write.values]
+        if write.key is not None:
+            columns.insert(0, Column(write.key, Integer, primary_key=True))
+        self._statement = insert(Table(write.insert or "", MetaData(), *columns))
+        self._name = write.name
+        self._values = [
+            (column, _Source(value, converters)) for column, value in write.values.items()
+        ]
+
+    def run(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> None:
+        row = {column: source.take(connection, values, made) for column, source in self._values}
+        done = connection.execute(self._statement, row)
+        if self._name is not None and done.inserted_primary_key:
+            made[self._name] = done.inserted_primary_key[0]
+
+
+class _Counter:
+    def __init__(self, write: Write) -> None:
+        number: Column[Any] = Column(write.column or "", Integer())
+        table = Table(write.counter or "", MetaData(), number)
+        which: ColumnElement[Any] = sql(write.where or "1 = 1")
+        self._move = update(table).where(which).values({number: number + 1})
+        self._look = select(number).where(which)
+        self._name = write.name or ""
+
+    def run(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> None:
+        moved = connection.execute(self._move)
+        if moved.rowcount != 1:
+            raise BackendNonsense("the mapping's counter is not exactly one row")
+        made[self._name] = connection.execute(self._look).scalar_one()
+
+
+class _Source:
+    """Where a column's value comes from: the draft, an earlier step, an expression, a constant."""
+
+    def __init__(self, value: Value, converters: Converters) -> None:
+        self._value = value
+        self._converter: Converter | None = None
+        if value.draft is not None:
+            self._converter = converters.make(value, DRAFT_FIELDS[value.draft])
+        self._select = text(f"SELECT {value.sql}") if value.sql is not None else None
+
+    def take(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> Any:
+        if self._converter is not None:
+            value = values[self._value.draft or ""]
+            return None if value is None else self._converter.encode(value)[0]
+        if self._value.made is not None:
+            return made[self._value.made]
+        if self._select is not None:
+            wanted = self._select.compile().params
+            return connection.execute(self._select, {n: made[n] for n in wanted}).scalar_one()
+        return self._value.constant
