@@ -279,15 +279,17 @@ class LocalTime:
         return _instant_text(self.instant(raw))
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return (_moment(value).astimezone(self.zone).strftime(self.pattern),)
+        return (written(_moment(value).astimezone(self.zone), self.pattern),)
 
     def since(self, moment: datetime) -> Any:
-        whole = moment.replace(microsecond=0)
-        shown = (whole if whole == moment else whole + timedelta(seconds=1)).astimezone(self.zone)
+        try:
+            shown = whole_second(moment).astimezone(self.zone)
+        except OverflowError:  # an end of the calendar, where no record is
+            shown = moment
         while shown.fold:  # the second time round: all of that hour reads as the first
             shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
             shown = shown.replace(second=0)
-        return shown.strftime(self.pattern)
+        return written(shown, self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,11 +307,21 @@ class UtcTime:
         return _instant_text(self.instant(raw))
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return (_moment(value).astimezone(UTC).strftime(self.pattern),)
+        return (written(_moment(value).astimezone(UTC), self.pattern),)
 
     def since(self, moment: datetime) -> Any:
-        whole = moment.astimezone(UTC).replace(microsecond=0)
-        return (whole if whole == moment else whole + timedelta(seconds=1)).strftime(self.pattern)
+        return written(whole_second(moment.astimezone(UTC)), self.pattern)
+
+
+def written(moment: datetime, pattern: str) -> str:
+    """The moment by a strftime pattern, with four digits for every year."""
+    return moment.strftime(pattern.replace("%Y", f"{moment.year:04d}"))
+
+
+def whole_second(moment: datetime) -> datetime:
+    """The first whole second that is not before the moment."""
+    whole = moment.replace(microsecond=0)
+    return whole if whole == moment else whole + timedelta(seconds=1)
 
 
 def _moment(value: Any) -> datetime:

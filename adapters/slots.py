@@ -68,7 +68,7 @@ def free_slots(
 ) -> list[Interval]:
     """The slots of a local day, in order and without doubles.
 
-    Each starts on `day`, lies within a shift, clashes with nothing in `busy` and starts after `now`.
+    Each starts on `day` and after `now`, lies within a shift, and clashes with nothing in `busy`.
     """
     window = day_window(day, zone)
     blocked = sorted(busy)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
+    ColumnClause,
     ColumnElement,
     Connection,
     Integer,
@@ -14,9 +15,11 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    column,
     insert,
     or_,
     select,
+    table,
     text,
     update,
 )
@@ -126,12 +129,12 @@ class Diary:
         """Check and write one appointment; the caller holds the lock and commits."""
         keys = self._keys(connection, draft)
         duration = self._duration(connection, draft.appointment_type_id)
-        wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
         try:
+            wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
             day = draft.scheduled_at.astimezone(self._zone).date()
             free = self._free(connection, keys["vetId"], day, duration, draft.now)
-        except OverflowError:
-            free = []
+        except OverflowError as error:
+            raise SlotTaken("beyond the calendar") from error
         if wanted not in free:
             raise SlotTaken("not one of the free slots")
         key = self._booking.write(connection, self._booking.draft_values(draft, wanted))
@@ -172,7 +175,8 @@ class Diary:
             return timedelta(minutes=self._minutes)
         reader = self._readers["appointmentTypes"]
         kind = reader.one(connection, reader.key_of(type_id))
-        return timedelta(minutes=kind["durationMinutes"] or self._minutes)
+        minutes = kind["durationMinutes"]
+        return timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes)
 
     def _free(
         self, connection: Connection, vet: int, day: date, duration: timedelta, now: datetime
@@ -223,7 +227,7 @@ class BookingWrites:
         ]
 
     def can_write(self, slot: Interval) -> bool:
-        """Whether both ends survive being written: where the wall clock shows 02:30 twice, one does."""
+        """Whether both ends survive being written: a wall clock may show one hour twice."""
         readable = {_text(slot.start), _text(slot.end)}
         return all(
             {converter.decode(converter.encode(each)[0]) for each in (slot.start, slot.end)}
@@ -261,9 +265,9 @@ def _step(write: Write, converters: Converters) -> "_Insert | _Counter":
 
 class _Insert:
     def __init__(self, write: Write, converters: Converters) -> None:
-        columns = [Column(name, NullType()) for name in write.values]
+        columns: list[Column[Any]] = [Column(name, NullType()) for name in write.values]
         if write.key is not None:
-            columns.insert(0, Column(write.key, Integer, primary_key=True))
+            columns.insert(0, Column(write.key, Integer(), primary_key=True))
         self._statement = insert(Table(write.insert or "", MetaData(), *columns))
         self._name = write.name
         self._values = [
@@ -279,10 +283,10 @@ class _Insert:
 
 class _Counter:
     def __init__(self, write: Write) -> None:
-        number: Column[Any] = Column(write.column or "", Integer())
-        table = Table(write.counter or "", MetaData(), number)
+        number: ColumnClause[int] = column(write.column or "", Integer)
+        counter = table(write.counter or "", number)
         which: ColumnElement[Any] = sql(write.where or "1 = 1")
-        self._move = update(table).where(which).values({number: number + 1})
+        self._move = update(counter).where(which).values({number: number + 1})
         self._look = select(number).where(which)
         self._name = write.name or ""
 

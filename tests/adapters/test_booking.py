@@ -1,0 +1,283 @@
+"""Booking in the sample clinic: only what is offered, whole or not at all, never twice."""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.base import (
+    BackendNonsense,
+    BackendUnavailable,
+    Draft,
+    NotFound,
+    Record,
+    SlotTaken,
+)
+from adapters.sql.adapter import SqlAdapter
+from tests.adapters.clinic import NOW, TODAY, ask, connect, copy_to
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return copy_to(tmp_path)
+
+
+@pytest.fixture
+async def adapter(database: Path) -> AsyncIterator[SqlAdapter]:
+    opened = connect(database)
+    yield opened
+    await opened.aclose()
+
+
+def run(database: Path, sql: str, *values: object) -> list[Any]:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        return connection.execute(sql, values).fetchall()
+
+
+async def slots(
+    adapter: SqlAdapter, vet: str, day: date, kind: str | None = None, now: datetime = NOW
+) -> list[Record]:
+    values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
+    query = replace(ask("slots", values=values), now=now)
+    return (await adapter.read_many(query)).records
+
+
+async def a_draft(adapter: SqlAdapter, **more: Any) -> Draft:
+    """A draft that fits: a living animal of a present client, the first free time from tomorrow."""
+    clients = {each["id"] for each in (await adapter.read_many(ask("clients", limit=500))).records}
+    patients = (await adapter.read_many(ask("patients", limit=500))).records
+    patient = next(each for each in patients if each["clientId"] in clients)
+    vets = (await adapter.read_many(ask("vets"))).records
+    for ahead in range(1, 15):
+        free = await slots(adapter, vets[0]["id"], TODAY + timedelta(days=ahead))
+        if free:
+            break
+    draft = Draft(
+        client_id=patient["clientId"],
+        patient_id=patient["id"],
+        vet_id=vets[0]["id"],
+        scheduled_at=datetime.fromisoformat(free[0]["startTime"]),
+        appointment_type_id=None,
+        reason="Boite depuis hier\nà gauche",
+        is_urgent=True,
+        now=NOW,
+    )
+    return replace(draft, **more)
+
+
+async def test_a_booking_reads_back_as_asked_and_takes_its_slot(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    made = await adapter.create_appointment(draft)
+    assert made == await adapter.read_one(ask("appointments", id=made["id"]))
+    assert (made["status"], made["isUrgent"], made["reason"]) == (
+        "SCHEDULED",
+        True,
+        "Boite depuis hier\nà gauche",
+    )
+    assert (made["clientId"], made["patientId"], made["vetId"]) == (
+        draft.client_id,
+        draft.patient_id,
+        draft.vet_id,
+    )
+    starts = [each["startTime"] for each in await slots(adapter, draft.vet_id, _day(draft))]
+    assert made["scheduledAt"] not in starts
+    with pytest.raises(SlotTaken):
+        await adapter.create_appointment(draft)
+
+
+async def test_a_booking_writes_every_row_that_the_product_would(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    number = run(database, "SELECT VALEUR FROM COMPTEURS WHERE NOM = 'RDV'")[0][0] + 1
+    await adapter.create_appointment(await a_draft(adapter))
+    row = run(database, "SELECT ID_RDV, NUM_RDV, STATUT FROM RDV ORDER BY ID_RDV DESC LIMIT 1")[0]
+    assert row[1].endswith(f"-{number:06d}")
+    assert row[2] == "P"
+    journal = run(database, "SELECT ACTION, QUI FROM RDV_JOURNAL WHERE ID_RDV = ?", row[0])
+    assert journal == [("C", "PASSERELLE")]
+
+
+@pytest.mark.parametrize("broken", ["RDV_JOURNAL", "COMPTEURS"])
+async def test_a_booking_that_cannot_be_written_whole_is_not_written_at_all(
+    adapter: SqlAdapter, database: Path, broken: str
+) -> None:
+    draft = await a_draft(adapter)
+    run(database, f"ALTER TABLE {broken} RENAME TO AWAY")
+    with pytest.raises((BackendNonsense, BackendUnavailable)):
+        await adapter.create_appointment(draft)
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+    run(database, f"ALTER TABLE AWAY RENAME TO {broken}")
+    assert await adapter.create_appointment(draft)
+
+
+async def test_a_booking_that_reads_back_differently_is_withdrawn(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    run(database, "CREATE TRIGGER MOVED AFTER INSERT ON RDV BEGIN UPDATE RDV"
+        " SET D_DEBUT = '2026-01-01 10:00:00' WHERE ID_RDV = NEW.ID_RDV; END")  # fmt: skip
+    with pytest.raises(BackendNonsense):
+        await adapter.create_appointment(draft)
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+
+
+async def test_who_is_not_there_or_not_the_owner_is_not_found(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    others = (await adapter.read_many(ask("clients", limit=10))).records
+    other = next(each["id"] for each in others if each["id"] != draft.client_id)
+    kind = (await adapter.read_many(ask("appointmentTypes"))).records[0]["id"]
+    wrong = [
+        replace(draft, client_id=other),
+        replace(draft, client_id=draft.patient_id),
+        replace(draft, patient_id=kind),
+        replace(draft, vet_id=draft.client_id),
+        replace(draft, appointment_type_id=draft.vet_id),
+    ]
+    for each in wrong:
+        with pytest.raises(NotFound):
+            await adapter.create_appointment(each)
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+
+
+async def test_what_is_not_offered_is_taken(adapter: SqlAdapter) -> None:
+    draft = await a_draft(adapter)
+    night = datetime.combine(_day(draft), datetime.min.time(), UTC) + timedelta(hours=2)
+    for start in (
+        draft.scheduled_at + timedelta(minutes=1),
+        draft.scheduled_at + timedelta(microseconds=1),
+        night,
+        datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),
+    ):
+        with pytest.raises(SlotTaken):
+            await adapter.create_appointment(replace(draft, scheduled_at=start))
+    later = draft.scheduled_at + timedelta(minutes=30)
+    with pytest.raises(SlotTaken):
+        await adapter.create_appointment(replace(draft, now=later))
+
+
+async def test_a_cancelled_or_missed_appointment_frees_its_slot(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    for status in "AN":
+        await adapter.create_appointment(draft)
+        run(
+            database,
+            "UPDATE RDV SET STATUT = ? WHERE ID_RDV = (SELECT MAX(ID_RDV) FROM RDV)",
+            status,
+        )
+    run(database, "UPDATE RDV SET STATUT = NULL WHERE ID_RDV = (SELECT MAX(ID_RDV) FROM RDV)")
+    with pytest.raises(SlotTaken):
+        await adapter.create_appointment(draft)
+
+
+async def test_an_absence_and_an_appointment_without_end_block(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    day = _day(draft)
+    whole = await slots(adapter, draft.vet_id, day)
+    made = await adapter.create_appointment(draft)
+    run(database, "UPDATE RDV SET D_FIN = '0000-00-00 00:00:00'"
+        " WHERE ID_RDV = (SELECT MAX(ID_RDV) FROM RDV)")  # fmt: skip
+    left = await slots(adapter, draft.vet_id, day)
+    assert made["scheduledAt"] not in [each["startTime"] for each in left]
+    assert 0 < len(left) < len(whole)
+    vet = run(database, "SELECT ID_VETO FROM RDV ORDER BY ID_RDV DESC LIMIT 1")[0][0]
+    start, end = f"{day - timedelta(days=40)} 00:00:00", f"{day + timedelta(days=1)} 00:00:00"
+    run(
+        database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)", vet, start, end
+    )
+    assert await slots(adapter, draft.vet_id, day) == []
+
+
+async def test_two_hundred_racing_bookings_leave_no_overlap(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    kinds = [None, *(e["id"] for e in (await adapter.read_many(ask("appointmentTypes"))).records)]
+    chance = random.Random(7)
+    other = connect(database)  # a second process would hold the file just so
+
+    async def attempt() -> Record | None:
+        start = draft.scheduled_at + chance.randrange(16) * timedelta(minutes=15)
+        wanted = replace(draft, scheduled_at=start, appointment_type_id=chance.choice(kinds))
+        try:
+            return await chance.choice((adapter, other)).create_appointment(wanted)
+        except SlotTaken:
+            return None
+
+    made = [each for each in await asyncio.gather(*(attempt() for _ in range(200))) if each]
+    await other.aclose()
+    assert len(made) > 1
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500 + len(made),)]
+    busy = sorted((each["scheduledAt"], each["endTime"]) for each in made)
+    assert all(first[1] <= second[0] for first, second in pairwise(busy))
+    vet = run(database, "SELECT ID_VETO FROM RDV ORDER BY ID_RDV DESC LIMIT 1")[0][0]
+    overlaps = run(
+        database,
+        "SELECT a.ID_RDV, b.ID_RDV FROM RDV a JOIN RDV b ON a.ID_VETO = b.ID_VETO"
+        " AND a.ID_RDV < b.ID_RDV AND a.D_DEBUT < b.D_FIN AND b.D_DEBUT < a.D_FIN"
+        " WHERE a.ID_VETO = ? AND COALESCE(a.STATUT, 'P') NOT IN ('A', 'N')"
+        " AND COALESCE(b.STATUT, 'P') NOT IN ('A', 'N')",
+        vet,
+    )
+    assert overlaps == []
+
+
+async def test_a_booking_waits_for_the_desk_and_gives_way_to_it(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    start = draft.scheduled_at.astimezone(adapter._diary._zone).strftime("%Y-%m-%d %H:%M:%S")
+    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    desk = sqlite3.connect(database, isolation_level=None)
+    desk.execute("BEGIN IMMEDIATE")
+    attempt = asyncio.create_task(adapter.create_appointment(draft))
+    await asyncio.sleep(0)  # it is on its way to the lock that the desk holds
+    desk.execute(
+        "INSERT INTO RDV (ID_VETO, D_DEBUT, D_FIN, STATUT) VALUES (?, ?, NULL, 'P')", (vet, start)
+    )
+    desk.execute("COMMIT")
+    desk.close()
+    with pytest.raises(SlotTaken):
+        await attempt
+
+
+async def test_the_second_of_a_doubled_hour_is_not_offered_as_it_could_not_be_written(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
+    public = adapter._readers["vets"].table.sealed.sealer.seal(vet)
+    free = await slots(adapter, public, date(2026, 10, 25))
+    starts = [each["startTime"] for each in free]
+    assert len(set(starts)) == len(starts)
+    assert "2026-10-25T00:00:00Z" in starts  # 02:00, the first time
+    assert "2026-10-25T01:00:00Z" not in starts  # 02:00, the second time
+    assert "2026-10-25T02:00:00Z" in starts  # 03:00
+
+
+async def test_a_lost_booking_is_found_by_vet_start_patient_and_time_of_making(
+    adapter: SqlAdapter,
+) -> None:
+    draft = await a_draft(adapter)
+    assert await adapter.find_appointment(draft, NOW) is None
+    made = await adapter.create_appointment(draft)
+    assert await adapter.find_appointment(draft, NOW) == made
+    assert await adapter.find_appointment(draft, NOW + timedelta(seconds=1)) is None
+
+
+def _day(draft: Draft) -> date:
+    return draft.scheduled_at.date()

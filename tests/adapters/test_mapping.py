@@ -1,0 +1,90 @@
+"""A mapping file is checked as a whole: every problem at once, each at its place."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.document import DocumentErrors
+from adapters.mapping import load_mapping
+from adapters.sample import MAPPING
+from tests.adapters.clinic import shapes
+
+SAMPLE = MAPPING.read_text()
+
+
+def problems(tmp_path: Path, text: str) -> list[str]:
+    """What is wrong with the text, as `line: what`."""
+    file = tmp_path / "clinic.yaml"
+    file.write_text(text)
+    with pytest.raises(DocumentErrors) as caught:
+        load_mapping(file, shapes())
+    return [f"{each.line}: {each.text}" for each in caught.value.problems]
+
+
+def line_of(text: str) -> int:
+    """The line of the sample's mapping in which the text stands first."""
+    return SAMPLE[: SAMPLE.index(text)].count("\n") + 1
+
+
+MISTAKES = [
+    (
+        "firstName: p.PRENOM",
+        "firstname: p.PRENOM",
+        "firstname is no field here (did you mean firstName?)",
+    ),
+    ("key: p.ID_PERS", "kee: p.ID_PERS", "kee is not known here (did you mean key?)"),
+    (
+        "codes: {O: ACTIVE,",
+        "codes: {O: ACTIV,",
+        "ACTIV is no value of this field (did you mean ACTIVE?)",
+    ),
+    ("zone: Europe/Paris", "zone: Europe/Pariss", "no time zone is called Europe/Pariss"),
+    ("as: cents", "as: cent", "no converter is called cent (did you mean cents?)"),
+    ('separator: ";"', "zero: []", "zero does not go with as: split text"),
+    ("{draft: patientId}", "{draft: patient}", "a draft has no patient (did you mean patientId?)"),
+    ("{made: rdv}", "{made: rdvv}", "no step before this one is called rdvv (did you mean rdv?)"),
+    ("appointment: rdv", "appointment: number", "number is not the name of an insert with a key"),
+    ("  stock:\n", "  stocks:\n", "stocks is no resource (did you mean stock?)"),
+    ("version: 1", "version: 2", "version: input should be 1"),
+    ("step: 15 ", "step: 1 ", "step: input should be greater than or equal to 5"),
+    (
+        "QUI: PASSERELLE",
+        "QUI: {made: rdv, draft: reason}",
+        "takes one of draft, made, sql, not draft and made",
+    ),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "said"), MISTAKES)
+def test_a_mistake_is_named_with_its_line_and_remedy(
+    tmp_path: Path, right: str, wrong: str, said: str
+) -> None:
+    found = problems(tmp_path, SAMPLE.replace(right, wrong, 1))
+    named = [each for each in found if said in each]
+    assert named, found
+    line = line_of(right) - (1 if "separator" in right else 0)
+    assert abs(int(named[0].split(":")[0]) - line) <= 2
+
+
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    text = SAMPLE.replace("firstName:", "firstname:", 1).replace("as: cents", "as: cent")
+    text = text.replace("{draft: vetId}", "{draft: vet}").replace("weightKg:", "weight:")
+    assert len(problems(tmp_path, text)) == 5
+
+
+def test_a_missing_resource_is_named(tmp_path: Path) -> None:
+    start, end = SAMPLE.index("  stock:\n"), SAMPLE.index("  appointmentTypes:\n")
+    found = problems(tmp_path, SAMPLE[:start] + SAMPLE[end:])
+    assert [each for each in found if "stock is missing" in each]
+
+
+def test_the_sample_maps_every_field_of_every_resource() -> None:
+    mapping = load_mapping(MAPPING, shapes())
+    for name, fields in shapes().items():
+        if name == "slots":
+            continue
+        rows = mapping.resources[name]
+        mapped = {*rows.fields} | {
+            f"{n}[].{f}" for n, own in rows.lists.items() for f in own.fields
+        }
+        assert {path for path in fields if path.split("[].")[-1] != "id"} == mapped

@@ -1,0 +1,274 @@
+"""The sample clinic through its mapping: every oddity undone, pages whole, statements counted."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import event
+
+from adapters.base import (
+    BackendNonsense,
+    BackendTimeout,
+    BackendUnavailable,
+    Filter,
+    NotFound,
+    Record,
+    Trouble,
+)
+from adapters.sql.adapter import SqlAdapter
+from tests.adapters.clinic import NOW, ask, connect, copy_to
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return copy_to(tmp_path)
+
+
+@pytest.fixture
+def troubles() -> list[Trouble]:
+    return []
+
+
+@pytest.fixture
+async def adapter(database: Path, troubles: list[Trouble]) -> AsyncIterator[SqlAdapter]:
+    opened = connect(database, troubles)
+    yield opened
+    await opened.aclose()
+
+
+def run(database: Path, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+    with closing(sqlite3.connect(database)) as connection, connection:
+        return connection.execute(sql, values).fetchall()
+
+
+async def everything(adapter: SqlAdapter, resource: str, *filters: Filter) -> list[Record]:
+    """All records of a resource, page by page."""
+    records: list[Record] = []
+    after = None
+    while True:
+        page = await adapter.read_many(ask(resource, limit=37, after=after, filters=filters))
+        records += page.records
+        after = page.after
+        if after is None:
+            return records
+
+
+COUNTS = {
+    "clients": 300,
+    "patients": 450,
+    "vets": 6,
+    "appointmentTypes": 8,
+    "appointments": 2_500,
+    "consultations": 1_200,
+    "invoices": 1_500,
+    "stock": 120,
+}
+
+
+@pytest.mark.parametrize(("resource", "count"), COUNTS.items())
+async def test_a_resource_is_read_whole_once_each_and_alone_as_in_the_list(
+    adapter: SqlAdapter, resource: str, count: int
+) -> None:
+    records = await everything(adapter, resource)
+    assert len({record["id"] for record in records}) == len(records) == count
+    for record in records[:: len(records) // 5]:
+        assert await adapter.read_one(ask(resource, id=record["id"])) == record
+
+
+async def test_blank_names_companies_and_preferred_numbers_come_out_clean(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    clients = await everything(adapter, "clients")
+    assert all(client["lastName"] == client["lastName"].strip() != "" for client in clients)
+    assert any(client["firstName"] is None for client in clients)
+    faxes = {
+        row[0].strip() for row in run(database, "SELECT VALEUR FROM COORDONNEES WHERE TYPE='X'")
+    }
+    assert not faxes & {client["phone"] for client in clients}
+
+
+async def test_internal_notes_stand_in_no_record(adapter: SqlAdapter) -> None:
+    assert "INTERNE" not in str(await everything(adapter, "consultations"))
+
+
+async def test_a_deleted_row_is_neither_listed_nor_found(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    first = (await adapter.read_many(ask("clients", limit=1))).records[0]
+    run(database, "UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS = (SELECT MIN(ID_PERS)"
+        " FROM PERSONNES WHERE GENRE_PERS = 'C' AND ACTIF = 'O')")  # fmt: skip
+    assert (await adapter.read_many(ask("clients", limit=1))).records[0] != first
+    with pytest.raises(NotFound):
+        await adapter.read_one(ask("clients", id=first["id"]))
+
+
+async def test_a_code_that_no_table_names_becomes_none_and_is_reported_by_id(
+    adapter: SqlAdapter, troubles: list[Trouble]
+) -> None:
+    appointments = await everything(adapter, "appointments")
+    unknown = [each["id"] for each in appointments if each["status"] is None]
+    assert len(unknown) == 3
+    named = [each for each in troubles if each.field == "status"]
+    assert named == [Trouble("unknown code", "appointments", "status", each) for each in unknown]
+
+
+async def test_paid_and_balance_add_up_to_the_total(adapter: SqlAdapter) -> None:
+    for invoice in await everything(adapter, "invoices"):
+        if invoice["total"] is None:
+            assert invoice["status"] == "DRAFT"
+            continue
+        cents = [int(invoice[n].replace(".", "")) for n in ("total", "amountPaid", "balance")]
+        assert cents[0] == cents[1] + cents[2]
+        paid = sum(int(payment["amount"].replace(".", "")) for payment in invoice["payments"])
+        assert paid == cents[1]
+
+
+async def test_low_stock_compares_numbers_not_text(adapter: SqlAdapter) -> None:
+    low = await everything(adapter, "stock", Filter("equals", ("isLow",), True))
+    assert len(low) == 15
+    assert all(item["quantity"] <= item["reorderThreshold"] for item in low)
+    others = [item for item in await everything(adapter, "stock") if item not in low]
+    assert all(
+        item["reorderThreshold"] is None or item["quantity"] > item["reorderThreshold"]
+        for item in others
+    )
+
+
+async def test_search_takes_beginnings_of_words_and_ignores_case_and_accents(
+    adapter: SqlAdapter,
+) -> None:
+    names = ("firstName", "lastName")
+
+    async def found(words: str) -> list[Record]:
+        return await everything(adapter, "clients", Filter("search", names, words))
+
+    francois = await found("franc")
+    assert francois
+    assert francois == await found("FRANÇ")
+    assert all("fran" in f"{each['firstName']} {each['lastName']}".lower() for each in francois)
+    one = francois[0]
+    both = await found(f"{one['lastName']} {(one['firstName'] or '')[:2]}")
+    assert one in both
+    assert await found("rançois") == []
+    assert await found("%_") == await found("--") == []
+
+
+async def test_updated_since_is_inclusive(adapter: SqlAdapter) -> None:
+    patients = await everything(adapter, "patients")
+    newest = max(patient["updatedAt"] for patient in patients)
+    moment = datetime.fromisoformat(newest)
+    at = await everything(adapter, "patients", Filter("since", ("updatedAt",), moment))
+    later = moment + timedelta(seconds=1)
+    after = await everything(adapter, "patients", Filter("since", ("updatedAt",), later))
+    assert [each["updatedAt"] for each in at] == [newest]
+    assert after == []
+
+
+async def test_a_foreign_or_forged_id_is_not_found_without_a_statement(
+    adapter: SqlAdapter, tmp_path: Path
+) -> None:
+    client = (await adapter.read_many(ask("clients", limit=1))).records[0]["id"]
+    (tmp_path / "clinic.db").unlink()
+    for forged in (str(uuid4()), "00000000-0000-8000-8000-000000000000", client):
+        with pytest.raises(NotFound):
+            await adapter.read_one(ask("patients", id=forged))
+
+
+async def test_a_page_and_a_record_cost_a_fixed_number_of_statements(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    said: list[str] = []
+    engine = adapter._runner._engine
+    event.listen(engine, "before_cursor_execute", lambda *args: said.append(args[2]))
+    wanted = {"clients": 1, "invoices": 3, "appointments": 1}
+    for resource, statements in wanted.items():
+        for limit in (1, 50, 200):
+            said.clear()
+            page = await adapter.read_many(ask(resource, limit=limit))
+            assert len([each for each in said if each.startswith("SELECT")]) == statements
+        said.clear()
+        await adapter.read_one(ask(resource, id=page.records[0]["id"]))
+        assert len([each for each in said if each.startswith("SELECT")]) == statements
+
+
+async def test_no_row_is_lost_or_repeated_while_rows_are_added(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    before = {record["id"] for record in await everything(adapter, "stock")}
+    seen: list[str] = []
+    after, turn = None, 0
+    while True:
+        page = await adapter.read_many(ask("stock", limit=10, after=after))
+        seen += [record["id"] for record in page.records]
+        run(database, "INSERT INTO ARTICLES (LIBELLE, ACTIF, ID_ART) VALUES ('new', 'O', ?)", -turn)
+        run(database, "INSERT INTO ARTICLES (LIBELLE, ACTIF) VALUES ('new', 'O')")
+        turn, after = turn + 1, page.after
+        if after is None or turn > 50:
+            break
+    assert len(seen) == len(set(seen))
+    assert before <= set(seen)
+
+
+async def test_a_row_without_a_usable_id_is_left_out_and_counted(
+    database: Path, troubles: list[Trouble]
+) -> None:
+    run(database, "CREATE TABLE T2 AS SELECT * FROM TYPES_RDV")
+    run(database, "UPDATE T2 SET ID_TYPE = 'x' WHERE ID_TYPE = (SELECT MAX(ID_TYPE) FROM T2"
+        " WHERE ACTIF = 'O')")  # fmt: skip
+    run(database, "DROP TABLE TYPES_RDV")
+    run(database, "ALTER TABLE T2 RENAME TO TYPES_RDV")
+    adapter = connect(database, troubles)
+    page = await adapter.read_many(ask("appointmentTypes"))
+    await adapter.aclose()
+    assert (len(page.records), page.skipped) == (7, 1)
+    assert troubles == [Trouble("no id", "appointmentTypes", "id", "")]
+
+
+async def test_a_backend_that_is_gone_is_unavailable_and_no_empty_file_appears(
+    tmp_path: Path,
+) -> None:
+    adapter = connect(tmp_path / "nowhere.db")
+    with pytest.raises(BackendUnavailable):
+        await adapter.ping()
+    await adapter.aclose()
+    assert not (tmp_path / "nowhere.db").exists()
+
+
+async def test_a_corrupt_file_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "clinic.db").write_bytes(b"no database" * 1000)
+    adapter = connect(tmp_path / "clinic.db")
+    with pytest.raises(BackendUnavailable):
+        await adapter.read_many(ask("clients"))
+    await adapter.aclose()
+
+
+async def test_a_table_that_is_not_there_is_nonsense(adapter: SqlAdapter, database: Path) -> None:
+    run(database, "DROP TABLE LIGNES_FACT")
+    with pytest.raises(BackendNonsense):
+        await adapter.read_many(ask("invoices"))
+    assert (await adapter.read_many(ask("clients"))).records  # the thread goes on
+
+
+async def test_a_statement_that_takes_too_long_is_stopped(adapter: SqlAdapter) -> None:
+    adapter._runner._timeout = 0.0
+    endless = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    )
+    with pytest.raises(BackendTimeout):
+        await adapter._runner.read(lambda connection: connection.exec_driver_sql(endless))
+
+
+async def test_a_reader_cannot_write(adapter: SqlAdapter) -> None:
+    with pytest.raises((BackendNonsense, BackendUnavailable)):
+        await adapter._runner.read(lambda it: it.exec_driver_sql("DELETE FROM RDV"))
+
+
+async def test_reads_at_the_same_time_do_not_disturb_each_other(adapter: SqlAdapter) -> None:
+    pages = await asyncio.gather(*(adapter.read_many(ask("invoices")) for _ in range(30)))
+    assert all(page == pages[0] for page in pages)
+    assert NOW.tzinfo is not None
