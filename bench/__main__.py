@@ -1,0 +1,150 @@
+"""`python -m bench`: CPU per request of the gateway against a bare aiohttp handler, in one run.
+
+Every server runs the whole time; the rounds go from one to the next, so that a slow spell of the
+machine meets all of them. CPU seconds are the servers' own, the client's do not count.
+"""
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+from bench.load import Load
+from bench.world import CONFIGS, World
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
+REQUESTS = int(os.environ.get("BENCH_REQUESTS", "6000"))
+
+
+class Server:
+    """One server process and the CPU seconds that it has used."""
+
+    def __init__(self, kind: str, argument: str, port: int) -> None:
+        self.began = time.perf_counter()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.served", kind, argument],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.port = port
+
+    def __enter__(self) -> "Server":
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    raise
+                time.sleep(0.005)
+            else:
+                return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+    def cpu(self) -> float:
+        """CPU seconds so far."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("the server was started without pipes")
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+
+def measure(server: Server, load: Load, requests: int) -> float:
+    """Microseconds of the server's CPU per request."""
+    before = server.cpu()
+    load.run(requests)
+    return (server.cpu() - before) / requests * 1e6
+
+
+def road(world: World) -> None:
+    """The table of CPU per request."""
+    with ExitStack() as stack:
+        bare_port = world.free_port()
+        servers = {"bare": stack.enter_context(Server("bare", str(bare_port), bare_port))}
+        for name in CONFIGS:
+            config, port = world.config(name)
+            servers[name] = stack.enter_context(Server("gateway", str(config), port))
+        cases = {
+            "(a) bare aiohttp handler": ("bare", world.client_path("ready"), REQUESTS),
+            "(b) our road, ready record": ("ready", world.client_path("ready"), REQUESTS),
+            "(b) with 100,000 keys": ("many", world.client_path("ready"), REQUESTS),
+            "(c) our road, sample clinic": ("sample", world.client_path("sample"), REQUESTS // 3),
+            "(d) list of 50 at (b)": ("ready", "/api/v1/clients?limit=50", REQUESTS // 3),
+        }
+        loads = {
+            name: Load(servers[server].port, path, world.secret(server))
+            for name, (server, path, _) in cases.items()
+        }
+        found: dict[str, list[float]] = {name: [] for name in cases}
+        for turn in range(ROUNDS + 1):
+            for name, (server, _, requests) in cases.items():
+                figure = measure(servers[server], loads[name], requests)
+                if turn:  # the first round warms up
+                    found[name].append(figure)
+        for load in loads.values():
+            load.close()
+    show(found)
+
+
+def show(found: dict[str, list[float]]) -> None:
+    """Medians, and the ratio to (a) as the median of the rounds' own ratios."""
+    reference = next(iter(found.values()))
+    print(f"{'CPU per request':32} {'median':>9} {'least':>9} {'most':>9} {'x (a)':>7}")
+    for name, figures in found.items():
+        ratio = statistics.median(a / b for a, b in zip(figures, reference, strict=True))
+        print(
+            f"{name:32} {statistics.median(figures):6.1f} us {min(figures):6.1f} us"
+            f" {max(figures):6.1f} us {ratio:7.2f}"
+        )
+
+
+def start_up(world: World) -> None:
+    """Seconds from the start of the process to the first answered request."""
+    seconds = []
+    for _ in range(5):
+        config, port = world.config("sample")
+        with Server("gateway", str(config), port) as server:
+            Load(port, world.client_path("sample"), world.secret("sample")).run(1)
+            seconds.append(time.perf_counter() - server.began)
+    print(f"start-up to the first answer: median {statistics.median(seconds):.2f} s")
+
+
+def redaction(world: World) -> None:
+    """Microseconds to redact and encode a record of one kilobyte."""
+    import timeit
+
+    from bench.ready import CLIENT
+    from gateway.contract.access import LEVELS
+
+    for level in LEVELS:
+        redact = world.policy().redactor("clients", level).one
+        turns = 20_000
+        best = statistics.median(timeit.repeat(lambda: redact(CLIENT), number=turns, repeat=7))
+        print(f"redact a record of 1 KB at {level:8}: {best / turns * 1e6:.2f} us")
+
+
+def main() -> None:
+    """Everything, in an empty folder."""
+    with TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        road(world)
+        start_up(world)
+        redaction(world)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A small load client: keep-alive connections, one request each in turn, every answer checked."""
+
+import socket
+
+CONNECTIONS = 16
+
+
+class Load:
+    """Sends one request over and over, on connections that stay open."""
+
+    def __init__(self, port: int, path: str, secret: str) -> None:
+        self._request = (
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: */*\r\n"
+            f"X-API-Key: {secret}\r\n\r\n"
+        ).encode()
+        self._sockets = [
+            socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)
+        ]
+        for each in self._sockets:
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def run(self, requests: int) -> None:
+        """That many requests, rounded up to whole rounds; RuntimeError for any but a 200."""
+        for _ in range(-(-requests // CONNECTIONS)):
+            for each in self._sockets:
+                each.sendall(self._request)
+            for each in self._sockets:
+                read_answer(each)
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+
+def read_answer(connection: socket.socket) -> bytes:
+    """One whole answer's body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += _more(connection)
+    head, _, body = data.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(head.decode(errors="replace"))
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += _more(connection)
+    return body
+
+
+def _more(connection: socket.socket) -> bytes:
+    data = connection.recv(1 << 18)
+    if not data:
+        raise RuntimeError("the server closed the connection")
+    return data

@@ -1,0 +1,48 @@
+"""An adapter that returns ready records: what is left is the cost of our own road."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from adapters.base import AdapterOptions, Draft, Page, Query, Record, Rejected
+
+ID = "0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10"
+TIME = "2026-03-01T09:00:00Z"
+# One client of about one kilobyte, as JSON.
+CLIENT: Record = {
+    "id": ID,
+    "firstName": "Éléonore",
+    "lastName": "Châtelain",
+    "phone": "01 99 00 12 34",
+    "email": "eleonore.chatelain@example.org",
+    "createdAt": TIME,
+    "updatedAt": TIME,
+    "address": "12 rue des Tilleuls, " + "Bâtiment B, escalier 3, " * 32 + "96140 Clairfontelle",
+}
+
+
+class ReadyAdapter:
+    """Answers every read with the same client, at once."""
+
+    def __init__(self, options: AdapterOptions) -> None:
+        self.resources = frozenset(options.shapes)
+        self.filterable: Mapping[str, frozenset[str]] = {
+            name: frozenset(fields) for name, fields in options.shapes.items()
+        }
+
+    async def read_one(self, query: Query) -> Record:  # noqa: ARG002 - the shape of an adapter
+        return CLIENT
+
+    async def read_many(self, query: Query) -> Page:
+        return Page(records=[CLIENT] * query.limit)
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        raise Rejected(f"nothing is booked here: {draft.patient_id}")
+
+    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:  # noqa: ARG002
+        return None
+
+    async def ping(self) -> None:
+        return None
+
+    async def aclose(self) -> None:
+        return None

@@ -1,0 +1,61 @@
+"""The strict YAML reader: no surprises, and every problem at its place."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.document import DocumentErrors, parse_document, read_document
+
+
+def data(text: str) -> object:
+    return parse_document(text.encode(), "f.yaml").data
+
+
+def said(text: str | bytes) -> list[str]:
+    content = text.encode() if isinstance(text, str) else text
+    with pytest.raises(DocumentErrors) as caught:
+        parse_document(content, "f.yaml")
+    return [str(each) for each in caught.value.problems]
+
+
+def test_scalars_are_those_of_yaml_1_2() -> None:
+    assert data("[no, on, 8:30, 010, 1_000, 0x10, 2026-01-01, ~, true, 1.5, '7']") == [
+        "no", "on", "8:30", 10, "1_000", "0x10", "2026-01-01", None, True, 1.5, "7",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1: a stands here a second time"),
+        ("a: &x [1]\nb: *x\n", "f.yaml:1:4: this is not YAML: anchors and aliases are not allowed"),
+        ("a: !!python/object:os.system x", "f.yaml:1:4: this is not YAML: tags are not allowed"),
+        ("a:\n  <<: {b: 1}\n", "f.yaml:2:3: merge keys are not allowed"),
+        ("a:\n\t- b\n", "f.yaml:2:1: a tab stands here; indent with blanks"),
+        ("? [a]\n: 1\n", "f.yaml:1:3: a key must be plain text"),
+        ("", "f.yaml:1:1: the file is empty"),
+        ("# nothing\n", "f.yaml:1:1: the file is empty"),
+        ("a: [1, 2", "f.yaml:1:9: this is not YAML"),
+        ("a: " + "[" * 100_000, "f.yaml:1:1: the file is larger than 64 KiB"),
+        ("a: " + "[" * 60_000, "nested more than 32 deep"),
+        ("a: 1\n---\nb: 2\n", "f.yaml:2:1: this is not YAML"),
+    ],
+)
+def test_what_hides_data_is_refused_with_its_place(text: str, problem: str) -> None:
+    found = said(text)
+    assert len(found) == 1
+    assert problem in found[0]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a: \x80", b"a: \x00"])
+def test_bytes_that_are_no_text_are_refused(content: bytes) -> None:
+    assert said(content)
+
+
+def test_two_doubled_keys_are_both_named() -> None:
+    assert len(said("a: 1\na: 2\nb: 1\nb: 2\n")) == 2
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DocumentErrors, match="cannot be read: no such file"):
+        read_document(tmp_path / "none.yaml")
