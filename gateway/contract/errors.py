@@ -1,22 +1,22 @@
 """The error table as classes: status and message stand on the class, matching is by class.
 
-    GatewayError
-    |-- NotARequest 400        what is no HTTP request
-    |-- KeyMissing 401, KeyInvalid 401
-    |-- Forbidden 403
-    |-- NotFound 404, MethodNotAllowed 405
-    |-- BodyTooSlow 408, BodyTooLarge 413, NotJson 415
-    |-- ExpectationFailed 417, HeadersTooLarge 431
-    |-- InvalidRequest 400     with all problems at once
-    |   `-- KeyReused          an Idempotency-Key with another request
-    |-- TimeSlotConflict 409
-    |-- LimitExceeded 429      with the seconds to wait
-    |-- InternalError 500
-    |-- BackendUnusable 502
-    |-- Unavailable 503        with the seconds to wait
-    `-- BackendTooSlow 504
-        `-- BookingUnknown     a booking whose fate is not known
-            `-- BookingUnknownWithoutKey
+GatewayError
+|-- NotARequest 400        what is no HTTP request
+|-- KeyMissing 401, KeyInvalid 401
+|-- Forbidden 403
+|-- NotFound 404, MethodNotAllowed 405
+|-- BodyTooSlow 408, BodyTooLarge 413, NotJson 415
+|-- ExpectationFailed 417, HeadersTooLarge 431
+|-- InvalidRequest 400     with all problems at once
+|   `-- KeyReused          an Idempotency-Key with another request
+|-- TimeSlotConflict 409
+|-- LimitExceeded 429      with the seconds to wait
+|-- InternalError 500
+|-- BackendUnusable 502
+|-- Unavailable 503        with the seconds to wait
+`-- BackendTooSlow 504
+    `-- BookingUnknown     a booking whose fate is not known
+        `-- BookingUnknownWithoutKey
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Formats and fields: how a value looks on the wire, and how one that comes in is read."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -28,6 +28,11 @@ class Format:
 UUID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 TIME_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+# Texts that come in hold no control characters; a text of several lines may hold newlines. Both
+# are written in the words that Python's and JavaScript's regular expressions share.
+PLAIN_LINE = r"^[^\u0000-\u001f\u007f-\u009f]*$"
+PLAIN_TEXT = r"^[^\u0000-\u0009\u000b-\u001f\u007f-\u009f]*$"
 
 _uuid = re.compile(UUID_PATTERN).fullmatch
 _date = re.compile(DATE_PATTERN).fullmatch
@@ -71,7 +76,7 @@ def read_integer(text: str) -> int:
 
 def write_instant(moment: datetime) -> str:
     """ISO 8601 in UTC with a Z and whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 UUID = Format(
@@ -220,6 +225,17 @@ class Resource:
         for name in outer:
             fields = _named(fields, name).fields
         return _named(fields, last)
+
+
+def opened(fields: tuple[Field, ...], paths: Set[str], prefix: str = "") -> tuple[Field, ...]:
+    """Those of the fields that `paths` name; a list of objects has its open members, or is out."""
+    found = []
+    for member in fields:
+        if not member.fields:
+            found += [member] if prefix + member.name in paths else []
+        elif inner := opened(member.fields, paths, f"{prefix}{member.name}[]."):
+            found.append(replace(member, fields=inner))
+    return tuple(found)
 
 
 def _paths(fields: tuple[Field, ...], prefix: str = "") -> Iterator[str]:

@@ -8,8 +8,17 @@ from enum import StrEnum
 from typing import Literal
 
 from gateway.contract.access import Permission
-from gateway.contract.fields import DAY, INSTANT, INTEGER, TEXT, UUID, BOOLEAN, Field, Format
-from gateway.contract.fields import Resource
+from gateway.contract.fields import (
+    BOOLEAN,
+    DAY,
+    INSTANT,
+    INTEGER,
+    TEXT,
+    UUID,
+    Field,
+    Format,
+    Resource,
+)
 from gateway.contract.resources import (
     APPOINTMENT,
     APPOINTMENT_TYPE,

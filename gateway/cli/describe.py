@@ -1,0 +1,54 @@
+"""`clinic-gateway openapi`: prints the description of the interface."""
+
+import json
+from pathlib import Path
+
+import click
+
+from adapters.document import DocumentErrors
+from gateway.cli.options import config_option, fail, json_option
+from gateway.contract.access import LEVELS, AccessLevel, Permission
+from gateway.contract.fields import Resource
+from gateway.contract.openapi import document
+from gateway.policy.document import load_policy
+from gateway.settings import load_settings
+
+
+@click.command()
+@click.option(
+    "--level",
+    type=click.Choice([level.value for level in LEVELS], case_sensitive=False),
+    help="Only the fields that this level sees; all of them where it is left out.",
+)
+@click.option(
+    "--permission",
+    "permissions",
+    type=click.Choice([each.value for each in Permission], case_sensitive=False),
+    multiple=True,
+    help="Only the operations that this permission grants (repeatable).",
+)
+@config_option
+@json_option
+def openapi(
+    level: str | None, permissions: tuple[str, ...], config: Path | None, as_json: bool
+) -> None:
+    """Print the OpenAPI 3.1 document, as JSON.
+
+    It is the whole interface, or what a key with a level and permissions sees of it. A running
+    gateway also leaves out the filters that its practice system can't serve.
+    """
+    try:
+        settings = load_settings(config)
+        policy = load_policy(settings.policy, lambda trouble: None)
+    except DocumentErrors as error:
+        fail(str(error))
+
+    def visible(resource: Resource) -> frozenset[str] | None:
+        return policy.visible(resource.name, AccessLevel(level)) if level else None
+
+    described = document(
+        public_url=str(settings.public_url),
+        visible=visible,
+        permissions=frozenset(map(Permission, permissions)) or None,
+    )
+    click.echo(json.dumps(described, indent=2))

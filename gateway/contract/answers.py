@@ -1,0 +1,208 @@
+"""What an operation may answer, for the OpenAPI document: statuses, headers, bodies of errors.
+
+Answers that are the same for all operations stand once, among the components.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gateway.contract import errors
+from gateway.contract.access import LEVELS
+from gateway.contract.errors import COMMON_STATUSES, STATUS_SUMMARIES, GatewayError, InvalidField
+from gateway.contract.operations import Operation
+
+_RATE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_COUNT = {"type": "integer", "minimum": 0}
+_SECONDS = {"type": "integer", "minimum": 1, "maximum": 3600}
+
+HEADERS: Mapping[str, Mapping[str, Any]] = {
+    "X-Request-Id": {
+        "description": (
+            "Names this call in the logs: the caller's own `X-Request-Id` where it is 8 to 64"
+            " characters of `A-Z a-z 0-9 . _ -`, else a new one."
+        ),
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
+        "required": True,
+    },
+    "X-RateLimit-Limit": {
+        "description": "Calls per hour of this key.",
+        "schema": _COUNT,
+        "required": True,
+    },
+    "X-RateLimit-Remaining": {
+        "description": "Calls left in this hour.",
+        "schema": _COUNT,
+        "required": True,
+    },
+    "X-RateLimit-Reset": {
+        "description": "Seconds until the hour ends.",
+        "schema": _SECONDS,
+        "required": True,
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before asking again.",
+        "schema": _SECONDS,
+        "required": True,
+    },
+    "X-Access-Level": {
+        "description": "The level that was applied to this answer.",
+        "schema": {"type": "string", "enum": [level.value for level in LEVELS]},
+        "required": True,
+    },
+    "Link": {
+        "description": 'The next page, while there is one: `<address>; rel="next"` (RFC 8288).',
+        "schema": {"type": "string"},
+    },
+    "Location": {
+        "description": "The address of the new appointment.",
+        "schema": {"type": "string", "format": "uri"},
+        "required": True,
+    },
+    "X-Skipped-Records": {
+        "description": "How many records were left out because they have no usable identifier.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "Idempotent-Replayed": {
+        "description": "The outcome of an earlier call with the same `Idempotency-Key`.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "WWW-Authenticate": {
+        "description": "How to authenticate.",
+        "schema": {"type": "string", "const": 'ApiKey header="X-API-Key"'},
+        "required": True,
+    },
+}
+
+# The headers of errors beyond X-Request-Id; where the key's hour may not have been looked at yet,
+# those of the limit may be missing.
+_ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
+    401: ("WWW-Authenticate",),
+    403: (),
+    429: ("Retry-After", *_RATE),
+    503: ("Retry-After",),
+}
+_STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
+
+_EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
+    400: (errors.InvalidRequest(InvalidField("limit", "must be at most 200")), errors.KeyReused()),
+    401: (errors.KeyMissing(), errors.KeyInvalid()),
+    403: (errors.Forbidden(),),
+    404: (errors.NotFound(),),
+    408: (errors.BodyTooSlow(),),
+    409: (errors.TimeSlotConflict(),),
+    413: (errors.BodyTooLarge(),),
+    415: (errors.NotJson(),),
+    429: (errors.LimitExceeded(1200),),
+    500: (errors.InternalError(),),
+    502: (errors.BackendUnusable(),),
+    503: (errors.Unavailable(),),
+    504: (
+        errors.BackendTooSlow(),
+        errors.BookingUnknown(),
+        errors.BookingUnknownWithoutKey(),
+    ),
+}
+_OF_BOOKINGS = (errors.KeyReused, errors.BookingUnknown)
+
+_MESSAGE = {"type": "string", "description": "What went wrong, in one sentence."}
+_INVALID_FIELD = {
+    "type": "object",
+    "properties": {
+        "field": {"type": "string", "description": "A member, a parameter or a header."},
+        "problem": {"type": "string", "description": "The end of a sentence that it begins."},
+    },
+    "required": ["field", "problem"],
+    "additionalProperties": False,
+}
+_PROBLEMS = {
+    "type": "array",
+    "items": _INVALID_FIELD,
+    "minItems": 1,
+    "description": "All that is wrong; absent where the bytes were no readable request.",
+}
+
+
+def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """The records' schemas with those of errors, the headers, and the answers of all reads."""
+    return {
+        "schemas": {**schemas, **_error_schemas()},
+        "headers": {name: {**HEADERS[name]} for name in HEADERS},
+        "responses": {
+            _name(status): _error(status, booking=False) for status in (*COMMON_STATUSES, 404)
+        },
+    }
+
+
+def responses(operation: Operation) -> dict[str, Any]:
+    """Every status that the operation may answer, in ascending order."""
+    answers: dict[str, Any] = {str(operation.status): _success(operation)}
+    for status in sorted({*COMMON_STATUSES, *operation.errors}):
+        answers[str(status)] = (
+            _error(status, booking=True)
+            if operation.creates
+            else {"$ref": f"#/components/responses/{_name(status)}"}
+        )
+    return answers
+
+
+def _success(operation: Operation) -> dict[str, Any]:
+    record: dict[str, Any] = {"$ref": f"#/components/schemas/{operation.returns.title}"}
+    schema = {"type": "array", "items": record} if operation.many else record
+    headers = ["X-Request-Id", "X-Access-Level", *_RATE]
+    headers += ["Link"] if operation.paged else []
+    headers += ["X-Skipped-Records"] if operation.many else []
+    headers += ["Location", "Idempotent-Replayed"] if operation.creates else []
+    return {
+        "description": "Created." if operation.creates else operation.returns.summary,
+        "headers": _headers(headers),
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
+def _error(status: int, *, booking: bool) -> dict[str, Any]:
+    headers = _headers(("X-Request-Id", *_ERROR_HEADERS.get(status, ())))
+    if status not in {401, 403, 429}:
+        headers |= {name: {**HEADERS[name], "required": False} for name in _RATE}
+    if booking and status in _STICKING:
+        headers |= _headers(["Idempotent-Replayed"])
+    shown = [each for each in _EXAMPLES[status] if booking or not isinstance(each, _OF_BOOKINGS)]
+    body = {
+        "schema": {"$ref": f"#/components/schemas/{_ERROR_BODIES.get(status, 'Error')}"},
+        "examples": {type(each).__name__: {"value": each.members()} for each in shown},
+    }
+    return {
+        "description": STATUS_SUMMARIES[status],
+        "headers": headers,
+        "content": {"application/json": body},
+    }
+
+
+def _name(status: int) -> str:
+    return f"Error{status}"
+
+
+def _headers(names: Iterable[str]) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+_ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
+
+
+def _error_schemas() -> dict[str, Any]:
+    wait = {**_SECONDS, "description": "Seconds until the next hour begins."}
+    return {
+        "Error": _object({"message": _MESSAGE}, "message"),
+        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message"),
+        "LimitExceeded": _object(
+            {"message": _MESSAGE, "retryAfter": wait}, "message", "retryAfter"
+        ),
+    }
+
+
+def _object(members: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(members),
+        "required": list(required),
+        "additionalProperties": False,
+    }

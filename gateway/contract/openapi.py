@@ -1,0 +1,226 @@
+"""The OpenAPI 3.1 document, derived from the tables: the whole interface, or what one key sees.
+
+A document for a key names only the operations that its permissions reach, and in the answers only
+the fields that are open to it; so it can be handed out and generated from without a second look.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any
+
+from gateway.contract.access import Permission
+from gateway.contract.answers import components, responses
+from gateway.contract.fields import PLAIN_LINE, PLAIN_TEXT, TEXT, Field, Format, Resource, opened
+from gateway.contract.operations import (
+    BASE_PATH,
+    CURSOR,
+    LIMIT,
+    OPERATIONS,
+    PAGE_DEFAULT,
+    Operation,
+    Param,
+)
+
+VERSION = "1.0.0"
+API_KEY = "apiKey"
+BODY = "CreateAppointmentRequest"
+
+_ABOUT = """\
+Reads a veterinary clinic's records and books appointments.
+
+Every call carries an API key in the header `X-API-Key`. The key decides which operations are
+reachable (its permissions, see `x-permission`), how many calls an hour are allowed, and how much
+of each record is visible: its access level, which may differ from resource to resource.
+
+- `BASIC`: identifiers and minimal information (names, species, statuses)
+- `STANDARD`: also the usual business information (contacts, dates, amounts)
+- `FULL`: all that the clinic opens
+
+A field that the level does not open is absent. A field that is open and has no value is `null`.
+`X-Access-Level` says which level was applied. Asked for with a key, this document shows the
+interface as that key sees it.
+
+Times go out in UTC with whole seconds (`2026-03-01T09:00:00Z`); times that come in may have any
+offset, but need one. Days are the clinic's local days. Money is a decimal string with two places.
+Identifiers are UUIDs in lower case.
+
+To book: list the appointment types, list the available slots of a veterinarian on a day, create
+the appointment at one of them. A 409 says that the slot was taken in between: load the slots
+again and pick another.
+"""
+
+
+def _every_field(resource: Resource) -> Set[str] | None:
+    return None
+
+
+def _every_filter(operation: Operation, param: Param) -> bool:
+    return True
+
+
+def document(
+    *,
+    public_url: str,
+    servable: Callable[[Operation, Param], bool] = _every_filter,
+    visible: Callable[[Resource], Set[str] | None] = _every_field,
+    permissions: Set[Permission] | None = None,
+) -> dict[str, Any]:
+    """The document as JSON-ready data.
+
+    `servable` says whether the practice system can serve a filter. `visible` gives the open field
+    paths of a governed resource, None for all. `permissions` are those of the key, None for all.
+    """
+    granted = frozenset(Permission) if permissions is None else permissions
+    operations = [each for each in OPERATIONS if each.permission in granted]
+    views = {each.returns.name: _view(each.returns, visible) for each in operations}
+    resources = {each.returns.name: each.returns for each in operations}
+    schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
+    for operation in operations:
+        if operation.body:
+            schemas[BODY] = _request(operation.body)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Clinic API", "version": VERSION, "description": _ABOUT},
+        "servers": [{"url": public_url.rstrip("/") + BASE_PATH}],
+        "security": [{API_KEY: []}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, operations))],
+        "paths": _paths(operations, views, servable),
+        "components": components(schemas) | {"securitySchemes": _SECURITY},
+    }
+
+
+_SECURITY = {
+    API_KEY: {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "The key that the clinic gave you: `vk_` and 48 characters.",
+    }
+}
+
+
+def _view(resource: Resource, visible: Callable[[Resource], Set[str] | None]) -> Set[str]:
+    open_paths = visible(resource) if resource.governed else None
+    return frozenset(resource.paths) if open_paths is None else open_paths
+
+
+def _record(resource: Resource, paths: Set[str]) -> dict[str, Any]:
+    members = {field.name: field.answer_schema() for field in opened(resource.fields, paths)}
+    return {
+        "type": "object",
+        "description": resource.summary,
+        "properties": members,
+        "required": list(members),
+        "additionalProperties": False,
+    }
+
+
+def _request(body: Iterable[Field]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {field.name: _member(field) for field in body},
+        "required": [field.name for field in body if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _member(field: Field) -> dict[str, Any]:
+    schema = field.schema()
+    if _free_text(field.format, field.values):
+        schema["pattern"] = PLAIN_TEXT
+    if field.default is not None:
+        schema["default"] = field.default
+    return schema | ({"description": field.summary} if field.summary else {})
+
+
+def _free_text(form: Format, values: tuple[str, ...]) -> bool:
+    return form.name == TEXT.name and not values
+
+
+def _paths(
+    operations: Iterable[Operation],
+    views: Mapping[str, Set[str]],
+    servable: Callable[[Operation, Param], bool],
+) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for each in operations:
+        params = [
+            param
+            for param in (*_of_the_path(each), *each.query)
+            if param.where == "path" or _offered(each, param, views[each.returns.name], servable)
+        ]
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, params)
+    return paths
+
+
+def _of_the_path(operation: Operation) -> list[Param]:
+    return [param for param in operation.params if param.where == "path"]
+
+
+def _offered(
+    operation: Operation,
+    param: Param,
+    view: Set[str],
+    servable: Callable[[Operation, Param], bool],
+) -> bool:
+    """No filter by a field that is not seen: to filter by it is to read it."""
+    return param.match is None or (set(param.fields) <= view and servable(operation, param))
+
+
+def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "description": f"Needs the permission `{operation.permission}`.",
+        "tags": [_tag(operation)],
+        "x-permission": operation.permission.value,
+    }
+    parameters = [_parameter(param) for param in params]
+    if operation.creates:
+        parameters.append(_IDEMPOTENCY_KEY)
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body:
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{BODY}"}}}
+        described["requestBody"] = {"required": True, "content": content}
+    return described | {"responses": responses(operation)}
+
+
+def _tag(operation: Operation) -> str:
+    return operation.path.split("/")[1]
+
+
+def _parameter(param: Param) -> dict[str, Any]:
+    return {
+        "name": param.name,
+        "in": param.where,
+        "description": param.summary,
+        "required": param.required,
+        "schema": _param_schema(param),
+    }
+
+
+def _param_schema(param: Param) -> dict[str, Any]:
+    schema = dict(param.format.schema)
+    bounds = {
+        "minLength": param.shortest,
+        "maxLength": param.longest,
+        "minimum": param.least,
+        "maximum": param.most,
+        "enum": list(param.values) or None,
+        "default": PAGE_DEFAULT if param is LIMIT else None,
+    }
+    if _free_text(param.format, param.values):
+        schema["pattern"] = "^[A-Za-z0-9_=-]+$" if param is CURSOR else PLAIN_LINE
+    return schema | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": (
+        "Makes the booking safe to repeat: for 24 hours the same key with the same body gives the"
+        " first outcome again. With another body it is refused."
+    ),
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}

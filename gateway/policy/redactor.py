@@ -1,0 +1,147 @@
+"""Builds the answer from the open fields of a record: the last step before bytes go out.
+
+A redactor never deletes. It knows the fields that are open and copies these, each checked against
+its format, into a shape made for them; whatever else a record holds is not looked at. Reading the
+whole record at once is the fast way; where that fails, each value is read by itself, and those
+that can't be used become null and are reported.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+from uuid import UUID
+
+import msgspec
+
+from adapters.base import Record, Report, Trouble
+from gateway.contract.fields import Field, Resource, opened
+from gateway.policy.shape import list_of, struct, value_type, written, written_value
+
+# All that reading or writing a value may raise; a lone surrogate is a ValueError.
+_BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
+
+
+class NoUsableId(Exception):
+    """The record's id is open but absent or unreadable: alone, such a record is no answer."""
+
+
+class Redactor:
+    """One resource as one level sees it.
+
+    `visible` holds the paths of the open fields; `fields` are these fields as a tree, in the order
+    of the answers, a list of objects only with its open members.
+    """
+
+    __slots__ = ("_encode", "_form", "_forms", "_mender", "_shape", "_shapes", "fields", "visible")
+
+    def __init__(self, resource: Resource, visible: Iterable[str], report: Report) -> None:
+        self.visible = frozenset(visible)
+        self.fields = opened(resource.fields, self.visible)
+        self._shape = struct(resource.title, self.fields)
+        self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
+        form = written(self.fields)
+        self._form = re.compile(form.encode()).fullmatch
+        self._forms = re.compile(list_of(form).encode()).fullmatch
+        self._encode = msgspec.json.Encoder().encode
+        self._mender = _Mender(resource.name, self.fields, report)
+
+    def one(self, record: Record) -> bytes:
+        """The record's open fields as a JSON object; NoUsableId where an open id is unusable."""
+        try:
+            content = self._encode(msgspec.convert(record, self._shape))
+            if self._form(content):
+                return content
+        except _BROKEN:
+            pass  # which value it was, and what remains, the mender finds out
+        return self._encode(self._mender.record(record))
+
+    def many(self, records: list[Record]) -> tuple[bytes, int]:
+        """A JSON array, and how many records were left out for lack of a usable id."""
+        try:
+            content = self._encode(msgspec.convert(records, self._shapes))
+            if self._forms(content):
+                return content, 0
+        except _BROKEN:
+            pass
+        parts = [part for each in records if (part := self._part(each)) is not None]
+        return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
+
+    def _part(self, record: Record) -> bytes | None:
+        try:
+            return self.one(record)
+        except NoUsableId:
+            return None
+
+
+class _Mender:
+    """Reads a record value by value, replacing by null what can't be used."""
+
+    def __init__(self, resource: str, fields: tuple[Field, ...], report: Report) -> None:
+        self.resource = resource
+        self.fields = fields
+        self.report = report
+        self.encode = msgspec.json.Encoder().encode
+
+    def record(self, raw: Any) -> Record:
+        if not isinstance(raw, dict):
+            self.no_id("id", "")
+        return self.members(self.fields, raw, "", _known_id(raw))
+
+    def members(self, fields: tuple[Field, ...], raw: Record, prefix: str, record: str) -> Record:
+        """The open members in their order; NoUsableId where `id` is one and can't be read."""
+        mended: Record = {}
+        for field in fields:
+            path, value = prefix + field.name, raw.get(field.name)
+            if value is None:
+                mended[field.name] = None
+            elif field.fields:
+                mended[field.name] = self.items(field, value, path, record)
+            else:
+                mended[field.name] = self.value(field, value, path, record)
+            if mended[field.name] is None and not field.nullable:
+                self.no_id(path, record)
+        return mended
+
+    def items(self, field: Field, raw: Any, path: str, record: str) -> list[Record] | None:
+        """The list's objects; one that is none, or has no usable id, is left out."""
+        if not isinstance(raw, list | tuple):
+            self.unreadable(path, record)
+            return None
+        mended = []
+        for each in raw:
+            if not isinstance(each, dict):
+                self.unreadable(f"{path}[]", record)
+                continue
+            try:
+                mended.append(self.members(field.fields, each, f"{path}[].", record))
+            except NoUsableId:
+                continue
+        return mended
+
+    def value(self, field: Field, raw: Any, path: str, record: str) -> Any:
+        try:
+            value = msgspec.convert(raw, value_type(field))
+            if written_value(field).fullmatch(self.encode(value)):
+                return value
+        except _BROKEN:
+            pass
+        # An id that can't be used is reported once, as what it means for the record.
+        if field.nullable:
+            unknown = bool(field.values) and isinstance(raw, str)
+            self.unreadable(path, record, "unknown code" if unknown else "unreadable")
+        return None
+
+    def unreadable(self, path: str, record: str, kind: str = "unreadable") -> None:
+        self.report(Trouble(kind, self.resource, path, record))
+
+    def no_id(self, path: str, record: str) -> NoReturn:
+        self.report(Trouble("no id", self.resource, path, record))
+        raise NoUsableId(self.resource)
+
+
+def _known_id(raw: Record) -> str:
+    """The record's id for the clinic's log, whether or not a partner may see it."""
+    try:
+        return str(msgspec.convert(raw.get("id"), UUID))
+    except _BROKEN:
+        return ""

@@ -1,0 +1,292 @@
+"""A policy file either is sound or is refused with everything that is wrong with it."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from adapters.base import Trouble
+from adapters.document import DocumentErrors
+from gateway.contract.access import AccessLevel
+from gateway.policy.document import load_policy, parse_policy
+from gateway.policy.policy import Policy
+
+SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
+TEXT = SHIPPED.read_text(encoding="utf-8")
+
+
+def ignore(trouble: Trouble) -> None:
+    pass
+
+
+def parse(text: str | bytes) -> Policy:
+    content = text if isinstance(text, bytes) else text.encode()
+    return parse_policy(content, "policies.yaml", ignore)
+
+
+def problems(text: str | bytes) -> list[str]:
+    with pytest.raises(DocumentErrors) as caught:
+        parse(text)
+    return [str(each) for each in caught.value.problems]
+
+
+def changed(old: str, new: str) -> str:
+    assert TEXT.count(old) == 1, old
+    return TEXT.replace(old, new)
+
+
+# A change to the shipped file, `^` where the problem is, and what is said of it.
+ONE_PROBLEM = [
+    pytest.param(
+        "[id, firstName, lastName]",
+        "[id, ^firstNam, lastName]",
+        "clients has no field 'firstNam' (did you mean firstName?)",
+        id="a misspelt field",
+    ),
+    pytest.param(
+        "[id, firstName, lastName]",
+        "[id, firstName, lastName, ^passport]",
+        "clients has no field 'passport'",
+        id="an unknown field",
+    ),
+    pytest.param(
+        "clients:\n  BASIC: [id, firstName, lastName]\n  STANDARD: [phone, email,",
+        "^clients:\n  BASIC: [id, firstName, lastName]\n  STANDARD: [email,",
+        "clients.phone is missing; add it to the first level that may see it"
+        " (BASIC, STANDARD or FULL), or to never",
+        id="a missing field",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "FULL: [address, ^phone]",
+        "clients.phone stands already in line LINE; keep one of the two",
+        id="a field twice",
+    ),
+    pytest.param(
+        '"lines[].unitPrice"',
+        '^"lines[].unitprice"',
+        "invoices has no field 'lines[].unitprice' (did you mean lines[].unitPrice?)",
+        id="a misspelt member of a list",
+    ),
+    pytest.param(
+        "[reference, unit,",
+        "[reference, unit, ^5,",
+        "a field of stock must be named by text, such as id",
+        id="a field that is a number",
+    ),
+    pytest.param(
+        "[reference, unit,",
+        "[reference, unit, ^null,",
+        "a field of stock must be named by text, such as id",
+        id="a field that is nothing",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "^FULL: address",
+        "FULL must be a list of fields; such as [id, name]",
+        id="a list that is text",
+    ),
+    pytest.param(
+        "FULL: [address]\n",
+        "^FULL:\n",
+        "FULL must be a list of fields; write [] for none",
+        id="a list that is nothing",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "^FUL: [address]",
+        "FUL is not a level (did you mean FULL?)",
+        id="a misspelt level",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "FULL: [address]\n  ^EXTRA: []",
+        "EXTRA is not a level; it must be one of BASIC, STANDARD, FULL, never",
+        id="an unknown level",
+    ),
+    pytest.param(
+        "stock:",
+        "^stok:",
+        "stok is not a resource (did you mean stock?)",
+        id="a misspelt resource",
+    ),
+    pytest.param(
+        "stock:",
+        "^prescriptions: {}\nstock:",
+        "prescriptions is not a resource; it must be one of"
+        " appointments, clients, patients, consultations, invoices, stock",
+        id="an unknown resource",
+    ),
+    pytest.param(
+        "stock:",
+        "^slots: {BASIC: [startTime, endTime]}\nstock:",
+        "slots is always shown whole; take it out",
+        id="a resource that no level governs",
+    ),
+    pytest.param(
+        "version: 1",
+        "version: ^2",
+        "version must be 1",
+        id="another version",
+    ),
+    pytest.param(
+        "version: 1",
+        'version: ^"1"',
+        "version must be 1",
+        id="a version that is text",
+    ),
+    pytest.param(
+        "version: 1",
+        "version: ^true",
+        "version must be 1",
+        id="a version that is a boolean",
+    ),
+    pytest.param(
+        "FULL: [address]\n  never: []",
+        "FULL: [address]\n  never: []\n  ^FULL: []",
+        "FULL stands here a second time",
+        id="a level twice",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "FULL: ^&rest [address]",
+        "this is not YAML: anchors and aliases are not allowed; write it out",
+        id="an anchor",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "FULL: ^!!set [address]",
+        "this is not YAML: tags are not allowed",
+        id="a tag",
+    ),
+    pytest.param(
+        "FULL: [address]",
+        "^<<: {FULL: [address]}",
+        "merge keys are not allowed; write it out",
+        id="a merge key",
+    ),
+    pytest.param(
+        "  FULL: [address]",
+        "^\tFULL: [address]",
+        "a tab stands here; indent with blanks",
+        id="a tab",
+    ),
+    pytest.param(
+        '"lines[].id"]',
+        "lines^[].id]",
+        "this is not YAML: expected ',' or ']', but got '[';"
+        ' a path with [] stands in quotes, such as "lines[].id"',
+        id="a path in a list without quotes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "text"), ONE_PROBLEM)
+def test_what_is_wrong_is_said_once_at_its_place(old: str, new: str, text: str) -> None:
+    before, _, after = changed(old, new).partition("^")
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    text = text.replace("LINE", str(line - 1))
+    assert problems(before + after) == [f"policies.yaml:{line}:{column}: {text}"]
+
+
+def test_all_that_is_wrong_is_said_at_once_in_the_order_of_the_file() -> None:
+    content = """\
+version: 3
+clients:
+  BASIC: [id, fristName, lastName]
+  STANDARD: [phone, email, createdAt]
+  FULL: [address, phone]
+patient:
+  BASIC: []
+invoices: [id]
+"""
+    said = problems(content)
+    assert [each for each in said if " is missing; add it with its lists " in each] == [
+        f"policies.yaml:1:1: {name} is missing; add it with its lists BASIC, STANDARD and FULL"
+        for name in ("appointments", "consultations", "stock")
+    ]
+    assert [each for each in said if " is missing; add it with its lists " not in each] == [
+        "policies.yaml:1:10: version must be 1",
+        "policies.yaml:2:1: clients.updatedAt is missing; add it to the first level that may see"
+        " it (BASIC, STANDARD or FULL), or to never",
+        "policies.yaml:3:15: clients has no field 'fristName' (did you mean firstName?)",
+        "policies.yaml:5:19: clients.phone stands already in line 4; keep one of the two",
+        "policies.yaml:6:1: patient is not a resource (did you mean patients?)",
+        "policies.yaml:8:11: invoices must hold the lists BASIC, STANDARD and FULL",
+    ]
+
+
+@pytest.mark.parametrize("path", ["lines", "lines[]"])
+def test_a_list_of_objects_is_not_named_as_a_whole(path: str) -> None:
+    said = problems(changed('"lines[].id"]', f'"lines[].id", "{path}"]'))
+    assert len(said) == 1
+    assert f'invoices.{path} is a list of objects; name its members: "lines[].id", ' in said[0]
+
+
+def test_a_level_that_is_left_out_is_asked_for() -> None:
+    said = problems(changed("  FULL: [address]\n", ""))
+    assert len(said) == 2
+    assert said[0].endswith("clients has no list FULL; write FULL: [] for none")
+    assert "clients.address is missing; add it" in said[1]
+
+
+def test_never_may_be_left_out_and_hides_what_it_names() -> None:
+    without = TEXT.replace("  never: []\n", "")
+    assert parse(without).opens == parse(TEXT).opens
+    hidden = changed(
+        "STANDARD: [phone, email, createdAt, updatedAt]\n  FULL: [address]\n  never: []",
+        "STANDARD: [email, createdAt, updatedAt]\n  FULL: []\n  never: [phone, address]",
+    )
+    assert {"phone", "address"}.isdisjoint(parse(hidden).visible("clients", AccessLevel.FULL))
+
+
+@pytest.mark.parametrize("word", ["no", "on", "yes", "off", "y", "NO"])
+def test_a_word_that_looks_like_a_boolean_stays_a_word(word: str) -> None:
+    said = problems(changed("[address]", f"[address, {word}]"))
+    assert len(said) == 1
+    assert f"clients has no field '{word}'" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "1:1: the file is empty"),
+        (b"# only a comment\n", "1:1: the file is empty"),
+        (b"[]", "1:1: a policy begins with version: 1, then names each resource"),
+        (b"policy", "1:1: a policy begins with version: 1, then names each resource"),
+        (b"a: &a [*a]", "1:4: this is not YAML: anchors and aliases are not allowed; write it out"),
+        (b"a: " + b"[" * 5000, "1:35: this is not YAML: nested more than 32 deep"),
+        (b"#" * (64 * 1024 + 1), "1:1: the file is larger than 64 KiB; nothing was read"),
+    ],
+    ids=["empty", "comment", "list", "word", "alias", "deep", "large"],
+)
+def test_a_file_that_is_no_policy_at_all_says_so(content: bytes, said: str) -> None:
+    assert problems(content) == [f"policies.yaml:{said}"]
+
+
+def test_a_file_of_the_largest_size_is_read() -> None:
+    padded = TEXT + "#" * (64 * 1024 - len(TEXT.encode()))
+    assert parse(padded).opens == parse(TEXT).opens
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    assert "this is not YAML" in problems(TEXT.encode() + b"\xff\n")[0]
+
+
+def test_a_file_cut_off_anywhere_before_its_last_field_is_refused() -> None:
+    content = TEXT.encode()
+    for end in range(content.index(b"version:"), content.rindex(b"purchasePrice"), 23):
+        assert problems(content[:end]), end
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+    with pytest.raises(DocumentErrors) as caught:
+        load_policy(missing, ignore)
+    assert str(caught.value) == f"{missing}:1:1: cannot be read: no such file or directory"
+
+
+def test_the_hash_is_that_of_the_bytes_of_the_file() -> None:
+    policy = load_policy(SHIPPED, ignore)
+    assert policy.hash == hashlib.sha256(SHIPPED.read_bytes()).hexdigest()
+    assert policy.file == str(SHIPPED)
