@@ -1,0 +1,1 @@
+"""Once and only once: the ledger of creations."""

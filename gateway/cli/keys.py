@@ -1,0 +1,332 @@
+"""`clinic-gateway keys`: make, show, change, rotate and revoke the partners' keys."""
+
+import re
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+from adapters.document import did_you_mean
+from gateway.cli.options import config_option, fail, json_option
+from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.fields import read_instant, write_instant
+from gateway.contract.resources import GOVERNED
+
+T = TypeVar("T")
+SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over on a safe way."
+_overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class Named(click.ParamType[Any]):
+    """One of a few names; a near miss is told what was meant."""
+
+    def __init__(self, kind: type[Permission] | type[AccessLevel]) -> None:
+        self.kind = kind
+        self.name = kind.__name__
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            return self.kind(value)
+        except ValueError:
+            known = [each.value for each in self.kind]
+            near = did_you_mean(str(value), known) or f"; it must be one of {', '.join(known)}"
+            return self.fail(f"{value} is not one{near}", param, ctx)
+
+
+class Scope(click.ParamType[Any]):
+    """`resource=LEVEL`."""
+
+    name = "RESOURCE=LEVEL"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, AccessLevel]:
+        resource, _, level = str(value).partition("=")
+        known = [each.name for each in GOVERNED]
+        if resource not in known:
+            near = did_you_mean(resource, known) or f"; it must be one of {', '.join(known)}"
+            self.fail(f"{resource} is no resource{near}", param, ctx)
+        return resource, Named(AccessLevel).convert(level, param, ctx)
+
+
+class Moment(click.ParamType[Any]):
+    """A date-time with its offset."""
+
+    name = "DATE-TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value in ("", "never"):
+            return value
+        try:
+            return read_instant(value)
+        except ValueError:
+            return self.fail("write it with its offset, such as 2027-01-31T00:00:00Z", param, ctx)
+
+
+class Overlap(click.ParamType[Any]):
+    """A duration such as 24h."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        found = _overlap(str(value))
+        if found is None:
+            return self.fail("write a number and s, m, h or d, such as 24h", param, ctx)
+        overlap = timedelta(**{_UNITS[found[2]]: int(found[1])})
+        if overlap > timedelta(days=90):
+            return self.fail("an overlap is at most 90 days", param, ctx)
+        return overlap
+
+
+def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that `create` and `update` share, but for the name."""
+    for option in (
+        click.option("--contact", help="Whom to call about this key."),
+        click.option("--expires", type=Moment(), help="When it ends; `never` takes it away."),
+        click.option("--limit", type=click.IntRange(1, 1_000_000_000), help="Requests an hour."),
+        click.option("--scope", "scopes", type=Scope(), multiple=True, help="Level of a resource."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+@config_option
+def keys(config: Path | None) -> None:
+    """Make, show, change, rotate and revoke the partners' keys."""
+
+
+@keys.command()
+@click.option("--name", required=True, help="Who gets it.")
+@click.option(
+    "--permission", "permissions", type=Named(Permission), multiple=True, required=True,
+    help="What it may call; repeatable.",
+)  # fmt: skip
+@click.option("--level", type=Named(AccessLevel), required=True, help="BASIC, STANDARD or FULL.")
+@settings_of_a_key
+@config_option
+@json_option
+def create(config: Path | None, as_json: bool, name: str, **options: Any) -> None:
+    """Make a key, and show its secret this once."""
+    from gateway.keys.store import new_key
+
+    key = new_key(
+        name=_name(name),
+        permissions=options["permissions"],
+        level=options["level"],
+        scopes=dict(options["scopes"]),
+        limit=options["limit"],
+        expires_at=_expiry(options["expires"]),
+        contact=options["contact"],
+        now=datetime.now(UTC),
+    )
+    secret = _with_store(config, lambda store: store.add(key))
+    _tell(key, as_json, secret=secret)
+
+
+@keys.command("list")
+@config_option
+@json_option
+def list_keys(config: Path | None, as_json: bool) -> None:
+    """All keys."""
+    found = _with_store(config, lambda store: store.list())
+    if as_json:
+        click.echo(orjson.dumps([told(key, hints) for key, hints in found]))
+    else:
+        _table(found)
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@config_option
+@json_option
+def show(config: Path | None, as_json: bool, key_id: str) -> None:
+    """One key."""
+    found = _with_store(config, lambda store: store.list())
+    for key, hints in found:
+        if key.id == key_id:
+            _tell(key, as_json, hints=hints)
+            return
+    fail(_unknown(key_id))
+
+
+@keys.command("update")
+@click.argument("key_id", metavar="ID")
+@click.option("--name", help="Who has it.")
+@click.option(
+    "--permission", "permissions", type=Named(Permission), multiple=True,
+    help="All that it may call from now on; repeatable.",
+)  # fmt: skip
+@click.option("--level", type=Named(AccessLevel), help="BASIC, STANDARD or FULL.")
+@click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
+@settings_of_a_key
+@config_option
+@json_option
+def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) -> None:
+    """Change a key; what is not named stays."""
+    changes = _changes(options)
+    if not changes:
+        raise click.UsageError("nothing to change: name at least one setting")
+    _tell(_with_store(config, lambda store: store.update(key_id, **changes)), as_json)
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@click.option(
+    "--overlap", type=Overlap(), default="24h", show_default=True,
+    help="How long the secret before it stays valid.",
+)  # fmt: skip
+@config_option
+@json_option
+def rotate(config: Path | None, as_json: bool, key_id: str, overlap: timedelta) -> None:
+    """Give a key a new secret, and show it this once."""
+
+    async def work(store: Any) -> Any:
+        secret = await store.rotate(key_id, overlap, datetime.now(UTC))
+        return await store.get(key_id), secret
+
+    key, secret = _with_store(config, work)
+    _tell(key, as_json, secret=secret)
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@config_option
+@json_option
+def revoke(config: Path | None, as_json: bool, key_id: str) -> None:
+    """Take a key away, for good."""
+    key = _with_store(config, lambda store: store.revoke(key_id, datetime.now(UTC)))
+    _tell(key, as_json)
+
+
+def told(key: Any, hints: Sequence[Any] = ()) -> dict[str, Any]:
+    """A key as JSON members: everything but its secret."""
+    return {
+        "id": key.id,
+        "name": key.name,
+        "contact": key.contact,
+        "permissions": sorted(key.permissions),
+        "level": key.level,
+        "scopes": dict(key.scopes),
+        "limit": key.limit,
+        "expiresAt": _when(key.expires_at),
+        "createdAt": _when(key.created_at),
+        "lastUsedAt": _when(key.last_used_at),
+        "revokedAt": _when(key.revoked_at),
+    } | ({"secrets": [_hint(each) for each in hints]} if hints else {})
+
+
+def _hint(secret: Any) -> dict[str, Any]:
+    return {"hint": secret.hint, "expiresAt": _when(secret.expires_at)}
+
+
+def _tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = ()) -> None:
+    data = told(key, hints)
+    if as_json:
+        shown = {"id": key.id, "key": secret} | data if secret else data
+        click.echo(orjson.dumps(shown))
+        return
+    width = max(map(len, data))
+    for name, value in data.items():
+        if value not in (None, {}):
+            click.echo(f"{name:{width}}  {_plain(value)}")
+    if secret:
+        click.echo(f"\n{secret}\n\n{SHOWN_ONCE}")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={level}" for name, level in value.items())
+    if isinstance(value, list):
+        return ", ".join(each["hint"] if isinstance(each, dict) else str(each) for each in value)
+    return str(value)
+
+
+def _table(found: Sequence[Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("id", "name", "hint", "level", "permissions", "limit", "state", "last used"):
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
+    now = datetime.now(UTC)
+    for key, hints in found:
+        scopes = "".join(f" {name}={level}" for name, level in key.scopes.items())
+        table.add_row(
+            key.id,
+            key.name,
+            hints[-1].hint if hints else "",
+            f"{key.level}{scopes}",
+            " ".join(sorted(key.permissions)),
+            str(key.limit),
+            _state(key, now),
+            _when(key.last_used_at) or "never",
+        )
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _state(key: Any, now: datetime) -> str:
+    if key.revoked_at:
+        return "revoked"
+    if not key.active(now):
+        return "expired"
+    return f"until {_when(key.expires_at)}" if key.expires_at else "active"
+
+
+def _changes(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were named, by the fields of a key."""
+    changes = {
+        name: options[name] for name in ("level", "limit", "contact") if options[name] is not None
+    }
+    if options["name"] is not None:
+        changes["name"] = _name(options["name"])
+    if options["permissions"]:
+        changes["permissions"] = frozenset(options["permissions"])
+    if options["expires"] is not None:
+        changes["expires_at"] = _expiry(options["expires"])
+    if options["scopes"] or options["no_scopes"]:
+        changes["scopes"] = dict(options["scopes"])
+    return changes
+
+
+def _name(text: str) -> str:
+    if not text.strip() or len(text) > 200:
+        raise click.BadParameter("write 1 to 200 characters", param_hint="--name")
+    return text.strip()
+
+
+def _expiry(value: Any) -> datetime | None:
+    return None if value in (None, "", "never") else value
+
+
+def _when(moment: datetime | None) -> str | None:
+    return None if moment is None else write_instant(moment)
+
+
+def _unknown(key_id: str) -> str:
+    return f"no key has the id {key_id}; `clinic-gateway keys list` shows them"
+
+
+def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
+    """Run work on the configured store's keys; what is refused is said in a sentence."""
+    import asyncio
+
+    from gateway.keys.store import KeyStore, UnknownKey
+    from gateway.settings import load_settings
+    from gateway.store import open_store
+
+    async def run() -> T:
+        store = open_store(load_settings(config).store.get_secret_value())
+        try:
+            await store.migrate()
+            return await work(KeyStore(store))
+        finally:
+            await store.aclose()
+
+    try:
+        return asyncio.run(run())
+    except UnknownKey as error:
+        fail(_unknown(str(error)))

@@ -1,0 +1,36 @@
+"""A key: what the clinic decided about one partner. The secret is not part of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gateway.contract.access import AccessLevel, Permission
+
+DEFAULT_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One stored key; `scopes` override the level per resource name, times are in UTC."""
+
+    id: str
+    name: str
+    permissions: frozenset[Permission]
+    level: AccessLevel
+    created_at: datetime
+    contact: str | None = None
+    scopes: Mapping[str, AccessLevel] = field(default_factory=dict)
+    limit: int = DEFAULT_LIMIT
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def level_for(self, resource: str) -> AccessLevel:
+        """The level that applies to a resource."""
+        return self.scopes.get(resource, self.level)
+
+    def active(self, now: datetime) -> bool:
+        """Neither revoked nor expired; a key expires at its date, not after it."""
+        if self.revoked_at is not None:
+            return False
+        return self.expires_at is None or now < self.expires_at

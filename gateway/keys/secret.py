@@ -1,0 +1,39 @@
+"""The raw secret: made here, shown once, and never kept. No other file touches one."""
+
+import base64
+import binascii
+import re
+import secrets
+import zlib
+from hashlib import sha256
+
+PREFIX = "vk_"
+_form = re.compile(r"vk_[A-Za-z0-9_-]{48}").fullmatch
+
+
+def mint() -> str:
+    """A new secret: `vk_` and the URL-safe Base64 of 32 random bytes and their CRC-32."""
+    body = secrets.token_bytes(32)
+    checked = body + zlib.crc32(body).to_bytes(4)
+    return PREFIX + base64.urlsafe_b64encode(checked).decode()
+
+
+def well_formed(secret: str) -> bool:
+    """Whether it could be one of ours: form and checksum, without asking anyone."""
+    if _form(secret) is None:
+        return False
+    try:
+        checked = base64.b64decode(secret.removeprefix(PREFIX), altchars=b"-_", validate=True)
+    except binascii.Error:
+        return False
+    return zlib.crc32(checked[:32]).to_bytes(4) == checked[32:]
+
+
+def digest(secret: str) -> bytes:
+    """What is kept of a secret; any text has one, so that looking up costs always the same."""
+    return sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+def hint(secret: str) -> str:
+    """What people may see of a secret, to tell keys apart: `vk_` and five characters."""
+    return secret[:8]

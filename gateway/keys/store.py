@@ -1,0 +1,208 @@
+"""Keys in the store: made, changed, rotated and revoked here; the ring follows by revision."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.contract.access import AccessLevel, Permission
+from gateway.keys.key import Key
+from gateway.keys.secret import digest, hint, mint
+from gateway.store.base import Store
+from gateway.store.tables import keys, revisions, secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key as it is now, with the digests of its secrets and until when each is valid."""
+
+    key: Key
+    secrets: tuple[tuple[bytes, datetime | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What may be told of a secret: its hint, and until when it is valid."""
+
+    hint: str
+    expires_at: datetime | None
+
+
+class UnknownKey(LookupError):
+    """No key has that id."""
+
+
+class KeyStore:
+    """The keys of one store; every verb may raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def add(self, key: Key) -> str:
+        """Keep a new key; its secret, which is told this once."""
+        secret = mint()
+        async with self._store.begin() as connection:
+            row = _row(key) | {"id": key.id, "revision": await _next_revision(connection)}
+            await connection.execute(insert(keys).values(row))
+            await _add_secret(connection, key.id, secret, key.created_at)
+        return secret
+
+    async def list(self) -> Sequence[tuple[Key, tuple[Secret, ...]]]:
+        """Every key in the order of making, with what may be told of its secrets."""
+        async with self._store.begin() as connection:
+            found = await connection.execute(select(keys).order_by(keys.c.created_at, keys.c.id))
+            hints = await connection.execute(select(secrets).order_by(secrets.c.created_at))
+            told: dict[str, list[Secret]] = {}
+            for row in hints:
+                told.setdefault(row.key_id, []).append(Secret(row.hint, row.expires_at))
+            return [(_key(row), tuple(told.get(row.id, ()))) for row in found]
+
+    async def get(self, key_id: str) -> Key:
+        """The key with that id; UnknownKey."""
+        async with self._store.begin() as connection:
+            return await _get(connection, key_id)
+
+    async def update(self, key_id: str, **changes: Any) -> Key:
+        """Change fields of a key; UnknownKey."""
+        async with self._store.begin() as connection:
+            revision = await _next_revision(connection)
+            key = replace(await _get(connection, key_id), **changes)
+            row = _row(key) | {"revision": revision}
+            await connection.execute(update(keys).where(keys.c.id == key_id).values(row))
+        return key
+
+    async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> str:
+        """A new secret for the key; those before it are valid for the overlap. UnknownKey."""
+        secret = mint()
+        async with self._store.begin() as connection:
+            revision = await _next_revision(connection)
+            await _get(connection, key_id)
+            until = now + overlap
+            lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
+            await connection.execute(
+                update(secrets).where(secrets.c.key_id == key_id, lasting).values(expires_at=until)
+            )
+            gone = (secrets.c.key_id == key_id) & (secrets.c.expires_at <= now)
+            await connection.execute(delete(secrets).where(gone))
+            await _add_secret(connection, key_id, secret, now)
+            await connection.execute(
+                update(keys).where(keys.c.id == key_id).values(revision=revision)
+            )
+        return secret
+
+    async def revoke(self, key_id: str, now: datetime) -> Key:
+        """Take the key away for good; revoking it again changes nothing. UnknownKey."""
+        key = await self.get(key_id)
+        return key if key.revoked_at else await self.update(key_id, revoked_at=now)
+
+    async def changes(self, since: int) -> tuple[int, Sequence[Change]]:
+        """The present revision, and each key that changed after the revision `since`."""
+        async with self._store.begin() as connection:
+            revision = await _revision(connection)
+            if revision == since:
+                return revision, []
+            newer = keys.c.revision > since
+            rows = (await connection.execute(select(keys).where(newer))).all()
+            named = select(secrets.c.key_id, secrets.c.digest, secrets.c.expires_at)
+            joined = named.join(keys, keys.c.id == secrets.c.key_id).where(newer)
+            held: dict[str, list[tuple[bytes, datetime | None]]] = {}
+            for key_id, kept, until in await connection.execute(joined):
+                held.setdefault(key_id, []).append((kept, until))
+        return revision, [Change(_key(row), tuple(held.get(row.id, ()))) for row in rows]
+
+    async def save_last_used(self, used: Mapping[str, datetime]) -> None:
+        """Write times of last use; that is no change that others follow."""
+        if not used:
+            return
+        rows = [{"key": key_id, "used": moment} for key_id, moment in used.items()]
+        statement = (
+            update(keys).where(keys.c.id == bindparam("key")).values(last_used_at=bindparam("used"))
+        )
+        async with self._store.begin() as connection:
+            await connection.execute(statement, rows)
+
+
+def new_key(  # noqa: PLR0913 - a key has that many settings
+    *,
+    name: str,
+    permissions: Iterable[Permission],
+    level: AccessLevel,
+    now: datetime,
+    contact: str | None = None,
+    scopes: Mapping[str, AccessLevel] | None = None,
+    limit: int | None = None,
+    expires_at: datetime | None = None,
+) -> Key:
+    """A key that is not stored yet, with an id of its own."""
+    settings: dict[str, Any] = {} if limit is None else {"limit": limit}
+    return Key(
+        id=str(uuid4()),
+        name=name,
+        contact=contact,
+        permissions=frozenset(permissions),
+        level=level,
+        scopes=dict(scopes or {}),
+        expires_at=expires_at,
+        created_at=now,
+        **settings,
+    )
+
+
+async def _revision(connection: AsyncConnection) -> int:
+    found = await connection.execute(select(revisions.c.value).where(revisions.c.name == "keys"))
+    return int(found.scalar_one())
+
+
+async def _next_revision(connection: AsyncConnection) -> int:
+    """Moved on first in a transaction: from here on it is the only one that writes."""
+    await connection.execute(
+        update(revisions).where(revisions.c.name == "keys").values(value=revisions.c.value + 1)
+    )
+    return await _revision(connection)
+
+
+async def _get(connection: AsyncConnection, key_id: str) -> Key:
+    row = (await connection.execute(select(keys).where(keys.c.id == key_id))).one_or_none()
+    if row is None:
+        raise UnknownKey(key_id)
+    return _key(row)
+
+
+async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
+    row = {"digest": digest(secret), "key_id": key_id, "hint": hint(secret), "created_at": now}
+    await connection.execute(insert(secrets).values(row))
+
+
+def _row(key: Key) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "contact": key.contact,
+        "permissions": json.dumps(sorted(key.permissions)),
+        "level": key.level.value,
+        "scopes": json.dumps(dict(sorted(key.scopes.items()))),
+        "hourly_limit": key.limit,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+    }
+
+
+def _key(row: Any) -> Key:
+    return Key(
+        id=row.id,
+        name=row.name,
+        contact=row.contact,
+        permissions=frozenset(map(Permission, json.loads(row.permissions))),
+        level=AccessLevel(row.level),
+        scopes={name: AccessLevel(level) for name, level in json.loads(row.scopes).items()},
+        limit=row.hourly_limit,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+    )

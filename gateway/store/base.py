@@ -1,0 +1,94 @@
+"""What every store has in common: transactions, migrations, things set once, plain errors."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from gateway.store.tables import meta
+
+# The migration that this version of the gateway works with.
+HEAD = "0001"
+
+
+class StoreError(Exception):
+    """Why the store can't be used: one sentence, with its place and the remedy."""
+
+
+class Store:
+    """A database that this process reads and writes."""
+
+    def __init__(self, engine: AsyncEngine, place: str) -> None:
+        self.engine = engine
+        self.place = place
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction; StoreError for what the database can't do, never for a doubled row."""
+        try:
+            async with self.engine.begin() as connection:
+                yield connection
+        except IntegrityError:
+            raise
+        except (SQLAlchemyError, OSError) as error:
+            raise self.explain(error) from error
+
+    async def migrate(self) -> None:
+        """Bring the tables up to this version; a store of a later version is refused."""
+        async with self.begin() as connection:
+            version = await connection.run_sync(_version)
+        if version == HEAD:
+            return
+        if version is not None and version > HEAD:
+            raise StoreError(
+                f"{self.place} belongs to a later version of the gateway (its tables are at"
+                f" {version}, this one knows {HEAD}): run that version, or restore a backup"
+            )
+        async with self.begin() as connection:
+            await connection.run_sync(_upgrade)
+
+    async def meta(self, name: str) -> str | None:
+        """A thing that was set once."""
+        async with self.begin() as connection:
+            found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
+            return found.scalar_one_or_none()
+
+    async def set_meta_once(self, name: str, value: str) -> str:
+        """Set it where it is not set; what it is then."""
+        try:
+            async with self.begin() as connection:
+                await connection.execute(insert(meta).values(name=name, value=value))
+        except IntegrityError:
+            return await self.meta(name) or ""
+        return value
+
+    async def ping(self) -> None:
+        """StoreError where the store does not answer."""
+        async with self.begin() as connection:
+            await connection.execute(select(1))
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.engine.dispose()
+
+    def explain(self, error: Exception) -> StoreError:
+        """What went wrong, in a sentence."""
+        return StoreError(f"{self.place} can't be used: {error}")
+
+
+def _version(connection: Connection) -> str | None:
+    if "alembic_version" not in inspect(connection).get_table_names():
+        return None
+    version: str | None = connection.execute(
+        text("SELECT version_num FROM alembic_version")
+    ).scalar_one_or_none()
+    return version
+
+
+def _upgrade(connection: Connection) -> None:
+    # alembic takes a third of a second to import: only where there is something to do
+    from gateway.store.migrations import upgrade  # noqa: PLC0415
+
+    upgrade(connection)

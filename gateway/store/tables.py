@@ -1,0 +1,99 @@
+"""The tables of the gateway's own database. Times are ISO 8601 texts in UTC, of one length."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware datetime as text of 27 characters, which sorts as time does."""
+
+    impl = String(27)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> str | None:
+        if value is None:
+            return None
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+    def process_result_value(self, value: str | None, dialect: Any) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value)
+
+
+metadata = MetaData()
+
+# What is set once and then compared: the fingerprint of the sealing secret.
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+# One row per thing that others follow; `keys` is moved on by every change of a key.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("value", Integer, nullable=False),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("contact", Text),
+    Column("permissions", Text, nullable=False),  # JSON array
+    Column("level", String(10), nullable=False),
+    Column("scopes", Text, nullable=False),  # JSON object
+    Column("hourly_limit", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("last_used_at", Moment),
+    Column("revoked_at", Moment),
+    Column("revision", Integer, nullable=False),
+    Index("keys_by_revision", "revision"),
+)
+
+# A key has one secret, and for the overlap of a rotation the one before it too.
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("digest", LargeBinary(32), primary_key=True),
+    Column("key_id", String(36), ForeignKey("keys.id"), nullable=False),
+    Column("hint", String(8), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Index("secrets_by_key", "key_id"),
+)
+
+# state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal.
+bookings = Table(
+    "bookings",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key_id", String(36), nullable=False),
+    Column("idempotency_key", String(255)),
+    Column("fingerprint", LargeBinary(32), nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("outcome", String(40)),
+    Column("record", LargeBinary),
+    Column("created_at", Moment, nullable=False),
+    UniqueConstraint("key_id", "idempotency_key", name="bookings_once"),
+    Index("bookings_by_request", "key_id", "fingerprint"),
+    Index("bookings_by_time", "created_at"),
+)
