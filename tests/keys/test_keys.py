@@ -1,0 +1,187 @@
+"""Keys: secrets that can be checked and are never kept, a store, and a ring that follows it."""
+
+import base64
+import time
+import zlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.contract.access import AccessLevel, Permission
+from gateway.keys.key import Key
+from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.secret import digest, hint, mint, well_formed
+from gateway.keys.store import KeyStore, UnknownKey, new_key
+from gateway.store import Store, StoreError, open_store
+
+NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def a_key(**more: Any) -> Key:
+    settings: dict[str, Any] = {
+        "name": "Insurer X",
+        "permissions": [Permission.CLIENT_READ],
+        "level": AccessLevel.BASIC,
+        "now": NOW,
+    }
+    return new_key(**settings | more)
+
+
+def kept_in(folder: Path) -> bytes:
+    """Every byte of every file."""
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = open_store(f"sqlite:///{tmp_path}/gateway.db")
+    await opened.migrate()
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+async def ring(store: Store) -> AsyncIterator[MemoryKeyRing]:
+    failures: list[StoreError] = []
+    made = MemoryKeyRing(KeyStore(store), failures.append)
+    await made.refresh()
+    yield made
+    await made.aclose()
+    assert not failures
+
+
+def test_a_secret_is_32_random_bytes_and_their_checksum() -> None:
+    secrets = {mint() for _ in range(200)}
+    assert len(secrets) == 200
+    for secret in secrets:
+        body = base64.urlsafe_b64decode(secret.removeprefix("vk_"))
+        assert len(secret) == 51
+        assert len(body) == 36
+        assert zlib.crc32(body[:32]).to_bytes(4) == body[32:]
+        assert well_formed(secret)
+        assert hint(secret) == secret[:8]
+
+
+@given(place=st.integers(3, 50), other=st.characters(codec="ascii"))
+def test_a_mistyped_secret_is_told_offline(place: int, other: str) -> None:
+    secret = (
+        "vk_" + base64.urlsafe_b64encode(bytes(32) + zlib.crc32(bytes(32)).to_bytes(4)).decode()
+    )
+    typed = secret[:place] + other + secret[place + 1 :]
+    assert well_formed(typed) == (typed == secret)
+
+
+async def test_a_new_key_is_found_by_its_secret_as_it_was_made(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    key = a_key(
+        contact="it@example.org",
+        scopes={"patients": AccessLevel.FULL},
+        limit=7,
+        expires_at=NOW + timedelta(days=1),
+    )
+    secret = await KeyStore(store).add(key)
+    assert ring.find(digest(secret), NOW) is None
+    await ring.refresh()
+    assert ring.find(digest(secret), NOW) == key
+    assert ring.find(digest(secret + "x"), NOW) is None
+    assert key.level_for("patients") is AccessLevel.FULL
+    assert key.level_for("clients") is AccessLevel.BASIC
+
+
+async def test_a_change_and_a_revocation_reach_the_ring_with_the_next_refresh(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    keys = KeyStore(store)
+    key = a_key()
+    secret = await keys.add(key)
+    await keys.add(a_key())
+    await ring.refresh()
+    await keys.update(key.id, limit=5, level=AccessLevel.FULL)
+    await ring.refresh()
+    found = ring.find(digest(secret), NOW)
+    assert found is not None
+    assert (found.limit, found.level) == (5, AccessLevel.FULL)
+    await keys.revoke(key.id, NOW)
+    await ring.refresh()
+    assert ring.find(digest(secret), NOW) is None
+    assert len(ring) == 1
+
+
+async def test_a_key_ends_at_its_date_not_after_it(store: Store, ring: MemoryKeyRing) -> None:
+    secret = await KeyStore(store).add(a_key(expires_at=NOW))
+    await ring.refresh()
+    assert ring.find(digest(secret), NOW - SECOND) is not None
+    assert ring.find(digest(secret), NOW) is None
+
+
+async def test_a_rotated_key_has_both_secrets_for_the_overlap_and_then_the_new_one(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    keys = KeyStore(store)
+    key = a_key()
+    old = await keys.add(key)
+    new = await keys.rotate(key.id, timedelta(hours=1), NOW)
+    await ring.refresh()
+    end = NOW + timedelta(hours=1)
+    assert ring.find(digest(old), end - SECOND) == ring.find(digest(new), end - SECOND) == key
+    assert ring.find(digest(old), end) is None
+    assert ring.find(digest(new), end) == key
+    newest = await keys.rotate(key.id, timedelta(0), end)
+    await ring.refresh()
+    assert ring.find(digest(new), end) is None
+    assert ring.find(digest(newest), end) == key
+
+
+async def test_what_nobody_knows_is_said(store: Store) -> None:
+    keys = KeyStore(store)
+    for work in (keys.get("x"), keys.update("x", limit=1), keys.revoke("x", NOW)):
+        with pytest.raises(UnknownKey):
+            await work
+    with pytest.raises(UnknownKey):
+        await keys.rotate("x", timedelta(0), NOW)
+
+
+async def test_the_time_of_last_use_is_written_and_is_no_change_to_follow(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    keys = KeyStore(store)
+    key = a_key()
+    await keys.add(key)
+    before = (await keys.changes(0))[0]
+    ring.touch(key.id, NOW)
+    await ring.save()
+    assert (await keys.get(key.id)).last_used_at == NOW
+    assert await keys.changes(before) == (before, [])
+
+
+async def test_no_secret_rests_in_the_store(tmp_path: Path) -> None:
+    opened = open_store(f"sqlite:///{tmp_path}/gateway.db")
+    await opened.migrate()
+    keys = KeyStore(opened)
+    key = a_key()
+    secrets = [await keys.add(key), await keys.rotate(key.id, timedelta(hours=1), NOW)]
+    await opened.aclose()
+    kept = kept_in(tmp_path)
+    for secret in secrets:
+        assert secret.encode() not in kept
+        assert secret[3:].encode() not in kept
+        assert base64.urlsafe_b64decode(secret[3:])[:32] not in kept
+        assert digest(secret) in kept
+
+
+async def test_a_look_up_asks_no_database_and_costs_the_same_for_many_keys(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    keys = KeyStore(store)
+    secret = await keys.add(a_key())
+    await ring.refresh()
+    await store.aclose()
+    assert ring.find(digest(secret), NOW) is not None
+    assert time.monotonic() > 0

@@ -1,0 +1,87 @@
+"""The gateway's own database: made, brought up to date, and refused in a sentence."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from gateway.store import Store, StoreError, open_store
+from gateway.store.base import HEAD
+from gateway.store.migrations import configuration
+from gateway.store.tables import metadata
+
+
+def at(path: Path) -> Store:
+    return open_store(f"sqlite:///{path}")
+
+
+async def test_migrations_make_the_tables_that_the_code_works_with(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    await store.migrate()
+    async with store.engine.connect() as connection:
+        difference = await connection.run_sync(
+            lambda it: compare_metadata(MigrationContext.configure(it), metadata)
+        )
+    await store.aclose()
+    assert difference == []
+
+
+def test_head_is_the_newest_migration() -> None:
+    assert ScriptDirectory.from_config(configuration()).get_heads() == [HEAD]
+
+
+async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    await store.aclose()
+    with closing(sqlite3.connect(tmp_path / "g.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    later = at(tmp_path / "g.db")
+    with pytest.raises(StoreError, match="belongs to a later version"):
+        await later.migrate()
+    await later.aclose()
+
+
+async def test_what_is_set_once_stays(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    assert await store.meta("a") is None
+    assert await store.set_meta_once("a", "1") == "1"
+    assert await store.set_meta_once("a", "2") == "1"
+    assert await store.meta("a") == "1"
+    await store.aclose()
+
+
+async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "g.db").write_bytes(b"no database at all" * 100)
+    store = at(tmp_path / "g.db")
+    with pytest.raises(StoreError, match="is no SQLite database"):
+        await store.migrate()
+    await store.aclose()
+
+
+async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    store = at(tmp_path / "none" / "g.db")
+    with pytest.raises(StoreError, match="can't be opened"):
+        await store.migrate()
+    await store.aclose()
+
+
+async def test_a_locked_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.store.sqlite._PRAGMAS", ("PRAGMA busy_timeout = 1",))
+    store = at(tmp_path / "g.db")
+    with closing(sqlite3.connect(tmp_path / "g.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="is locked by another process"):
+            await store.migrate()
+    await store.aclose()
+
+
+def test_a_database_that_is_not_possible_is_refused() -> None:
+    with pytest.raises(StoreError, match="oracle is not possible so far"):
+        open_store("oracle://x:secret@host/db")
