@@ -24,7 +24,10 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing wrong with a file: where (line and column count from 1), what, and the remedy."""
+    """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
+
+    Line 0 where there are no lines, as in an environment variable.
+    """
 
     file: str
     line: int
@@ -32,7 +35,8 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.text}"
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.text}"
 
 
 class DocumentErrors(Exception):

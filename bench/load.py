@@ -13,9 +13,7 @@ class Load:
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: */*\r\n"
             f"X-API-Key: {secret}\r\n\r\n"
         ).encode()
-        self._sockets = [
-            socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)
-        ]
+        self._sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
         for each in self._sockets:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 

@@ -29,7 +29,7 @@ class ReadyAdapter:
             name: frozenset(fields) for name, fields in options.shapes.items()
         }
 
-    async def read_one(self, query: Query) -> Record:  # noqa: ARG002 - the shape of an adapter
+    async def read_one(self, query: Query) -> Record:
         return CLIENT
 
     async def read_many(self, query: Query) -> Page:
@@ -38,7 +38,7 @@ class ReadyAdapter:
     async def create_appointment(self, draft: Draft) -> Record:
         raise Rejected(f"nothing is booked here: {draft.patient_id}")
 
-    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:  # noqa: ARG002
+    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
         return None
 
     async def ping(self) -> None:

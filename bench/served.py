@@ -18,14 +18,14 @@ def answer_asks() -> None:
 
 def bare(port: int) -> None:
     """The reference: one route, constant bytes, no access log."""
+    import orjson
     from aiohttp import web
 
     from bench.ready import CLIENT
-    import orjson
 
     body = orjson.dumps(CLIENT)
 
-    async def handler(request: web.Request) -> web.Response:  # noqa: ARG001 - aiohttp's shape
+    async def handler(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type="application/json")
 
     app = web.Application()

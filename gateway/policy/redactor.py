@@ -6,7 +6,6 @@ whole record at once is the fast way; where that fails, each value is read by it
 that can't be used become null and are reported.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 from uuid import UUID
@@ -15,7 +14,7 @@ import msgspec
 
 from adapters.base import Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
-from gateway.policy.shape import list_of, struct, value_type, written, written_value
+from gateway.policy.shape import Soundness, struct, value_type, written_value
 
 # All that reading or writing a value may raise; a lone surrogate is a ValueError.
 _BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
@@ -32,25 +31,23 @@ class Redactor:
     of the answers, a list of objects only with its open members.
     """
 
-    __slots__ = ("_encode", "_form", "_forms", "_mender", "_shape", "_shapes", "fields", "visible")
+    __slots__ = ("_encode", "_mender", "_shape", "_shapes", "_sound", "fields", "visible")
 
     def __init__(self, resource: Resource, visible: Iterable[str], report: Report) -> None:
         self.visible = frozenset(visible)
         self.fields = opened(resource.fields, self.visible)
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
-        form = written(self.fields)
-        self._form = re.compile(form.encode()).fullmatch
-        self._forms = re.compile(list_of(form).encode()).fullmatch
+        self._sound = Soundness(self.fields)
         self._encode = msgspec.json.Encoder().encode
         self._mender = _Mender(resource.name, self.fields, report)
 
     def one(self, record: Record) -> bytes:
         """The record's open fields as a JSON object; NoUsableId where an open id is unusable."""
         try:
-            content = self._encode(msgspec.convert(record, self._shape))
-            if self._form(content):
-                return content
+            view = msgspec.convert(record, self._shape)
+            if self._sound(view):
+                return self._encode(view)
         except _BROKEN:
             pass  # which value it was, and what remains, the mender finds out
         return self._encode(self._mender.record(record))
@@ -58,9 +55,9 @@ class Redactor:
     def many(self, records: list[Record]) -> tuple[bytes, int]:
         """A JSON array, and how many records were left out for lack of a usable id."""
         try:
-            content = self._encode(msgspec.convert(records, self._shapes))
-            if self._forms(content):
-                return content, 0
+            views = msgspec.convert(records, self._shapes)
+            if all(map(self._sound, views)):
+                return self._encode(views), 0
         except _BROKEN:
             pass
         parts = [part for each in records if (part := self._part(each)) is not None]

@@ -1,14 +1,14 @@
 """How an open field is read and how it must look when it is written, derived from the contract.
 
-Two checks stand behind each other. `struct` gives types that a value must convert to: they tell
-a day that exists from one that does not. `written` gives the exact form of the bytes: it tells
-`45.00` from `45.0` and a time in UTC from one with an offset. Both are made once for each view,
-because one conversion and one match cost less than a look at every value.
+Two checks stand behind each other. `struct` gives types that a whole view must convert to at once:
+they tell a day that exists from one that does not. `Soundness` looks at what is left: `45.00` or
+`45.0`, a time in UTC or with an offset. Where either says no, each value is read by itself, and
+`written_value` has the last word on its bytes.
 """
 
 import re
 import sys
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -34,6 +34,7 @@ _TYPES: dict[str, Any] = {
     formats.COLOR.name: str,
 }
 
+_BY_PATTERN = {formats.MONEY.name, formats.PERCENT.name, formats.COLOR.name}
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _FORMS = {
     formats.UUID.name: '"[0-9a-f-]{36}"',  # the type has seen to the rest
@@ -62,10 +63,38 @@ def struct(name: str, fields: tuple[Field, ...]) -> Any:
     return msgspec.defstruct(name, members, kw_only=True, frozen=True, gc=False)
 
 
-def written(fields: tuple[Field, ...]) -> str:
-    """A regular expression for the JSON object that has these members, in this order."""
-    members = ",".join(f'"{field.name}":{_member(field)}' for field in fields)
-    return rf"\{{{members}\}}"
+class Soundness:
+    """Whether a converted view says what it may: the part of a form that no type can tell.
+
+    A time is in UTC and in whole seconds, an amount has two places, a colour six digits.
+    """
+
+    __slots__ = ("_instants", "_lists", "_patterns")
+
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        plain = [field for field in fields if not field.fields]
+        self._instants = [each.name for each in plain if each.format is formats.INSTANT]
+        self._patterns = [
+            (each.name, re.compile(each.format.pattern).fullmatch)
+            for each in plain
+            if each.format.name in _BY_PATTERN and each.format.pattern
+        ]
+        self._lists = [(each.name, Soundness(each.fields)) for each in fields if each.fields]
+
+    def __call__(self, view: Any) -> bool:
+        for name in self._instants:
+            moment = getattr(view, name)
+            if moment is not None and (moment.tzinfo is not UTC or moment.microsecond):
+                return False
+        for name, matches in self._patterns:
+            text = getattr(view, name)
+            if text is not None and matches(text) is None:
+                return False
+        for name, sound in self._lists:
+            items = getattr(view, name)
+            if items is not None and not all(map(sound, items)):
+                return False
+        return True
 
 
 def written_value(field: Field) -> re.Pattern[bytes]:
@@ -73,17 +102,10 @@ def written_value(field: Field) -> re.Pattern[bytes]:
     return re.compile(_form(field).encode())
 
 
-def list_of(item: str) -> str:
-    """A JSON array of what the regular expression `item` says."""
+def _list_of(item: str) -> str:
     return rf"\[(?:{item}(?:,{item})*)?\]"
 
 
-def _member(field: Field) -> str:
-    return f"(?:{_form(field)}|null)" if field.nullable else f"(?:{_form(field)})"
-
-
 def _form(field: Field) -> str:
-    if field.fields:
-        return list_of(written(field.fields))
     form = _STRING if field.values else _FORMS.get(field.format.name, f'"{field.format.pattern}"')
-    return list_of(f"(?:{form})") if field.many else form
+    return _list_of(f"(?:{form})") if field.many else form

@@ -201,8 +201,8 @@ def test_the_fast_way_and_the_mended_way_write_the_same_bytes(data: st.DataObjec
     record = data.draw(records(resource.fields))
     redactor = Redactor(resource, visible, ignore)
     mended = msgspec.json.encode(redactor._mender.record(record))
+    assert redactor._sound(msgspec.convert(record, redactor._shape))
     assert redactor.one(record) == mended
-    assert redactor._form(mended)
 
 
 BROKEN = [
@@ -318,7 +318,7 @@ def test_long_lists_of_awkward_texts_are_read_in_one_go() -> None:
     redactor = Redactor(CLIENT, CLIENT.paths, troubles.append)
     record = {"id": SOME_ID, "address": '"\\\n\u2028' * 5_000}
     content, _ = redactor.many([record] * 200)
-    assert redactor._forms(content)
+    assert json.loads(content)[199]["address"] == record["address"]
     assert troubles == []
 
 

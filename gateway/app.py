@@ -1,0 +1,303 @@
+"""The composition root: settings become a gateway that serves; nothing here decides anything."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from socket import socket
+from typing import Any
+
+from aiohttp import web
+
+from adapters import open_adapter
+from adapters.base import Adapter, AdapterOptions, FieldShape, Report, Shapes
+from adapters.document import DocumentErrors, Problem
+from gateway.booking.ledger import Ledger
+from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.contract.resources import RESOURCES
+from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.store import KeyStore
+from gateway.limits import open_limiter
+from gateway.observe.audit import Journal
+from gateway.observe.logs import Events, open_events
+from gateway.observe.metrics import Metrics
+from gateway.observe.troubles import Troubles
+from gateway.pipeline.cursor import Cursors
+from gateway.pipeline.pipeline import Pipeline
+from gateway.policy.document import load_policy
+from gateway.policy.policy import Policy
+from gateway.sealing import sealing_secret
+from gateway.settings import Settings, StartRefused, split_address
+from gateway.store import Store, StoreError, open_store
+from gateway.web.documents import NAMES, Documents
+from gateway.web.front import Front
+from gateway.web.noting import Observers
+from gateway.web.replies import Replies
+from gateway.web.server import BACKLOG, PublicServer, bind, check_runtime
+from gateway.web.system import Readiness, system_app
+
+
+def utc_now() -> datetime:
+    """The clock of a real gateway."""
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True, kw_only=True)
+class Gateway:
+    """A gateway whose parts are open and whose addresses are taken; `start` makes it answer."""
+
+    settings: Settings
+    port: int
+    operations_port: int
+    store: Store
+    keys: KeyStore
+    ring: MemoryKeyRing
+    adapter: Adapter
+    readiness: Readiness
+    events: Events
+    public: web.ServerRunner
+    system: web.AppRunner
+    sockets: tuple[socket, socket]
+    closers: AsyncExitStack
+
+    @property
+    def base(self) -> str:
+        """The address that this machine can call, with /api/v1."""
+        return f"http://127.0.0.1:{self.port}{BASE_PATH}"
+
+    async def start(self) -> None:
+        """Answer on both listeners."""
+        asyncio.get_running_loop().set_exception_handler(self._fault)
+        for runner, listening in zip((self.public, self.system), self.sockets, strict=True):
+            await runner.setup()
+            await web.SockSite(runner, listening, backlog=BACKLOG).start()
+        self.events.info("serving", port=self.port, operations_port=self.operations_port)
+
+    async def drain(self) -> None:
+        """Not ready; after the delay not listening; then what runs has its time to end."""
+        self.readiness.stopping = True
+        await asyncio.sleep(self.settings.shutdown_delay)
+        await self.public.cleanup()
+
+    async def aclose(self) -> None:
+        """Let go of everything, last made first."""
+        await self.public.cleanup()
+        await self.system.cleanup()
+        await self.closers.aclose()
+
+    def _fault(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        error = context.get("exception") or RuntimeError(context["message"])
+        self.events.fault("fault outside a call", error)
+
+
+async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Gateway:
+    """A gateway for these settings.
+
+    StartRefused, StoreError or DocumentErrors where it can't be; nothing is left open then.
+    """
+    check_runtime()
+    async with AsyncExitStack() as closers:
+        gateway = await _Assembly(settings, closers, now).gateway()
+        gateway.closers = closers.pop_all()
+    return gateway
+
+
+async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
+    """The adapter that the settings name, and the sealing secret; the store has been migrated."""
+    secret = await sealing_secret(settings, store)
+    backend = settings.backend
+    options = AdapterOptions(
+        url=backend.url.get_secret_value() if backend.url else "",
+        mapping=backend.mapping,
+        secret=secret,
+        shapes=shapes(),
+        report=report,
+        timeout=backend.timeout,
+        booking_timeout=backend.booking_timeout,
+    )
+    try:
+        return open_adapter(backend.adapter, options), secret
+    except ValueError as error:
+        raise StartRefused(str(error)) from error
+
+
+def open_own_store(settings: Settings) -> Store:
+    """The gateway's own database, its folder made where it is not there."""
+    try:
+        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(
+            f"the state folder {settings.state} cannot be made: {reason}; choose another state"
+        ) from error
+    return open_store(settings.store.get_secret_value())
+
+
+def shapes() -> Shapes:
+    """The contract's fields, as an adapter is told of them."""
+    return {
+        resource.name: {
+            path: FieldShape(
+                format=field.format.name,
+                values=field.values,
+                refers=field.refers,
+                many=field.many,
+            )
+            for path, field in ((path, resource.at(path)) for path in resource.paths)
+        }
+        for resource in RESOURCES
+    }
+
+
+class _Assembly:
+    """Opens the parts in their order, each with its closing."""
+
+    def __init__(
+        self, settings: Settings, closers: AsyncExitStack, now: Callable[[], datetime]
+    ) -> None:
+        self.settings = settings
+        self.closers = closers
+        self.now = now
+        self.events = open_events()
+        self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
+
+    async def gateway(self) -> Gateway:
+        settings, closers, now = self.settings, self.closers, self.now
+        public, system = self.sockets()
+        port, operations_port = public.getsockname()[1], system.getsockname()[1]
+        public_url = str(settings.public_url)
+        if public_url == "http://127.0.0.1:0":
+            public_url = f"http://127.0.0.1:{port}"
+        store = open_own_store(settings)
+        closers.push_async_callback(store.aclose)
+        await store.migrate()
+        policy, adapter, secret = await self.policy_and_adapter(store)
+        keys = KeyStore(store)
+        ring = MemoryKeyRing(keys, self.store_failed)
+        self.metrics.keys_loaded(lambda: len(ring))
+        closers.push_async_callback(ring.aclose)
+        await ring.start()
+        limiter = open_limiter(settings.limiter)
+        closers.push_async_callback(limiter.aclose)
+        pipeline = Pipeline(
+            keys=ring,
+            limiter=limiter,
+            policy=lambda: policy,
+            adapter=adapter,
+            ledger=Ledger(store, wait=settings.booking_wait),
+            cursors=Cursors(secret),
+            now=now,
+        )
+        replies = Replies(public_url)
+        observers = Observers(self.journal(), self.metrics, self.events, now)
+        front = Front(
+            pipeline=pipeline,
+            documents=Documents(
+                public_url=public_url, keys=ring, policy=lambda: policy, adapter=adapter, now=now
+            ),
+            replies=replies,
+            observers=observers,
+            body_timeout=settings.body_timeout,
+        )
+        server = PublicServer(front, replies, observers)
+        readiness = self.readiness(store, adapter, policy)
+        app = system_app(readiness, self.metrics)
+        return Gateway(
+            settings=settings,
+            port=port,
+            operations_port=operations_port,
+            store=store,
+            keys=keys,
+            ring=ring,
+            adapter=adapter,
+            readiness=readiness,
+            events=self.events,
+            public=web.ServerRunner(server, shutdown_timeout=settings.drain),
+            system=web.AppRunner(app, access_log=None, shutdown_timeout=1.0),
+            sockets=(public, system),
+            closers=closers,
+        )
+
+    def sockets(self) -> tuple[socket, socket]:
+        """Both addresses, taken before anything else is touched."""
+        listening = []
+        for address in (self.settings.listen, self.settings.operations_listen):
+            listening.append(bind(*split_address(address)))
+            self.closers.callback(listening[-1].close)
+        return listening[0], listening[1]
+
+    async def policy_and_adapter(self, store: Store) -> tuple[Policy, Adapter, bytes]:
+        """Both, or what is wrong with either."""
+        report = Troubles(self.metrics, self.events).report
+        problems: list[Problem] = []
+        policy: Policy | None = None
+        try:
+            policy = load_policy(self.settings.policy, report)
+        except DocumentErrors as error:
+            problems += error.problems
+        try:
+            adapter, secret = await open_backend(self.settings, store, report)
+        except DocumentErrors as error:
+            raise DocumentErrors([*problems, *error.problems]) from error
+        self.closers.push_async_callback(adapter.aclose)
+        if policy is None:
+            raise DocumentErrors(problems)
+        check_serves(adapter)
+        self.metrics.policy(policy.hash)
+        return policy, adapter, secret
+
+    def journal(self) -> Journal:
+        def complain(error: OSError) -> None:
+            self.events.fault("the access log or the audit cannot be written", error)
+
+        try:
+            journal = Journal(self.settings.state, complain)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise StartRefused(
+                f"the logs in the state folder {self.settings.state} cannot be written: {reason}"
+            ) from error
+        self.closers.callback(journal.close)
+        return journal
+
+    def store_failed(self, error: StoreError) -> None:
+        self.events.fault("the store cannot be read; the known keys go on", error)
+
+    def readiness(self, store: Store, adapter: Adapter, policy: Policy) -> Readiness:
+        async def backend() -> Mapping[str, Any]:
+            await adapter.ping()
+            return {}
+
+        async def own_store() -> Mapping[str, Any]:
+            await store.ping()
+            return {}
+
+        async def running_policy() -> Mapping[str, Any]:
+            return {"hash": policy.hash[:12], "file": policy.file}
+
+        async def limiter() -> Mapping[str, Any]:
+            return {"url": self.settings.limiter}
+
+        return Readiness(
+            {"backend": backend, "store": own_store, "policy": running_policy, "limiter": limiter}
+        )
+
+
+def check_serves(adapter: Adapter) -> None:
+    """StartRefused where the adapter cannot answer all operations."""
+    for operation in OPERATIONS:
+        name = operation.returns.name
+        needed = {name for name, _ in operation.only}
+        needed |= {
+            field
+            for each in operation.params
+            if each.where == "path" and each.match
+            for field in each.fields
+        }
+        missing = needed - adapter.filterable.get(name, frozenset())
+        if name not in adapter.resources or missing:
+            what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"
+            raise StartRefused(
+                f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
+            )

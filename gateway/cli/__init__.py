@@ -1,0 +1,49 @@
+"""The operator's side: `clinic-gateway`, one file per group of commands, loaded when used."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+import gateway
+from gateway.cli.options import config_option
+
+COMMANDS = {
+    "demo": "gateway.cli.demo:demo",
+    "serve": "gateway.cli.serve:serve",
+    "keys": "gateway.cli.keys:keys",
+    "policy": "gateway.cli.policy:policy",
+    "vets": "gateway.cli.directory:vets",
+    "sample": "gateway.cli.directory:sample",
+    "openapi": "gateway.cli.describe:openapi",
+    "settings": "gateway.cli.configuration:settings",
+}
+
+
+class Commands(click.Group):
+    """Knows its commands by name, imports the one that is asked for, and says refusals plainly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from gateway.cli.refusals import said_plainly
+
+        with said_plainly():
+            return super().invoke(ctx)
+
+
+@click.command(
+    cls=Commands, name="clinic-gateway", context_settings={"help_option_names": ["-h", "--help"]}
+)
+@config_option
+@click.version_option(gateway.__version__, prog_name="clinic-gateway")
+def main(config: object) -> None:
+    """A gateway for partners in front of a veterinary practice system."""

@@ -1,0 +1,160 @@
+"""`clinic-gateway demo`: the sample clinic, two keys, and lines to paste into another shell."""
+
+import asyncio
+import shutil
+from datetime import datetime, timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+
+import click
+
+from adapters.base import NotFound, Query
+from gateway.app import Gateway, utc_now
+from gateway.cli.options import config_option
+from gateway.cli.serve import serve_until_stopped
+from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.operations import BASE_PATH
+from gateway.keys.store import new_key
+from gateway.settings import StartRefused, load_settings
+
+NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}
+OVERLAP = timedelta(hours=24)
+DAYS_AHEAD = 21
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+CONFIGURATION = """\
+# The demo's configuration; `clinic-gateway settings` explains every setting.
+# Paths are relative to this file.
+
+state: .
+shutdown_delay: 0
+
+backend:
+  # The sample clinic: a database that looks like an old practice system's.
+  adapter: sql
+  url: sqlite:///clinic.db
+  # What undoes its peculiarities, beside this file: a good start for a mapping of your own.
+  mapping: clinic.yaml
+"""
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+@click.option("--operations-port", type=click.IntRange(0, 65535), default=8081, show_default=True)
+@click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".demo"),
+    show_default=True,
+    help="Where the clinic, its configuration and the keys are kept.",
+)
+@config_option
+def demo(port: int, operations_port: int, state: Path, config: Path | None) -> None:
+    """Serve the sample clinic, and show how to call it."""
+    configuration = config or prepare(state)
+    settings = load_settings(configuration).model_copy(
+        update={
+            "listen": f"127.0.0.1:{port}",
+            "operations_listen": f"127.0.0.1:{operations_port}",
+            "public_url": f"http://127.0.0.1:{port}",
+        }
+    )
+    asyncio.run(serve_until_stopped(settings, _introduce))
+
+
+def prepare(state: Path) -> Path:
+    """The demo's configuration; it and the clinic are made where they are not there yet."""
+    from adapters.sample import MAPPING, create
+
+    configuration, clinic, mapping = (
+        state / name for name in ("gateway.yaml", "clinic.db", "clinic.yaml")
+    )
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not clinic.exists():
+            create(clinic, today=utc_now().date())
+        if not mapping.exists():
+            shutil.copyfile(MAPPING, mapping)
+        if not configuration.exists():
+            configuration.write_text(CONFIGURATION, "utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(
+            f"the demo's folder {state} cannot be written: {reason}; choose one with --state"
+        ) from error
+    return configuration
+
+
+async def _introduce(gateway: Gateway) -> None:
+    """The same client with both keys, and what to paste into another shell."""
+    secrets = await _fresh_secrets(gateway)
+    ids = await _ids(gateway)
+    path = f"{BASE_PATH}/clients/{ids.get('CLIENT', NOBODY)}"
+    click.echo("The same client, as two keys see it:\n")
+    for name, secret in secrets.items():
+        record = await asyncio.to_thread(_get, gateway.port, path, secret)
+        click.echo(f"{name}: {record}")
+    click.echo("\nAsk for it yourself:\n")
+    address = gateway.base.removesuffix(BASE_PATH) + path
+    for secret in secrets.values():
+        click.echo(f'curl -s -H "X-API-Key: {secret}" {address}')
+    click.echo("\nTo go on in another shell, paste this into it:\n")
+    for name, value in {**secrets, "BASE": gateway.base, **ids}.items():
+        click.echo(f"export {name}={value}")
+    system = f"http://127.0.0.1:{gateway.operations_port}"
+    click.echo(f"\nThe interface: {gateway.base}/docs   The figures: {system}/metrics")
+    click.echo("Ctrl-C ends the demo.")
+
+
+async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:
+    """A new secret for each demo key: none is kept anywhere, so a later start needs others."""
+    known = {key.name: key for key, _ in await gateway.keys.list() if key.revoked_at is None}
+    now, secrets = utc_now(), {}
+    for name, level in NAMES.items():
+        if name in known:
+            secret = await gateway.keys.rotate(known[name].id, OVERLAP, now)
+        else:
+            key = new_key(name=name, permissions=Permission, level=level, now=now)
+            secret = await gateway.keys.add(key)
+        secrets[level.value] = secret
+    await gateway.ring.refresh()
+    return secrets
+
+
+async def _ids(gateway: Gateway) -> dict[str, str]:
+    """A client with an animal, and a free time of a veterinarian in the coming weeks."""
+    now = utc_now()
+    patients = await gateway.adapter.read_many(Query(resource="patients", now=now, limit=50))
+    for patient in patients.records:
+        owner = Query(resource="clients", now=now, id=patient["clientId"] or NOBODY)
+        try:
+            await gateway.adapter.read_one(owner)
+        except NotFound:  # some owners have left the clinic, their animals stay on file
+            continue
+        return {"CLIENT": owner.id, "PATIENT": patient["id"], **await _free_time(gateway, now)}
+    return {}
+
+
+async def _free_time(gateway: Gateway, now: datetime) -> dict[str, str]:
+    """The first free time in the daytime of the first veterinarian who has one."""
+    read = gateway.adapter.read_many
+    vets = await read(Query(resource="vets", now=now, limit=50))
+    for ahead in range(1, DAYS_AHEAD):
+        day = now.date() + timedelta(days=ahead)
+        for vet in vets.records:
+            wanted = {"vetId": vet["id"], "date": day}
+            slots = await read(Query(resource="slots", now=now, values=wanted))
+            times = [each["startTime"] for each in slots.records]
+            if found := [each for each in times if "T07" <= each[10:13] <= "T16"]:
+                return {"VET": vet["id"], "DAY": day.isoformat(), "SLOT": found[0]}
+    return {}
+
+
+def _get(port: int, path: str, secret: str) -> str:
+    """An answer of the gateway itself, as a partner gets it."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path, headers={"X-API-Key": secret})
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()

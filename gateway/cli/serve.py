@@ -1,0 +1,38 @@
+"""`clinic-gateway serve`: serves until it is told to stop, and ends what runs."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import click
+
+from gateway.app import Gateway, build
+from gateway.cli.options import config_option
+from gateway.settings import Settings, load_settings
+
+
+@click.command()
+@config_option
+def serve(config: Path | None) -> None:
+    """Serve the partners, and the operations listener."""
+    asyncio.run(serve_until_stopped(load_settings(config)))
+
+
+async def serve_until_stopped(
+    settings: Settings, begun: Callable[[Gateway], Awaitable[None]] | None = None
+) -> None:
+    """Serve; `begun` is called once it answers. The first signal begins the end, others do not."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop.set)
+    gateway = await build(settings)
+    try:
+        await gateway.start()
+        if begun is not None:
+            await begun(gateway)
+        await stop.wait()
+        await gateway.drain()
+    finally:
+        await gateway.aclose()

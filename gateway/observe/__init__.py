@@ -1,0 +1,1 @@
+"""What happened: the access log, the audit, the event log and the metrics. Never a value."""

@@ -1,0 +1,64 @@
+"""The access log and the audit: one line each per call, made when the call has ended."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from gateway.observe.lines import Lines
+
+ACCESS, AUDIT = "access.jsonl", "audit.jsonl"
+
+
+class Access(Struct, rename="camel", gc=False):
+    """Who called what and how long it took; `operation` is empty where the path is none."""
+
+    time: datetime
+    request_id: str
+    key_id: str | None
+    operation: str
+    method: str
+    status: int
+    ms: float
+
+
+class Audit(Struct, rename="camel", gc=False):
+    """Who was shown what: names and ids, never a value, a query or a secret.
+
+    `policy` is the first 12 digits of the hash of the policy that was applied. `reason` says why
+    the answer was no.
+    """
+
+    time: datetime
+    request_id: str
+    key_id: str | None
+    operation: str
+    record_ids: Sequence[str]
+    level: str | None
+    policy: str | None
+    outcome: str
+    reason: str | None
+
+
+class Journal:
+    """The two files, `access.jsonl` and `audit.jsonl`; OSError where they cannot be opened."""
+
+    def __init__(self, folder: Path, complain: Callable[[OSError], None]) -> None:
+        self._access = Lines(folder / ACCESS, complain)
+        self._audit = Lines(folder / AUDIT, complain)
+
+    def note(self, access: Access, audit: Audit) -> None:
+        """Both lines of one call."""
+        self._access.add(access)
+        self._audit.add(audit)
+
+    def flush(self) -> None:
+        """Write at once what waits in both."""
+        self._access.flush()
+        self._audit.flush()
+
+    def close(self) -> None:
+        """Write the rest and let go of both."""
+        self._access.close()
+        self._audit.close()

@@ -1,0 +1,81 @@
+"""A file of JSON lines: kept in memory for a moment, appended whole, never in the way of a call."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+EVERY = 0.2
+# So many lines wait while the disk is full; then the oldest go.
+MOST_WAITING = 10_000
+
+
+def printable(value: Any) -> str:
+    """Any text as UTF-8 can carry it: bytes from outside may arrive as lone surrogates."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _sane(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sane(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_sane(each) for each in value]
+    return printable(value) if isinstance(value, str) else value
+
+
+class Lines:
+    """Appends to one file; OSError where it cannot be opened.
+
+    Later faults go to `complain`, once until the file can be written again.
+    """
+
+    def __init__(self, path: Path, complain: Callable[[OSError], None]) -> None:
+        self._name = path.name
+        self._complain = complain
+        self._encode = msgspec.json.Encoder().encode
+        self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._timer: asyncio.TimerHandle | None = None
+        self.broken = False
+
+    def add(self, line: msgspec.Struct) -> None:
+        """One more line, written within 0.2 seconds."""
+        try:
+            self._waiting.append(self._encode(line))
+        except UnicodeEncodeError:
+            self._waiting.append(self._encode(_sane(msgspec.to_builtins(line))))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
+
+    def flush(self) -> None:
+        """Write what waits; where that fails it waits for the next time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._waiting:
+            return
+        try:
+            self._write(b"\n".join(self._waiting) + b"\n")
+        except OSError as error:
+            if not self.broken:
+                self._complain(error)
+            self.broken = True
+        else:
+            self._waiting.clear()
+            self.broken = False
+
+    def close(self) -> None:
+        """Write the rest and let go of the file."""
+        self.flush()
+        os.close(self._file)
+
+    def _write(self, data: bytes) -> None:
+        size = os.fstat(self._file).st_size
+        if os.write(self._file, data) != len(data):
+            # half a line would spoil the next one too
+            os.ftruncate(self._file, size)
+            raise OSError(f"{self._name} could not be written whole")

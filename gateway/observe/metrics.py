@@ -1,0 +1,125 @@
+"""What is counted, in a registry of its own, in the text form that Prometheus reads."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from adapters.base import Trouble
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+OTHER = "other"
+
+
+class _Tally:
+    """The calls of one operation with one status."""
+
+    __slots__ = ("buckets", "count", "seconds")
+
+    def __init__(self) -> None:
+        self.count, self.seconds = 0, 0.0
+        self.buckets = [0] * (len(_SECONDS) + 1)
+
+
+class Calls(Collector):
+    """Counts the answered calls.
+
+    Plain numbers, made into Prometheus' families when they are read: its own counters and
+    histograms lock for each call what only the event loop's thread ever touches.
+    """
+
+    def __init__(self, operations: Iterable[str]) -> None:
+        self._operations = frozenset(operations)
+        self._tallies: dict[tuple[str, int], _Tally] = {}
+
+    def count(self, operation: str, status: int, seconds: float) -> None:
+        """One answered call; a name that is no operation is counted as `other`."""
+        tally = self._tallies.get((operation, status))
+        if tally is None:
+            name = operation if operation in self._operations else OTHER
+            tally = self._tallies.setdefault((name, status), _Tally())
+            self._tallies[operation, status] = tally
+        tally.count += 1
+        tally.seconds += seconds
+        tally.buckets[bisect_left(_SECONDS, seconds)] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """The counter by operation and status, and the histogram by operation."""
+        requests = CounterMetricFamily(
+            "gateway_requests", "Calls by operation and status.", labels=["operation", "status"]
+        )
+        latency = HistogramMetricFamily(
+            "gateway_request_seconds",
+            "Seconds from the head of a call to its answer, by operation.",
+            labels=["operation"],
+        )
+        whole: dict[str, _Tally] = {}
+        for (name, status), tally in sorted(self._tallies.items()):
+            if name not in self._operations and name != OTHER:
+                continue
+            requests.add_metric([name, str(status)], tally.count)
+            total = whole.setdefault(name, _Tally())
+            total.seconds += tally.seconds
+            total.buckets = [a + b for a, b in zip(total.buckets, tally.buckets, strict=True)]
+        limits = [*map(floatToGoString, _SECONDS), "+Inf"]
+        for name, total in whole.items():
+            buckets = list(zip(limits, accumulate(total.buckets), strict=True))
+            latency.add_metric([name], buckets, sum_value=total.seconds)
+        yield requests
+        yield latency
+
+
+class Metrics:
+    """The gateway's figures; `operations` are the names that may stand in a label."""
+
+    def __init__(self, operations: Iterable[str]) -> None:
+        self.registry = CollectorRegistry()
+        self._calls = Calls(operations)
+        self.registry.register(self._calls)
+        self.count = self._calls.count
+        self._failed_keys = Counter(
+            "gateway_authentication_failures",
+            "Calls without a usable key.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self._denied = Counter(
+            "gateway_limit_denials", "Calls beyond a key's hour.", registry=self.registry
+        )
+        self._troubles = Counter(
+            "gateway_unusable_values",
+            "Values and rows of the practice system that could not be used.",
+            ["kind", "resource", "field"],
+            registry=self.registry,
+        )
+        self._policy = Info("gateway_policy", "The policy in force.", registry=self.registry)
+
+    def refused_key(self, reason: str) -> None:
+        """A call whose key is missing or invalid."""
+        self._failed_keys.labels(reason).inc()
+
+    def denied(self) -> None:
+        """A call that the limiter turned down."""
+        self._denied.inc()
+
+    def trouble(self, trouble: Trouble) -> None:
+        """A value or row that could not be used."""
+        self._troubles.labels(trouble.kind, trouble.resource, trouble.field).inc()
+
+    def policy(self, digest: str) -> None:
+        """The hash of the policy in force."""
+        self._policy.info({"hash": digest[:12]})
+
+    def keys_loaded(self, count: Callable[[], float]) -> None:
+        """How many secrets are known, asked when the figures are read."""
+        gauge = Gauge("gateway_keys_loaded", "Secrets that are known.", registry=self.registry)
+        gauge.set_function(count)
+
+    def text(self) -> bytes:
+        """All figures, in Prometheus' text form."""
+        return generate_latest(self.registry)

@@ -1,0 +1,23 @@
+"""Who is asking: the first step, whatever the path."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gateway.contract.errors import KeyInvalid, KeyMissing
+from gateway.keys.base import KeyRing
+from gateway.keys.key import Key
+from gateway.keys.secret import digest
+
+
+def authenticate(secrets: Sequence[str], keys: KeyRing, now: datetime) -> Key:
+    """The key behind the one secret; KeyMissing without any, KeyInvalid for every other reason.
+
+    Two secrets are looked up like one, so that time does not tell them apart.
+    """
+    if not secrets:
+        raise KeyMissing
+    key = keys.find(digest(secrets[0]), now)
+    if key is None or len(secrets) != 1:
+        raise KeyInvalid
+    keys.touch(key.id, now)
+    return key

@@ -1,0 +1,159 @@
+"""Asks the practice system: the adapter's verb for the operation, and its errors in our words."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Protocol
+
+import orjson
+
+from adapters import base
+from adapters.base import Adapter, AdapterError, Draft, Filter, Page, Query, Record
+from gateway.booking.base import Booked, Refused
+from gateway.contract.errors import (
+    BackendTooSlow,
+    BackendUnusable,
+    BookingUnknown,
+    BookingUnknownWithoutKey,
+    GatewayError,
+    InternalError,
+    InvalidField,
+    InvalidRequest,
+    NotFound,
+    TimeSlotConflict,
+    Unavailable,
+)
+from gateway.contract.operations import Operation
+from gateway.pipeline.validate import Values
+
+TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
+    base.NotFound: NotFound,
+    base.SlotTaken: TimeSlotConflict,
+    base.Rejected: BackendUnusable,
+    base.BackendUnavailable: Unavailable,
+    base.BackendTimeout: BackendTooSlow,
+    base.BackendNonsense: BackendUnusable,
+    base.OutcomeUnknown: BookingUnknown,
+}
+_BY_NAME = {kind.__name__: kind for kind in TRANSLATED}
+
+
+def translated(error: AdapterError) -> GatewayError:
+    """What the partner is told; an error that is none of the adapters' own is our fault."""
+    for kind in type(error).__mro__:
+        if kind in TRANSLATED:
+            return TRANSLATED[kind]()
+    return InternalError()
+
+
+class Asker:
+    """Turns the values of one operation's calls into the adapter's queries."""
+
+    def __init__(self, operation: Operation, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._resource = operation.returns.name
+        self._id = next((each.name for each in operation.params if each.where == "path"), "")
+        self._within = next((each for each in operation.params if each.within), None)
+        self._filters = [each for each in operation.params if each.match]
+        self._others = [each.name for each in operation.params if not each.match]
+        self._fixed = tuple(Filter("equals", (name,), value) for name, value in operation.only)
+
+    async def one(self, values: Values, now: datetime) -> Record:
+        """The record that the path names."""
+        query = Query(resource=self._resource, now=now, id=values.params[self._id])
+        return await self._adapter.read_one(query)
+
+    async def many(self, values: Values, now: datetime) -> Page:
+        """A page of records."""
+        params = values.params
+        chosen = [
+            Filter(str(each.match), each.fields, params[each.name])
+            for each in self._filters
+            if each.name in params
+        ]
+        within = self._within
+        query = Query(
+            resource=self._resource,
+            now=now,
+            filters=(*chosen, *self._fixed),
+            within=None if within is None else (str(within.within), params[within.name]),
+            values={name: params[name] for name in self._others if name in params},
+            limit=values.limit,
+            after=values.after,
+        )
+        return await self._adapter.read_many(query)
+
+
+class Ledger(Protocol):
+    """Where bookings are made once and only once."""
+
+    async def book(
+        self,
+        *,
+        key_id: str,
+        idempotency_key: str | None,
+        fingerprint: bytes,
+        draft: Draft,
+        adapter: Adapter,
+        check_future: Callable[[], None],
+        now: Callable[[], datetime],
+    ) -> Booked: ...
+
+
+class Booker:
+    """Books through the ledger."""
+
+    def __init__(self, ledger: Ledger, adapter: Adapter, now: Callable[[], datetime]) -> None:
+        self._ledger = ledger
+        self._adapter = adapter
+        self._now = now
+
+    async def book(self, values: Values, key_id: str) -> Booked:
+        """The new appointment, or the one that the same request made before."""
+        draft = _draft(values, self._now())
+
+        def check_future() -> None:
+            if draft.scheduled_at <= self._now():
+                raise InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
+
+        return await self._ledger.book(
+            key_id=key_id,
+            idempotency_key=values.idempotency_key,
+            fingerprint=_fingerprint(values),
+            draft=draft,
+            adapter=self._adapter,
+            check_future=check_future,
+            now=self._now,
+        )
+
+
+def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayError:
+    """The same as `translated`, with the right advice where the outcome is not known."""
+    if isinstance(error, base.OutcomeUnknown) and idempotency_key is None:
+        return BookingUnknownWithoutKey()
+    return translated(error)
+
+
+def refusal(refused: Refused) -> GatewayError:
+    """The practice system's earlier no, told again."""
+    return TRANSLATED[_BY_NAME[refused.error]]()
+
+
+def _draft(values: Values, now: datetime) -> Draft:
+    body = values.body
+    return Draft(
+        client_id=body["clientId"],
+        patient_id=body["patientId"],
+        vet_id=body["vetId"],
+        scheduled_at=body["scheduledAt"],
+        appointment_type_id=body["appointmentTypeId"],
+        reason=body["reason"],
+        is_urgent=body["isUrgent"],
+        now=now,
+    )
+
+
+def _fingerprint(values: Values) -> bytes:
+    """A digest of what is asked for: spelling, order and offsets of the request do not count."""
+    data = orjson.dumps(values.body, option=orjson.OPT_SORT_KEYS)
+    return sha256(data).digest()

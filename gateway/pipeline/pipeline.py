@@ -1,0 +1,139 @@
+"""The road: one function holds the order of the checks, each value is what the next line needs."""
+
+from collections.abc import Callable
+from datetime import datetime
+from urllib.parse import urlencode
+
+from adapters.base import Adapter, AdapterError, Page, Record
+from gateway.booking.base import Refused
+from gateway.contract.errors import GatewayError
+from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
+from gateway.keys.base import KeyRing
+from gateway.limits.base import Limiter
+from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.authorize import authorize
+from gateway.pipeline.call import Call, Reply
+from gateway.pipeline.cursor import Cursors, bound_to
+from gateway.pipeline.forward import Asker, Booker, Ledger, booking_error, refusal, translated
+from gateway.pipeline.redact import redact, redactor_for
+from gateway.pipeline.throttle import throttle
+from gateway.pipeline.validate import Reader, Values
+from gateway.policy.policy import Policy
+from gateway.policy.redactor import Redactor
+
+
+class Road:
+    """What one operation needs on its way, made once."""
+
+    __slots__ = ("asker", "operation", "reader")
+
+    def __init__(self, operation: Operation, adapter: Adapter, cursors: Cursors) -> None:
+        self.operation = operation
+        self.reader = Reader(operation, lambda param: servable(operation, param, adapter), cursors)
+        self.asker = Asker(operation, adapter)
+
+
+def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
+    """Whether the practice system can serve a filter."""
+    if param.match is None:
+        return True
+    return adapter.filterable.get(operation.returns.name, frozenset()).issuperset(param.fields)
+
+
+class Pipeline:
+    """Takes calls from the key to the reply; every failure is a GatewayError, or our own fault."""
+
+    def __init__(
+        self,
+        *,
+        keys: KeyRing,
+        limiter: Limiter,
+        policy: Callable[[], Policy],
+        adapter: Adapter,
+        ledger: Ledger,
+        cursors: Cursors,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._keys = keys
+        self._limiter = limiter
+        self._policy = policy
+        self._booker = Booker(ledger, adapter, now)
+        self._cursors = cursors
+        self._now = now
+        self._roads = {each.id: Road(each, adapter, cursors) for each in OPERATIONS}
+
+    async def run(self, call: Call) -> Reply:
+        """The reply to a call; what is learned on the way is noted in the call."""
+        now = self._now()
+        key = call.key = authenticate(call.secrets, self._keys, now)
+        route = call.route
+        if isinstance(route, GatewayError):
+            raise route
+        operation = route.operation
+        authorize(key, operation)
+        quota = call.quota = await self._limiter.hit(key.id, key.limit)
+        throttle(quota)
+        policy = self._policy()
+        redactor = redactor_for(operation, key, policy)
+        call.policy, call.level = policy.hash[:12], key.level_for(operation.returns.name)
+        road = self._roads[operation.id]
+        if operation.creates:
+            return await self._create(call, road, redactor)
+        values = road.reader.read(route.id, call.query, key.id, redactor.visible)
+        try:
+            if operation.many:
+                page = await road.asker.many(values, now)
+                return self._list(call, road.operation, values, page, redactor)
+            record = await road.asker.one(values, now)
+        except AdapterError as error:
+            raise translated(error) from error
+        call.records = ids_of([record])
+        return Reply(operation.status, redact(redactor, record))
+
+    async def _create(self, call: Call, road: Road, redactor: Redactor) -> Reply:
+        body = await call.read_body()
+        # a body may take its time; a key that was revoked meanwhile books nothing
+        key = authenticate(call.secrets, self._keys, self._now())
+        authorize(key, road.operation)
+        values = road.reader.read_creation(
+            call.query, body, call.idempotency_keys, redactor.visible
+        )
+        try:
+            booked = await self._booker.book(values, key.id)
+        except Refused as error:
+            call.replayed = error.replayed
+            raise refusal(error) from error
+        except AdapterError as error:
+            raise booking_error(error, values.idempotency_key) from error
+        call.replayed = booked.replayed
+        call.records = ids_of([booked.record])
+        body = redact(redactor, booked.record)
+        shown = "id" in redactor.visible
+        location = f"{road.operation.path}/{booked.record['id']}" if shown else ""
+        return Reply(road.operation.status, body, location=location)
+
+    def _list(
+        self, call: Call, operation: Operation, values: Values, page: Page, redactor: Redactor
+    ) -> Reply:
+        body, left_out = redactor.many(page.records)
+        call.records = ids_of(page.records)
+        after = ""
+        if page.after is not None and call.key is not None:
+            bound = bound_to(call.key.id, operation.id, values.texts)
+            after = next_page(operation, values, self._cursors.write(page.after, bound))
+        return Reply(operation.status, body, skipped=page.skipped + left_out, next=after)
+
+
+def ids_of(records: list[Record]) -> list[str]:
+    """The records' ids for the audit, where they have any."""
+    return [each["id"] for each in records if isinstance(each.get("id"), str)]
+
+
+def next_page(operation: Operation, values: Values, cursor: str) -> str:
+    """The address of the page that follows, with the same filters and limit."""
+    path, query = operation.path, dict(values.texts)
+    for param in operation.params:
+        if param.where == "path":
+            path = path.replace(f"{{{param.name}}}", query.pop(param.name))
+    query |= {LIMIT.name: str(values.limit), CURSOR.name: cursor}
+    return f"{path}?{urlencode(query)}"

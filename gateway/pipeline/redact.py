@@ -1,0 +1,24 @@
+"""How much is seen: the open fields of the answer, as bytes."""
+
+from adapters.base import Record
+from gateway.contract.errors import BackendUnusable
+from gateway.contract.operations import Operation
+from gateway.keys.key import Key
+from gateway.policy.policy import Policy
+from gateway.policy.redactor import NoUsableId, Redactor
+
+
+def redactor_for(operation: Operation, key: Key, policy: Policy) -> Redactor:
+    """What the key sees of the operation's resource."""
+    resource = operation.returns
+    if resource.governed:
+        return policy.redactor(resource.name, key.level_for(resource.name))
+    return policy.for_whole(resource.name)
+
+
+def redact(redactor: Redactor, record: Record) -> bytes:
+    """One record; BackendUnusable where it has no usable id."""
+    try:
+        return redactor.one(record)
+    except NoUsableId as error:
+        raise BackendUnusable from error

@@ -1,0 +1,238 @@
+"""Is the call well formed: path, query, headers and body, with all that is wrong at once."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from gateway.contract.errors import InvalidField, InvalidRequest
+from gateway.contract.fields import BOOLEAN, TEXT, Field
+from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
+from gateway.pipeline.cursor import Cursors, bound_to
+
+Texts = dict[str, str]
+
+_controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
+_controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
+_visible = re.compile("[!-~]{1,255}").fullmatch
+_LONGEST_NAME = 64
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+class _Unfit(Exception):
+    """A value that can't be used; the text goes on where the field's name ends."""
+
+
+@dataclass(slots=True)
+class Values:
+    """What the partner asks for, read.
+
+    `params` holds path and query, `texts` the same as they came, without paging. `body` holds
+    every member, the absent ones with their default.
+    """
+
+    params: dict[str, Any] = field(default_factory=dict)
+    texts: Texts = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=dict)
+    limit: int = PAGE_DEFAULT
+    after: str | None = None
+    idempotency_key: str | None = None
+
+
+class Reader:
+    """Reads the calls of one operation.
+
+    `servable` says which filters the practice system can serve.
+    """
+
+    def __init__(
+        self, operation: Operation, servable: Callable[[Param], bool], cursors: Cursors
+    ) -> None:
+        self._operation = operation
+        self._path = next((each for each in operation.params if each.where == "path"), None)
+        self._query = {each.name: each for each in operation.query}
+        self._required = [each.name for each in operation.query if each.required]
+        self._unserved = {each.name for each in operation.query if not servable(each)}
+        self._cursors = cursors
+
+    def read(self, raw_id: str, raw_query: str, key_id: str, visible: frozenset[str]) -> Values:
+        """The values of a call; InvalidRequest with every problem.
+
+        `visible` are the paths of the fields that are open at the key's level.
+        """
+        values, problems = self._read(raw_id, raw_query, visible)
+        if problems:
+            raise InvalidRequest(*problems)
+        if self._operation.paged:
+            self._page(values, key_id)
+        return values
+
+    def read_creation(
+        self, raw_query: str, body: bytes, idempotency_keys: Iterable[str], visible: frozenset[str]
+    ) -> Values:
+        """The same for a call with a body."""
+        values, problems = self._read("", raw_query, visible)
+        values.idempotency_key = _idempotency_key(list(idempotency_keys), problems)
+        members = _json_object(body, problems)
+        if members is not None:
+            problems += self._body(members, values.body)
+        if problems:
+            raise InvalidRequest(*problems)
+        return values
+
+    def _read(
+        self, raw_id: str, raw_query: str, visible: frozenset[str]
+    ) -> tuple[Values, list[InvalidField]]:
+        values = Values()
+        problems: list[InvalidField] = []
+        if self._path is not None:
+            self._take(self._path, raw_id, values, problems)
+        if raw_query or self._required:
+            for name, text in self._pairs(raw_query, problems):
+                param = self._query[name]
+                if name in self._unserved:
+                    text_of = "cannot be served by the practice system"
+                    problems.append(InvalidField(name, text_of))
+                elif not visible.issuperset(param.fields):
+                    problems.append(InvalidField(name, "is not available at this access level"))
+                else:
+                    self._take(param, text, values, problems)
+        return values, problems
+
+    def _take(self, param: Param, text: str, values: Values, problems: list[InvalidField]) -> None:
+        try:
+            value = _read_param(param, text)
+        except _Unfit as error:
+            problems.append(InvalidField(param.name, str(error)))
+        else:
+            values.params[param.name] = value
+            values.texts[param.name] = text
+
+    def _pairs(self, raw_query: str, problems: list[InvalidField]) -> Iterator[tuple[str, str]]:
+        """The known parameters, each once; what is wrong with the others."""
+        found: dict[str, list[str]] = {}
+        try:
+            raw_query.encode()
+            for name, text in parse_qsl(raw_query, keep_blank_values=True, errors="strict"):
+                found.setdefault(name, []).append(text)
+        except UnicodeError:
+            problems.append(InvalidField("query", "must be percent-encoded UTF-8"))
+            return
+        for name, texts in found.items():
+            if name not in self._query:
+                hint = f"is not a parameter of this operation{_near(name, self._query)}"
+                problems.append(InvalidField(name[:_LONGEST_NAME], hint))
+            elif len(texts) > 1:
+                problems.append(InvalidField(name, "must be given once"))
+            else:
+                yield name, texts[0]
+        missing = [name for name in self._required if name not in found]
+        problems.extend(InvalidField(name, "is required") for name in missing)
+
+    def _page(self, values: Values, key_id: str) -> None:
+        values.limit = values.params.pop(LIMIT.name, PAGE_DEFAULT)
+        values.texts.pop(LIMIT.name, None)
+        cursor = values.params.pop(CURSOR.name, None)
+        values.texts.pop(CURSOR.name, None)
+        if cursor is None:
+            return
+        bound = bound_to(key_id, self._operation.id, values.texts)
+        try:
+            values.after = self._cursors.read(cursor, bound)
+        except ValueError as error:
+            problem = "must be taken from the Link header of the page before, with its filters"
+            raise InvalidRequest(InvalidField(CURSOR.name, problem)) from error
+
+    def _body(self, members: dict[str, Any], read: dict[str, Any]) -> Iterator[InvalidField]:
+        known = [each.name for each in self._operation.body]
+        for each in self._operation.body:
+            if each.name not in members:
+                if each.required:
+                    yield InvalidField(each.name, "is required")
+                read[each.name] = each.default
+                continue
+            try:
+                read[each.name] = _read_member(each, members[each.name])
+            except _Unfit as error:
+                yield InvalidField(each.name, str(error))
+        for name in members:
+            if name not in known:
+                problem = f"is not a member of this request{_near(name, known)}"
+                yield InvalidField(name[:_LONGEST_NAME], problem)
+
+
+def _read_param(param: Param, text: str) -> Any:
+    if param.match is Match.SEARCH:
+        text = text.strip()
+    if param.values and text not in param.values:
+        raise _Unfit(f"must be one of {', '.join(param.values)}")
+    try:
+        value = param.format.read(text)
+    except ValueError as error:
+        raise _Unfit(param.format.problem) from error
+    if param.format is TEXT:
+        _check_length(text, param.shortest or 0, param.longest)
+        if _controls(text):
+            raise _Unfit("must not contain control characters")
+    if param.least is not None and param.most is not None:
+        _check_size(value, param.least, param.most)
+    return value
+
+
+def _read_member(member: Field, value: Any) -> Any:
+    if member.format is BOOLEAN:
+        if not isinstance(value, bool):
+            raise _Unfit(member.format.problem)
+        return value
+    if not isinstance(value, str):
+        raise _Unfit(member.format.problem)
+    if member.format is TEXT:
+        _check_length(value, 0, member.longest)
+        if _controls_but_newline(value):
+            raise _Unfit("must not contain control characters other than newline")
+    try:
+        return member.format.read(value)
+    except ValueError as error:
+        raise _Unfit(member.format.problem) from error
+
+
+def _check_length(text: str, shortest: int, longest: int | None) -> None:
+    if (longest is not None and len(text) > longest) or len(text) < shortest:
+        least = f"from {shortest} to" if shortest else "at most"
+        raise _Unfit(f"must have {least} {longest} characters")
+
+
+def _check_size(value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise _Unfit(f"must be from {least} to {most}")
+
+
+def _json_object(body: bytes, problems: list[InvalidField]) -> dict[str, Any] | None:
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = None
+    if not isinstance(data, dict):
+        problems.append(InvalidField("body", "must be a JSON object"))
+        return None
+    return data
+
+
+def _idempotency_key(keys: list[str], problems: list[InvalidField]) -> str | None:
+    if not keys:
+        return None
+    if len(keys) > 1:
+        problems.append(InvalidField(IDEMPOTENCY_KEY, "must be given once"))
+    elif not _visible(keys[0]):
+        problems.append(InvalidField(IDEMPOTENCY_KEY, "must be 1 to 255 visible ASCII characters"))
+    return keys[0]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""

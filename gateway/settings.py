@@ -1,0 +1,287 @@
+"""Every setting once: its name, type, default and meaning; from gateway.yaml and the environment.
+
+The environment name is derived: `backend.secret_file` is `GATEWAY_BACKEND_SECRET_FILE`. What the
+environment says counts more than the file.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from adapters.document import Document, DocumentErrors, Problem, check, did_you_mean, read_document
+
+PREFIX = "GATEWAY_"
+DEFAULT_FILE = Path("gateway.yaml")
+_HERE = Path(__file__).resolve().parent
+# The policy lies at the top of a checkout; in an installed package it lies beside this file.
+_SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
+
+
+class StartRefused(Exception):
+    """Why the gateway does not start: one sentence, with the remedy."""
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """(host, port) of `host:port`, `[::1]:port` included; ValueError for anything else."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError("must be an address such as 127.0.0.1:8080")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _address(text: str) -> str:
+    split_address(text)
+    return text
+
+
+def _public_url(text: str) -> str:
+    scheme, _, rest = text.partition("://")
+    if scheme not in {"http", "https"} or not rest or set(rest) & set(" <>\"'\\?#\r\n\t"):
+        raise ValueError("must be an address such as https://gateway.example.org, without /api/v1")
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("must be written in ASCII")
+    bare = text.rstrip("/")
+    if bare.endswith("/api/v1"):
+        raise ValueError("must not end in /api/v1: that is added")
+    return bare
+
+
+def shipped_policy() -> Path:
+    """The policy that comes with the gateway."""
+    return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
+
+
+Address = Annotated[str, AfterValidator(_address)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]
+Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class BackendSettings(_Group):
+    """The practice system."""
+
+    adapter: str = Field(
+        "sql", description="How to speak to it: sql, or module:Class of your own adapter."
+    )
+    url: SecretStr | None = Field(
+        None, description="Its database, such as sqlite:////srv/practice/clinic.db."
+    )
+    mapping: Path | None = Field(None, description="The mapping file.")
+    secret: SecretStr | None = Field(
+        None, description="Seals the public ids: 64 hexadecimal digits. Not with secret_file."
+    )
+    secret_file: Path | None = Field(
+        None,
+        description="A file with that secret, readable by its owner alone. Where neither is"
+        " given, one is made in the state folder.",
+    )
+    timeout: Patience = Field(3.0, description="Seconds that one read may take.")
+    booking_timeout: Patience = Field(10.0, description="Seconds that one booking may take.")
+
+    @field_validator("secret")
+    @classmethod
+    def _hexadecimal(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None:
+            read_sealing_secret(secret.get_secret_value())
+        return secret
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> "BackendSettings":
+        if self.secret is not None and self.secret_file is not None:
+            raise ValueError("give secret or secret_file, not both")
+        return self
+
+
+class Settings(_Group):
+    """The gateway's settings; every path is absolute."""
+
+    listen: Address = Field("0.0.0.0:8080", description="Where partners call.")
+    operations_listen: Address = Field(
+        "127.0.0.1:8081", description="Where /healthz, /readyz and /metrics are."
+    )
+    public_url: PublicUrl | None = Field(
+        None,
+        description="The address under which partners know the gateway, without /api/v1; where"
+        " it is not given, http://127.0.0.1 and the port of listen.",
+    )
+    state: Path = Field(
+        Path("state"), description="The folder for the store, the logs and the sealing secret."
+    )
+    policy: Path = Field(
+        default_factory=shipped_policy,
+        description="Which field opens at which level; the shipped policies.yaml by default.",
+    )
+    store: SecretStr = Field(
+        SecretStr(""), description="The database of keys and bookings; state/gateway.db by default."
+    )
+    limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
+    workers: int = Field(1, description="Processes that serve; 1 for now.")
+    shutdown_delay: Seconds = Field(
+        5.0, description="Seconds between not being ready and not listening, at the end."
+    )
+    drain: Seconds = Field(15.0, description="Seconds that running calls have to end.")
+    body_timeout: Patience = Field(5.0, description="Seconds that a body may take to arrive.")
+    booking_wait: Patience = Field(
+        10.0, description="Seconds that a repeated booking waits for the first to end."
+    )
+    backend: BackendSettings = Field(default_factory=BackendSettings)
+
+    @field_validator("workers")
+    @classmethod
+    def _one_process(cls, workers: int) -> int:
+        if workers != 1:
+            raise ValueError("only 1 is possible so far: the gateway serves from one process")
+        return workers
+
+    @field_validator("limiter")
+    @classmethod
+    def _in_memory(cls, limiter: str) -> str:
+        if limiter != "memory:":
+            raise ValueError("only memory: is possible so far")
+        return limiter
+
+
+def read_sealing_secret(text: str) -> bytes:
+    """The 32 bytes behind 64 hexadecimal digits; ValueError for any other text."""
+    try:
+        secret = bytes.fromhex(text.strip())
+    except ValueError:
+        secret = b""
+    if len(secret) != 32:
+        raise ValueError("must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints")
+    return secret
+
+
+def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings in that file, or in ./gateway.yaml where there is one, and the environment.
+
+    DocumentErrors names everything that is wrong with either.
+    """
+    if config is None and DEFAULT_FILE.exists():
+        config = DEFAULT_FILE
+    document = Document("", b"", data={}) if config is None else read_document(config)
+    if not isinstance(document.data, dict):
+        text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
+        raise DocumentErrors([document.problem((), text)])
+    problems: list[Problem] = []
+    try:
+        check(document, Settings)
+    except DocumentErrors as error:
+        problems += error.problems
+    variables, strangers = _variables(os.environ if environ is None else environ)
+    problems += strangers
+    given = _nested(variables)
+    problems += _environment_problems(given)
+    if problems:
+        raise DocumentErrors(problems)
+    try:
+        settings = Settings.model_validate(_merged(document.data, given))
+    except ValidationError as error:
+        raise DocumentErrors([_said(each) for each in error.errors()]) from error
+    folder = Path.cwd() if config is None else config.resolve().parent
+    return _located(settings, folder)
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """Each setting's dotted name and what it means."""
+    for name, info in Settings.model_fields.items():
+        if name == "backend":
+            for inner, nested in BackendSettings.model_fields.items():
+                yield f"backend.{inner}", nested.description or ""
+        else:
+            yield name, info.description or ""
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.replace(".", "_").upper()
+
+
+def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """The settings that the environment gives, by dotted name; what it gives that is none."""
+    known = {variable(name): name for name, _ in names()}
+    given, problems = {}, []
+    for key, value in environ.items():
+        if key in known:
+            given[known[key]] = value
+        elif key.startswith(PREFIX):
+            text = f"no setting has that name{did_you_mean(key, known)}"
+            problems.append(Problem(f"environment variable {key}", 0, 0, text))
+    return given, problems
+
+
+def _nested(given: Mapping[str, str]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for name, value in given.items():
+        group, _, inner = name.rpartition(".")
+        (data.setdefault(group, {}) if group else data)[inner] = value
+    return data
+
+
+def _environment_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
+    try:
+        Settings.model_validate(given)
+    except ValidationError as error:
+        yield from map(_said, error.errors())
+
+
+def _said(error: Any) -> Problem:
+    name = ".".join(str(part) for part in error["loc"])
+    text = error["msg"].removeprefix("Value error, ")
+    return Problem(f"environment variable {variable(name)}", 0, 0, text[:1].lower() + text[1:])
+
+
+def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(data) | dict(given)
+    if "backend" in data and "backend" in given:
+        merged["backend"] = {**data["backend"], **given["backend"]}
+    return merged
+
+
+def _located(settings: Settings, folder: Path) -> Settings:
+    """With every path absolute, and the defaults that depend on others filled in."""
+    state = (folder / settings.state).absolute()
+    store = settings.store.get_secret_value() or f"sqlite:///{state / 'gateway.db'}"
+    backend = settings.backend
+    url = backend.url and SecretStr(_absolute_url(backend.url.get_secret_value(), folder))
+    port = split_address(settings.listen)[1]
+    return settings.model_copy(
+        update={
+            "state": state,
+            "store": SecretStr(_absolute_url(store, folder)),
+            "policy": (folder / settings.policy).absolute(),
+            "public_url": settings.public_url or f"http://127.0.0.1:{port}",
+            "backend": backend.model_copy(
+                update={
+                    "url": url,
+                    "mapping": backend.mapping and (folder / backend.mapping).absolute(),
+                    "secret_file": backend.secret_file
+                    and (folder / backend.secret_file).absolute(),
+                }
+            ),
+        }
+    )
+
+
+def _absolute_url(url: str, folder: Path) -> str:
+    """A database address; where it names a file relatively, from the configuration's folder."""
+    scheme, separator, path = url.partition(":///")
+    if not separator or not scheme.startswith("sqlite") or path.startswith(("/", ":memory:")):
+        return url
+    return f"{scheme}:///{(folder / path).absolute()}"

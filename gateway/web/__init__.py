@@ -1,0 +1,1 @@
+"""The partner's side: HTTP in and out, on aiohttp."""

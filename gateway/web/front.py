@@ -1,0 +1,146 @@
+"""The handler of the public listener: a request becomes a call, its reply becomes an answer."""
+
+import os
+import re
+import time
+from functools import partial
+
+from aiohttp import web
+from multidict import istr
+
+from gateway.contract.errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    ExpectationFailed,
+    GatewayError,
+    InternalError,
+    MethodNotAllowed,
+    NotARequest,
+    NotFound,
+)
+from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.pipeline.call import Call, Match
+from gateway.pipeline.pipeline import Pipeline
+from gateway.web.body import read_body
+from gateway.web.documents import NAMES, Documents
+from gateway.web.noting import Observers
+from gateway.web.replies import Replies, Written
+from gateway.web.routes import Routes
+
+# Ready for look-up, so that no name is folded anew for each request.
+X_REQUEST_ID = istr("X-Request-Id")
+X_API_KEY = istr("X-API-Key")
+IDEMPOTENCY_KEY = istr("Idempotency-Key")
+TRANSFER_ENCODING = istr("Transfer-Encoding")
+EXPECT = istr("Expect")
+UPGRADE = istr("Upgrade")
+
+_request_id = re.compile("[A-Za-z0-9._-]{8,64}").fullmatch
+_BELOW = f"{BASE_PATH}/"
+# After these the rest of what was sent can't be told from the next request.
+_CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow)
+
+
+class Front:
+    """Answers every request that could be parsed."""
+
+    def __init__(
+        self,
+        *,
+        pipeline: Pipeline,
+        documents: Documents,
+        replies: Replies,
+        observers: Observers,
+        body_timeout: float,
+    ) -> None:
+        self._routes = Routes(OPERATIONS)
+        self._pipeline = pipeline
+        self._documents = documents
+        self._replies = replies
+        self._observers = observers
+        self._body_timeout = body_timeout
+
+    async def __call__(self, request: web.BaseRequest) -> Written:
+        """The answer; every fault of our own is one too."""
+        began = time.perf_counter()
+        path, query = target(request)
+        call = self._call(request, path, query)
+        route = call.route
+        name = route.operation.id if isinstance(route, Match) else NAMES.get(path, "")
+        error: GatewayError | None = None
+        try:
+            refuse_oddities(request)
+            answer = await self._answer(request, call, path)
+        except GatewayError as refused:
+            error = refused
+            answer = self._refusal(request, call, refused)
+        except Exception as fault:  # noqa: BLE001 - a fault of ours is a 500, never a traceback
+            error = InternalError()
+            error.__cause__ = fault
+            answer = self._refusal(request, call, error)
+        self._observers.note(call, name, answer.status, error, began)
+        if request.method == "POST":
+            # whoever is told of a booking finds it in the audit
+            self._observers.flush()
+        return answer
+
+    def _call(self, request: web.BaseRequest, path: str, query: str) -> Call:
+        headers = request.headers
+        return Call(
+            request_id=request_id(headers.get(X_REQUEST_ID)),
+            method=request.method,
+            route=self._routes.match(request.method, path),
+            secrets=headers.getall(X_API_KEY, ()),
+            query=query,
+            idempotency_keys=headers.getall(IDEMPOTENCY_KEY, ()),
+            read_body=partial(read_body, request, self._body_timeout),
+        )
+
+    async def _answer(self, request: web.BaseRequest, call: Call, path: str) -> Written:
+        close = UPGRADE in request.headers
+        if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
+            reply = await self._pipeline.run(call)
+            return self._replies.reply(call, reply, close=close)
+        if path not in NAMES:
+            raise NotFound
+        document, call.key = self._documents.get(path, call.secrets)
+        if call.method not in {"GET", "HEAD"}:
+            raise MethodNotAllowed("GET, HEAD")
+        return self._replies.document(call.request_id, document)
+
+    def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
+        close = isinstance(error, _CLOSING) or request.method == "CONNECT"
+        close = close or UPGRADE in request.headers or EXPECT in request.headers
+        return self._replies.error(
+            call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
+        )
+
+
+def target(request: web.BaseRequest) -> tuple[str, str]:
+    """The path as it came, undecoded, and the raw query; of an address, only these parts count."""
+    raw = request.raw_path
+    if not raw.startswith("/"):
+        url = request.rel_url
+        return url.raw_path, url.raw_query_string
+    path, _, query = raw.partition("?")
+    return path, query
+
+
+def request_id(given: str | None) -> str:
+    """The caller's own where it has the right form, else a new one."""
+    if given is not None and _request_id(given):
+        return given
+    return os.urandom(16).hex()
+
+
+def refuse_oddities(request: web.BaseRequest) -> None:
+    """What is no request that we take, whoever sends it."""
+    headers = request.headers
+    if request.version.minor == 0 and TRANSFER_ENCODING in headers:
+        raise NotARequest
+    if EXPECT in headers:
+        wanted = {each.strip().lower() for each in headers.getall(EXPECT)}
+        if wanted != {"100-continue"}:
+            raise ExpectationFailed
+    if request.method == "CONNECT":
+        raise MethodNotAllowed("GET, HEAD, POST")

@@ -1,0 +1,151 @@
+"""The one place where answers become bytes: every header, and the one shape of every error."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from email.utils import formatdate
+from http import HTTPStatus
+
+import orjson
+from aiohttp import web
+
+from gateway.contract.access import LEVELS
+from gateway.contract.errors import GatewayError
+from gateway.contract.operations import BASE_PATH
+from gateway.limits.base import Quota
+from gateway.pipeline.call import Call, Reply
+from gateway.web.documents import JSON, Document
+
+# A reader who takes longer than this for what is left of an answer is cut off.
+READER_PATIENCE = 15.0
+
+_FIXED = (
+    "Server: clinic-gateway\r\n"
+    "Cache-Control: private, no-store\r\n"
+    "Vary: X-API-Key\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+)
+_STATUS = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n{_FIXED}" for each in HTTPStatus}
+_LEVEL = {level: f"X-Access-Level: {level.value}\r\n" for level in LEVELS}
+
+
+class Written(web.StreamResponse):
+    """A whole answer, head and body ready as bytes: nothing is left to be decided or encoded.
+
+    aiohttp calls `prepare` and `write_eof`, and reads `keep_alive` in between; the base class
+    would build the same head again from a dictionary of headers.
+    """
+
+    def __init__(self, status: int, head: str, body: bytes, *, close: bool = False) -> None:
+        self._status = status
+        self._head = head
+        self._content = body
+        self._close = close
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        self._req = request
+        self._keep_alive = request.keep_alive and not self._close
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        request = self._req
+        if request is None:
+            return
+        self._req = None
+        transport = request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the caller is gone")
+        head = self._head
+        if not self._keep_alive:
+            head += "Connection: close\r\n"
+        elif request.version.minor == 0:
+            head += "Connection: keep-alive\r\n"
+        body = b"" if request.method == "HEAD" else self._content
+        transport.write(f"{head}\r\n".encode("ascii") + body)
+        if transport.get_write_buffer_size():
+            await _drain(request, transport)
+
+
+async def _drain(request: web.BaseRequest, transport: asyncio.Transport) -> None:
+    try:
+        async with asyncio.timeout(READER_PATIENCE):
+            await request.writer.drain()
+    except TimeoutError:
+        transport.abort()
+
+
+class Clock:
+    """The Date header's text, made once a second."""
+
+    __slots__ = ("_second", "_text")
+
+    def __init__(self) -> None:
+        self._second, self._text = 0, ""
+
+    def date(self) -> str:
+        now = int(time.time())
+        if now != self._second:
+            self._second, self._text = now, formatdate(now, usegmt=True)
+        return self._text
+
+
+class Replies:
+    """Renders; `public_url` is the gateway's own address without /api/v1."""
+
+    def __init__(self, public_url: str) -> None:
+        self._base = public_url + BASE_PATH
+        self._date = Clock().date
+
+    def reply(self, call: Call, reply: Reply, *, close: bool = False) -> Written:
+        """A success."""
+        extra = _LEVEL[call.level] if call.level is not None else ""
+        if reply.skipped:
+            extra += f"X-Skipped-Records: {reply.skipped}\r\n"
+        if reply.next:
+            extra += f'Link: <{self._base}{reply.next}>; rel="next"\r\n'
+        if reply.location:
+            extra += f"Location: {self._base}{reply.location}\r\n"
+        if call.replayed:
+            extra += "Idempotent-Replayed: true\r\n"
+        head = self._head(reply.status, call.request_id, call.quota, reply.body)
+        return Written(reply.status, head + extra, reply.body, close=close)
+
+    def error(
+        self,
+        request_id: str,
+        error: GatewayError,
+        *,
+        quota: Quota | None = None,
+        replayed: bool = False,
+        close: bool = False,
+    ) -> Written:
+        """A failure, in the shape that all of them have."""
+        body = orjson.dumps(error.members())
+        extra = _lines(error.headers())
+        if replayed:
+            extra += "Idempotent-Replayed: true\r\n"
+        head = self._head(error.status, request_id, quota, body)
+        return Written(error.status, head + extra, body, close=close)
+
+    def document(self, request_id: str, document: Document) -> Written:
+        """A page that describes the interface."""
+        body, kind, headers = document
+        return Written(200, self._head(200, request_id, None, body, kind) + _lines(headers), body)
+
+    def _head(
+        self, status: int, request_id: str, quota: Quota | None, body: bytes, kind: str = JSON
+    ) -> str:
+        head = (
+            f"{_STATUS[status]}Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+            f"Date: {self._date()}\r\nX-Request-Id: {request_id}\r\n"
+        )
+        if quota is None:
+            return head
+        return (
+            f"{head}X-RateLimit-Limit: {quota.limit}\r\n"
+            f"X-RateLimit-Remaining: {quota.remaining}\r\n"
+            f"X-RateLimit-Reset: {quota.reset}\r\n"
+        )
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())

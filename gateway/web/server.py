@@ -1,0 +1,111 @@
+"""The public listener's low-level server: what aiohttp answers by itself comes out in our shape.
+
+There is no web.Application: nothing here routes, renders or decodes twice.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import http_parser, web
+from aiohttp.http_exceptions import LineTooLong
+from aiohttp.web_protocol import RequestHandler
+
+from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
+from gateway.settings import StartRefused
+from gateway.web.front import Front, request_id
+from gateway.web.noting import Observers
+from gateway.web.replies import Replies, Written
+
+BACKLOG = 1024
+# The keep-alive time is also the time that a head may take to arrive.
+LIMITS: dict[str, Any] = {
+    "keepalive_timeout": 10.0,
+    "lingering_time": 2.0,
+    "max_line_size": 4096,
+    "max_field_size": 4096,
+    "max_headers": 64,
+    "auto_decompress": False,
+    "access_log": None,
+}
+_FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
+
+
+class Connection(RequestHandler):
+    """One connection; its parse errors are answered like every other error."""
+
+    __slots__ = ("_refuse",)
+
+    def __init__(
+        self,
+        server: "PublicServer",
+        refuse: Callable[[BaseException | None, int], Written],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(server, loop=loop, **LIMITS)
+        self._refuse = refuse
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        return self._refuse(exc, status)
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Nothing: the message quotes what was sent, secrets included."""
+
+
+class PublicServer(web.Server):
+    """Makes a Connection for each caller."""
+
+    def __init__(self, front: Front, replies: Replies, observers: Observers) -> None:
+        super().__init__(front)
+        self._replies = replies
+        self._observers = observers
+
+    def __call__(self) -> Connection:
+        return Connection(self, self._refuse, asyncio.get_running_loop())
+
+    def _refuse(self, error: BaseException | None, status: int) -> Written:
+        refusal = _refusal(error, status)
+        self._observers.unparsed(refusal.status, type(error).__name__)
+        return self._replies.error(request_id(None), refusal, close=True)
+
+
+def _refusal(error: BaseException | None, status: int) -> GatewayError:
+    if isinstance(error, LineTooLong):
+        return HeadersTooLarge()
+    return NotARequest() if status < 500 else InternalError()
+
+
+def check_runtime() -> None:
+    """StartRefused where Python or aiohttp run in a way that is not safe to serve in."""
+    for name in _FORBIDDEN:
+        if os.environ.get(name):
+            raise StartRefused(
+                f"{name} is set: it weakens the server or puts tracebacks into answers; unset it"
+            )
+    if sys.flags.dev_mode:
+        raise StartRefused("-X dev puts tracebacks into answers: leave it out")
+    if http_parser.HttpRequestParser.__module__ != "aiohttp._http_parser":
+        raise StartRefused(
+            "aiohttp is installed without its C parser; install a binary wheel of aiohttp"
+        )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; StartRefused where the address can't be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(
+            f"cannot listen on {host} port {port}: {reason}; free it or choose another address"
+        ) from error

@@ -1,0 +1,87 @@
+"""`clinic-gateway policy` and `clinic-gateway openapi`, as an operator runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from openapi_spec_validator import validate
+
+from gateway.cli.describe import openapi
+from gateway.cli.policy import policy
+from gateway.contract.access import LEVELS
+from gateway.contract.resources import GOVERNED
+
+SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
+TEXT = SHIPPED.read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(policy, arguments)
+
+
+def test_a_sound_file_is_said_to_be_in_order() -> None:
+    result = run("check", str(SHIPPED))
+    assert result.exit_code == 0, result.stderr
+    assert "in order; 6 resources" in result.stdout
+    assert json.loads(run("check", str(SHIPPED), "--json").stdout)["ok"] is True
+
+
+def test_every_problem_stands_on_stderr_in_a_line_of_its_own(empty_folder: Path) -> None:
+    file = empty_folder / "mine.yaml"
+    file.write_text(TEXT.replace("address", "adress").replace("[reference, unit,", "[unit, unit,"))
+    result = run("check", str(file))
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(f"{file}:") for line in lines)
+    assert "did you mean address?" in lines[0]
+    found = json.loads(run("check", "mine.yaml", "--json").stdout)
+    assert found["ok"] is False
+    assert len(found["problems"]) == 3
+
+
+def test_without_a_file_the_configured_policy_is_meant(empty_folder: Path) -> None:
+    (empty_folder / "own.yaml").write_text(TEXT)
+    (empty_folder / "gateway.yaml").write_text("policy: own.yaml\n")
+    assert json.loads(run("check", "--json").stdout)["file"] == str(empty_folder / "own.yaml")
+    (empty_folder / "other.yaml").write_text("policy: none.yaml\n")
+    result = run("check", "--config", "other.yaml")
+    assert result.exit_code == 1
+    assert "none.yaml:1:1: cannot be read" in result.stderr
+
+
+def test_the_matrix_has_each_field_of_each_resource_at_each_level() -> None:
+    shown = json.loads(run("show", str(SHIPPED), "--json").stdout)["resources"]
+    assert {name: list(fields) for name, fields in shown.items()} == {
+        resource.name: list(resource.paths) for resource in GOVERNED
+    }
+    assert shown["clients"]["phone"] == {"BASIC": False, "STANDARD": True, "FULL": True}
+
+
+def test_the_table_is_read_by_people() -> None:
+    lines = run("show", str(SHIPPED)).stdout.splitlines()
+    rows = [line.split() for line in lines]
+    assert ["field", *LEVELS] in rows
+    assert ["phone", "-", "yes", "yes"] in rows
+    assert ["lines[].description", "-", "-", "yes"] in rows
+    assert max(map(len, lines[1:])) <= 80
+
+
+def test_the_document_is_printed_whole_or_as_a_key_would_see_it() -> None:
+    whole = json.loads(CliRunner().invoke(openapi, []).stdout)
+    validate(whole)
+    arguments = ["--level", "BASIC", "--permission", "CLIENT_READ"]
+    narrow = json.loads(CliRunner().invoke(openapi, arguments).stdout)
+    validate(narrow)
+    assert list(narrow["paths"]) == ["/clients", "/clients/{id}"]
+    members = narrow["components"]["schemas"]["Client"]["properties"]
+    assert list(members) == ["id", "firstName", "lastName"]
+    assert set(members) < set(whole["components"]["schemas"]["Client"]["properties"])

@@ -1,0 +1,172 @@
+"""The running gateway of the tests: the real composition root over a copy of the sample clinic."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from adapters.base import NotFound, Query
+from adapters.sample import MAPPING, create
+from gateway.app import Gateway, build
+from gateway.contract.access import AccessLevel, Permission
+from gateway.keys.store import new_key
+from gateway.settings import Settings, load_settings
+from tests.partner import ALL, Partner
+
+CONFIGURATION = f"""\
+listen: 127.0.0.1:0
+operations_listen: 127.0.0.1:0
+state: .
+shutdown_delay: 0
+backend:
+  url: sqlite:///clinic.db
+  mapping: {MAPPING}
+"""
+
+
+@dataclass(frozen=True)
+class Minted:
+    """A new key's id, and its secret."""
+
+    id: str
+    secret: str
+
+
+class RunningGateway:
+    """A gateway that answers, and what tests do beside calling it."""
+
+    zone = "Europe/Paris"
+
+    def __init__(self, gateway: Gateway, folder: Path, known: Mapping[str, str]) -> None:
+        self.gateway = gateway
+        self.folder = folder
+        self._known = known
+
+    @property
+    def base(self) -> str:
+        return self.gateway.base
+
+    @property
+    def port(self) -> int:
+        return self.gateway.port
+
+    @property
+    def operations(self) -> str:
+        return f"http://127.0.0.1:{self.gateway.operations_port}"
+
+    async def mint(
+        self,
+        *,
+        permissions: Iterable[str] = ALL,
+        level: str = "FULL",
+        scopes: Mapping[str, str] | None = None,
+        limit: int | None = 100_000,
+        expires: str | None = None,
+    ) -> Minted:
+        """A new key, known at once."""
+        key = new_key(
+            name="A test's partner",
+            permissions=map(Permission, permissions),
+            level=AccessLevel(level),
+            now=datetime.now(UTC),
+            scopes={name: AccessLevel(each) for name, each in (scopes or {}).items()},
+            limit=limit,
+            expires_at=None if expires is None else datetime.fromisoformat(expires),
+        )
+        secret = await self.gateway.keys.add(key)
+        await self.gateway.ring.refresh()
+        return Minted(key.id, secret)
+
+    async def revoke(self, key_id: str) -> None:
+        """Take a key away, known at once."""
+        await self.gateway.keys.revoke(key_id, datetime.now(UTC))
+        await self.gateway.ring.refresh()
+
+    async def ids(self) -> Mapping[str, str]:
+        """A public id of each resource, of a vet, and of a client who has an animal."""
+        return self._known
+
+    def lines(self, name: str) -> list[str]:
+        """What stands in a log of the state folder."""
+        return (self.folder / name).read_text("utf-8").splitlines()
+
+
+Start = Callable[..., Awaitable[RunningGateway]]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A state folder that was begun once, with a clinic, a store and a sealing secret."""
+
+    folder: Path
+    ids: Mapping[str, str]
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    folder = tmp_path_factory.mktemp("template")
+    create(folder / "clinic.db", today=datetime.now(UTC).date())
+    (folder / "gateway.yaml").write_text(CONFIGURATION)
+    return Template(folder, asyncio.run(_begin(folder)))
+
+
+async def _begin(folder: Path) -> dict[str, str]:
+    gateway = await build(load_settings(folder / "gateway.yaml", {}))
+    try:
+        return await _some_ids(gateway)
+    finally:
+        await gateway.aclose()
+
+
+async def _some_ids(gateway: Gateway) -> dict[str, str]:
+    now = datetime.now(UTC)
+    found = {}
+    for name in ("appointments", "consultations", "invoices", "stock", "appointmentTypes", "vets"):
+        page = await gateway.adapter.read_many(Query(resource=name, now=now, limit=1))
+        found[name] = page.records[0]["id"]
+    patients = await gateway.adapter.read_many(Query(resource="patients", now=now))
+    for patient in patients.records:
+        try:
+            owner = Query(resource="clients", now=now, id=patient["clientId"])
+            await gateway.adapter.read_one(owner)
+        except NotFound:
+            continue
+        return found | {"clients": owner.id, "patients": patient["id"], "vet": found["vets"]}
+    raise LookupError("the sample clinic has no client with an animal")
+
+
+@pytest.fixture
+async def start_gateway(template: Template, tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts gateways, each over its own copy: `await start_gateway(body_timeout=0.1)`."""
+    async with AsyncExitStack() as stack:
+
+        async def start(name: str = "state", **changes: Any) -> RunningGateway:
+            folder = tmp_path / name
+            shutil.copytree(template.folder, folder)
+            loaded = load_settings(folder / "gateway.yaml", {})
+            settings = Settings.model_validate(loaded.model_copy(update=changes))
+            gateway = await build(settings)
+            stack.push_async_callback(gateway.aclose)
+            await gateway.start()
+            return RunningGateway(gateway, folder, template.ids)
+
+        yield start
+
+
+@pytest.fixture
+async def running_gateway(start_gateway: Start) -> RunningGateway:
+    return await start_gateway()
+
+
+@pytest.fixture
+async def partner(running_gateway: RunningGateway) -> AsyncIterator[Partner]:
+    """A partner with every permission, at FULL."""
+    async with aiohttp.ClientSession() as session:
+        yield await Partner(running_gateway, session, None).with_key()
