@@ -20,7 +20,7 @@ from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
-from gateway.observe.logs import Events, open_events
+from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.observe.troubles import Troubles
 from gateway.pipeline.cursor import Cursors
@@ -159,7 +159,7 @@ class _Assembly:
         self.settings = settings
         self.closers = closers
         self.now = now
-        self.events = open_events()
+        self.events = Events()
         self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
 
     async def gateway(self) -> Gateway:

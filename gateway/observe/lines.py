@@ -36,18 +36,15 @@ class Lines:
     def __init__(self, path: Path, complain: Callable[[OSError], None]) -> None:
         self._name = path.name
         self._complain = complain
-        self._encode = msgspec.json.Encoder().encode
-        self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
+        self._encoder = msgspec.json.Encoder()
+        self._waiting: deque[msgspec.Struct] = deque(maxlen=MOST_WAITING)
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._timer: asyncio.TimerHandle | None = None
         self.broken = False
 
     def add(self, line: msgspec.Struct) -> None:
         """One more line, written within 0.2 seconds."""
-        try:
-            self._waiting.append(self._encode(line))
-        except UnicodeEncodeError:
-            self._waiting.append(self._encode(_sane(msgspec.to_builtins(line))))
+        self._waiting.append(line)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
 
@@ -59,7 +56,7 @@ class Lines:
         if not self._waiting:
             return
         try:
-            self._write(b"\n".join(self._waiting) + b"\n")
+            self._write(self._encoded())
         except OSError as error:
             if not self.broken:
                 self._complain(error)
@@ -72,6 +69,14 @@ class Lines:
         """Write the rest and let go of the file."""
         self.flush()
         os.close(self._file)
+
+    def _encoded(self) -> bytes:
+        # all at once: that costs a third of what encoding each line in its call would
+        try:
+            return self._encoder.encode_lines(list(self._waiting))
+        except UnicodeEncodeError:
+            sane = [_sane(msgspec.to_builtins(line)) for line in self._waiting]
+            return self._encoder.encode_lines(sane)
 
     def _write(self, data: bytes) -> None:
         size = os.fstat(self._file).st_size

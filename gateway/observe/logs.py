@@ -6,11 +6,10 @@ value, so it stays out, and so do the source lines of a traceback.
 
 import sys
 import traceback
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import orjson
-import structlog
-from structlog.typing import EventDict, FilteringBoundLogger
 
 from adapters.base import AdapterError, Trouble
 from gateway.observe.lines import printable
@@ -19,14 +18,21 @@ from gateway.observe.lines import printable
 class Events:
     """Says what happened; one method per kind of event."""
 
-    def __init__(self, log: FilteringBoundLogger) -> None:
-        self._log = log
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._render = _readable if self._stream.isatty() else _json
+
+    def _say(self, level: str, event: str, details: dict[str, Any]) -> None:
+        line = {"time": datetime.now(UTC), "level": level, "event": event, **details}
+        # one write per line, so that lines from threads do not mix
+        self._stream.write(self._render(line) + "\n")
+        self._stream.flush()
 
     def info(self, event: str, **details: Any) -> None:
-        self._log.info(event, **details)
+        self._say("info", event, details)
 
     def warn(self, event: str, **details: Any) -> None:
-        self._log.warning(event, **details)
+        self._say("warning", event, details)
 
     def fault(self, event: str, error: BaseException, **details: Any) -> None:
         """An exception, by its class and where it came from.
@@ -35,11 +41,12 @@ class Events:
         """
         if isinstance(error, AdapterError):
             details["said"] = str(error)[:300]
-        self._log.error(event, error=type(error).__name__, at=places(error), **details)
+        details |= {"error": type(error).__name__, "at": places(error)}
+        self._say("error", event, details)
 
     def trouble(self, trouble: Trouble) -> None:
         """A value or row of the practice system that could not be used."""
-        self._log.warning(
+        self.warn(
             "unusable value",
             kind=trouble.kind,
             resource=trouble.resource,
@@ -54,31 +61,15 @@ def places(error: BaseException) -> list[str]:
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
 
 
-def open_events(stream: TextIO | None = None) -> Events:
-    """The event log on a stream, stderr by default."""
-    target = stream or sys.stderr
-    if target.isatty():
-        last: Any = structlog.dev.ConsoleRenderer()
-    else:
-        last = _json
-    logger = structlog.wrap_logger(
-        structlog.PrintLogger(target),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            last,
-        ],
-    )
-    return Events(logger)
+def _json(line: dict[str, Any]) -> str:
+    try:
+        return orjson.dumps(line, default=printable, option=orjson.OPT_UTC_Z).decode()
+    except TypeError:  # text that UTF-8 cannot carry
+        sane = {name: printable(value) for name, value in line.items()}
+        return orjson.dumps(sane).decode()
 
 
-def _json(_: Any, __: str, event: EventDict) -> str:
-    return orjson.dumps(_sane(event), default=printable).decode()
-
-
-def _sane(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {printable(name): _sane(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_sane(each) for each in value]
-    return printable(value) if isinstance(value, str) else value
+def _readable(line: dict[str, Any]) -> str:
+    time, level, event, *_ = line.values()
+    details = "  ".join(f"{name}={printable(value)}" for name, value in list(line.items())[3:])
+    return f"{time:%H:%M:%S} {level:8}{event}  {details}".rstrip()

@@ -1,8 +1,8 @@
 """A call on its way: what the partner sent, and what is noted of it on the road; and the reply."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gateway.contract.access import AccessLevel
 from gateway.contract.errors import GatewayError
@@ -10,8 +10,15 @@ from gateway.contract.operations import Operation
 from gateway.keys.key import Key
 from gateway.limits.base import Quota
 
-# The body's bytes; BodyTooSlow, BodyTooLarge, NotJson or NotARequest.
-ReadBody = Callable[[], Awaitable[bytes]]
+
+class Upload(Protocol):
+    """What only a creation sends; nothing of it is read before the limit has been passed."""
+
+    def idempotency_keys(self) -> Sequence[str]:
+        """The header's every occurrence."""
+
+    async def read(self) -> bytes:
+        """The body; BodyTooSlow, BodyTooLarge, NotJson, or NotARequest where it breaks off."""
 
 
 class Match(NamedTuple):
@@ -26,8 +33,8 @@ class Call:
     """One call.
 
     `route` is a refusal where the path or the method is unknown: it counts only once the key has
-    been accepted. `secrets` and `idempotency_keys` hold a header's every occurrence. `query` is
-    raw. What follows `read_body` is noted on the road.
+    been accepted. `secrets` holds the header's every occurrence. `query` is raw. What follows
+    `upload` is noted on the road.
     """
 
     request_id: str
@@ -35,8 +42,7 @@ class Call:
     route: Match | GatewayError
     secrets: Sequence[str]
     query: str
-    idempotency_keys: Sequence[str]
-    read_body: ReadBody
+    upload: Upload
     key: Key | None = None
     quota: Quota | None = None
     level: AccessLevel | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -24,7 +24,7 @@ from gateway.contract.errors import (
     Unavailable,
 )
 from gateway.contract.operations import Operation
-from gateway.pipeline.validate import Values
+from gateway.pipeline.validate import Creation, Values
 
 TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
     base.NotFound: NotFound,
@@ -108,9 +108,9 @@ class Booker:
         self._adapter = adapter
         self._now = now
 
-    async def book(self, values: Values, key_id: str) -> Booked:
+    async def book(self, wanted: Creation, key_id: str) -> Booked:
         """The new appointment, or the one that the same request made before."""
-        draft = _draft(values, self._now())
+        draft = _draft(wanted.body, self._now())
 
         def check_future() -> None:
             if draft.scheduled_at <= self._now():
@@ -118,8 +118,8 @@ class Booker:
 
         return await self._ledger.book(
             key_id=key_id,
-            idempotency_key=values.idempotency_key,
-            fingerprint=_fingerprint(values),
+            idempotency_key=wanted.idempotency_key,
+            fingerprint=_fingerprint(wanted.body),
             draft=draft,
             adapter=self._adapter,
             check_future=check_future,
@@ -139,8 +139,7 @@ def refusal(refused: Refused) -> GatewayError:
     return TRANSLATED[_BY_NAME[refused.error]]()
 
 
-def _draft(values: Values, now: datetime) -> Draft:
-    body = values.body
+def _draft(body: Mapping[str, Any], now: datetime) -> Draft:
     return Draft(
         client_id=body["clientId"],
         patient_id=body["patientId"],
@@ -153,7 +152,7 @@ def _draft(values: Values, now: datetime) -> Draft:
     )
 
 
-def _fingerprint(values: Values) -> bytes:
+def _fingerprint(body: Mapping[str, Any]) -> bytes:
     """A digest of what is asked for: spelling, order and offsets of the request do not count."""
-    data = orjson.dumps(values.body, option=orjson.OPT_SORT_KEYS)
+    data = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     return sha256(data).digest()

@@ -91,20 +91,20 @@ class Pipeline:
         return Reply(operation.status, redact(redactor, record))
 
     async def _create(self, call: Call, road: Road, redactor: Redactor) -> Reply:
-        body = await call.read_body()
+        body = await call.upload.read()
         # a body may take its time; a key that was revoked meanwhile books nothing
         key = authenticate(call.secrets, self._keys, self._now())
         authorize(key, road.operation)
-        values = road.reader.read_creation(
-            call.query, body, call.idempotency_keys, redactor.visible
+        wanted = road.reader.read_creation(
+            call.query, body, call.upload.idempotency_keys(), redactor.visible
         )
         try:
-            booked = await self._booker.book(values, key.id)
+            booked = await self._booker.book(wanted, key.id)
         except Refused as error:
             call.replayed = error.replayed
             raise refusal(error) from error
         except AdapterError as error:
-            raise booking_error(error, values.idempotency_key) from error
+            raise booking_error(error, wanted.idempotency_key) from error
         call.replayed = booked.replayed
         call.records = ids_of([booked.record])
         body = redact(redactor, booked.record)

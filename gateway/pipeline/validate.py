@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -30,18 +30,23 @@ class _Unfit(Exception):
 
 @dataclass(slots=True)
 class Values:
-    """What the partner asks for, read.
+    """What the partner asks for in path and query, read; `texts` is the same as it came.
 
-    `params` holds path and query, `texts` the same as they came, without paging. `body` holds
-    every member, the absent ones with their default.
+    Paging stands apart from both.
     """
 
-    params: dict[str, Any] = field(default_factory=dict)
-    texts: Texts = field(default_factory=dict)
-    body: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any]
+    texts: Texts
     limit: int = PAGE_DEFAULT
     after: str | None = None
-    idempotency_key: str | None = None
+
+
+@dataclass(slots=True)
+class Creation:
+    """What the partner asks to be made: every member of the body, the absent with their default."""
+
+    body: dict[str, Any]
+    idempotency_key: str | None
 
 
 class Reader:
@@ -74,21 +79,21 @@ class Reader:
 
     def read_creation(
         self, raw_query: str, body: bytes, idempotency_keys: Iterable[str], visible: frozenset[str]
-    ) -> Values:
+    ) -> Creation:
         """The same for a call with a body."""
-        values, problems = self._read("", raw_query, visible)
-        values.idempotency_key = _idempotency_key(list(idempotency_keys), problems)
+        _, problems = self._read("", raw_query, visible)
+        made = Creation({}, _idempotency_key(list(idempotency_keys), problems))
         members = _json_object(body, problems)
         if members is not None:
-            problems += self._body(members, values.body)
+            problems += self._body(members, made.body)
         if problems:
             raise InvalidRequest(*problems)
-        return values
+        return made
 
     def _read(
         self, raw_id: str, raw_query: str, visible: frozenset[str]
     ) -> tuple[Values, list[InvalidField]]:
-        values = Values()
+        values = Values({}, {})
         problems: list[InvalidField] = []
         if self._path is not None:
             self._take(self._path, raw_id, values, problems)

@@ -1,6 +1,7 @@
-"""Reads a body: only when the call has passed the limit, only JSON, never too much or too long."""
+"""Reads what a creation sends: after the limit, only JSON, never too much or too long."""
 
 import asyncio
+from collections.abc import Sequence
 
 from aiohttp import web
 
@@ -10,22 +11,34 @@ LARGEST = 64 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-async def read_body(request: web.BaseRequest, seconds: float) -> bytes:
-    """The bytes; NotJson, BodyTooLarge or BodyTooSlow, NotARequest where it breaks off."""
-    check_type(request)
-    if (request.content_length or 0) > LARGEST:
-        raise BodyTooLarge
-    if request.headers.get("Expect") is not None and request.version.minor > 0:
-        transport = request.transport
-        if transport is not None:
-            transport.write(_CONTINUE)
-    try:
-        async with asyncio.timeout(seconds):
-            return await _read(request)
-    except TimeoutError as error:
-        raise BodyTooSlow from error
-    except (web.RequestPayloadError, ConnectionError) as error:
-        raise NotARequest from error
+class Body:
+    """The upload of one request; `seconds` is how long its body may take to arrive."""
+
+    __slots__ = ("_request", "_seconds")
+
+    def __init__(self, request: web.BaseRequest, seconds: float) -> None:
+        self._request = request
+        self._seconds = seconds
+
+    def idempotency_keys(self) -> Sequence[str]:
+        return self._request.headers.getall("Idempotency-Key", ())
+
+    async def read(self) -> bytes:
+        request = self._request
+        check_type(request)
+        if (request.content_length or 0) > LARGEST:
+            raise BodyTooLarge
+        if "Expect" in request.headers and request.version.minor > 0:
+            transport = request.transport
+            if transport is not None:
+                transport.write(_CONTINUE)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await _read(request)
+        except TimeoutError as error:
+            raise BodyTooSlow from error
+        except (web.RequestPayloadError, ConnectionError) as error:
+            raise NotARequest from error
 
 
 async def _read(request: web.BaseRequest) -> bytes:

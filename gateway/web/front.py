@@ -3,7 +3,6 @@
 import os
 import re
 import time
-from functools import partial
 
 from aiohttp import web
 from multidict import istr
@@ -21,7 +20,7 @@ from gateway.contract.errors import (
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.pipeline.call import Call, Match
 from gateway.pipeline.pipeline import Pipeline
-from gateway.web.body import read_body
+from gateway.web.body import Body
 from gateway.web.documents import NAMES, Documents
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies, Written
@@ -30,7 +29,6 @@ from gateway.web.routes import Routes
 # Ready for look-up, so that no name is folded anew for each request.
 X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
-IDEMPOTENCY_KEY = istr("Idempotency-Key")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
 EXPECT = istr("Expect")
 UPGRADE = istr("Upgrade")
@@ -92,8 +90,7 @@ class Front:
             route=self._routes.match(request.method, path),
             secrets=headers.getall(X_API_KEY, ()),
             query=query,
-            idempotency_keys=headers.getall(IDEMPOTENCY_KEY, ()),
-            read_body=partial(read_body, request, self._body_timeout),
+            upload=Body(request, self._body_timeout),
         )
 
     async def _answer(self, request: web.BaseRequest, call: Call, path: str) -> Written:

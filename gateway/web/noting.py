@@ -35,16 +35,7 @@ class Observers:
         milliseconds = int(seconds * 1e6) / 1000
         key_id = None if call.key is None else call.key.id
         self.journal.note(
-            # whole microseconds, so that the line stays short
-            Access(
-                now,
-                call.request_id,
-                key_id,
-                operation,
-                call.method,
-                status,
-                int(seconds * 1e6) / 1e3,
-            ),
+            Access(now, call.request_id, key_id, operation, call.method, status, milliseconds),
             Audit(
                 now,
                 call.request_id,

@@ -25,7 +25,11 @@ _FIXED = (
     "Vary: X-API-Key\r\n"
     "X-Content-Type-Options: nosniff\r\n"
 )
-_STATUS = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n{_FIXED}" for each in HTTPStatus}
+_STATUS = {
+    each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n{_FIXED}Content-Type: "
+    for each in HTTPStatus
+}
+_JSON_STATUS = {status: f"{head}{JSON}\r\nContent-Length: " for status, head in _STATUS.items()}
 _LEVEL = {level: f"X-Access-Level: {level.value}\r\n" for level in LEVELS}
 
 
@@ -106,7 +110,7 @@ class Replies:
             extra += f"Location: {self._base}{reply.location}\r\n"
         if call.replayed:
             extra += "Idempotent-Replayed: true\r\n"
-        head = self._head(reply.status, call.request_id, call.quota, reply.body)
+        head = self._head(_JSON_STATUS[reply.status], call.request_id, call.quota, reply.body)
         return Written(reply.status, head + extra, reply.body, close=close)
 
     def error(
@@ -123,21 +127,17 @@ class Replies:
         extra = _lines(error.headers())
         if replayed:
             extra += "Idempotent-Replayed: true\r\n"
-        head = self._head(error.status, request_id, quota, body)
+        head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
         return Written(error.status, head + extra, body, close=close)
 
     def document(self, request_id: str, document: Document) -> Written:
         """A page that describes the interface."""
         body, kind, headers = document
-        return Written(200, self._head(200, request_id, None, body, kind) + _lines(headers), body)
+        start = f"{_STATUS[200]}{kind}\r\nContent-Length: "
+        return Written(200, self._head(start, request_id, None, body) + _lines(headers), body)
 
-    def _head(
-        self, status: int, request_id: str, quota: Quota | None, body: bytes, kind: str = JSON
-    ) -> str:
-        head = (
-            f"{_STATUS[status]}Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-            f"Date: {self._date()}\r\nX-Request-Id: {request_id}\r\n"
-        )
+    def _head(self, start: str, request_id: str, quota: Quota | None, body: bytes) -> str:
+        head = f"{start}{len(body)}\r\nDate: {self._date()}\r\nX-Request-Id: {request_id}\r\n"
         if quota is None:
             return head
         return (

@@ -1,0 +1,56 @@
+"""What generated requests must know of this gateway, loaded by schemathesis in its own process.
+
+A cursor is opaque and bound to its key and filters: the valid ones come in FUZZ_CURSORS, a JSON
+object from path to cursor. Ids that exist come in FUZZ_IDS, by path or by the member's name. A
+booking lies in the future, and an Idempotency-Key belongs to one request: no schema can say that.
+"""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import schemathesis
+
+CURSORS: dict[str, str] = json.loads(os.environ.get("FUZZ_CURSORS", "{}"))
+IDS: dict[str, str] = json.loads(os.environ.get("FUZZ_IDS", "{}"))
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    """Right cases get a cursor, a key and a time that fit; wrong ones stay as they are."""
+    mode = str(case.meta.generation.mode).lower() if case.meta is not None else ""
+    if "negative" in mode:
+        return
+    query = case.query if isinstance(case.query, dict) else {}
+    if "cursor" in query:
+        cursor = CURSORS.get(case.operation.path)
+        case.query = {} if cursor is None else {"cursor": cursor}
+    for values in (case.path_parameters, case.query, case.body):
+        if isinstance(values, dict):
+            supply(values, case.operation.path)
+    if isinstance(case.body, dict) and isinstance(case.body.get("scheduledAt"), str):
+        case.body["scheduledAt"] = to_come(case.body["scheduledAt"])
+    if case.headers and "Idempotency-Key" in case.headers:
+        case.headers["Idempotency-Key"] = str(uuid4())
+
+
+def supply(values: dict[str, Any], path: str) -> None:
+    """An id that exists, in place of every second one that was made up."""
+    for name in list(values):
+        known = IDS.get(path if name in {"id", "stockId"} else name)
+        made_up = values[name]
+        if known and isinstance(made_up, str) and made_up[-1:] in tuple("02468ace"):
+            values[name] = known
+
+
+def to_come(text: str) -> str:
+    """The moment itself where it lies in the future, else one in a month."""
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:
+        return text
+    if moment.tzinfo is not None and moment > datetime.now(UTC) + timedelta(hours=1):
+        return text
+    return (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
