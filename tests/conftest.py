@@ -17,8 +17,9 @@ from adapters.sample import MAPPING, create
 from gateway.app import Gateway, build
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import new_key
-from gateway.settings import Settings, load_settings
+from gateway.settings import BackendSettings, Settings, load_settings
 from tests.partner import ALL, Partner
+from tests.world import WORLDS, World
 
 CONFIGURATION = f"""\
 listen: 127.0.0.1:0
@@ -160,13 +161,39 @@ async def start_gateway(template: Template, tmp_path: Path) -> AsyncIterator[Sta
         yield start
 
 
+Begin = Callable[..., Awaitable[Partner]]
+
+
+@pytest.fixture
+async def partner_of(start_gateway: Start, session: aiohttp.ClientSession) -> AsyncIterator[Begin]:
+    """A partner of a gateway over a made-up practice system: `await partner_of(World(...))`."""
+    begun = []
+
+    async def begin(world: World, **changes: Any) -> Partner:
+        name = f"world-{id(world)}"
+        begun.append(name)
+        WORLDS[name] = world
+        backend = {"adapter": "tests.world:WorldAdapter", "url": name, **changes.pop("backend", {})}
+        gateway = await start_gateway(name, backend=BackendSettings(**backend), **changes)
+        return await Partner(gateway, session, None).with_key()
+
+    yield begin
+    for name in begun:
+        del WORLDS[name]
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as opened:
+        yield opened
+
+
 @pytest.fixture
 async def running_gateway(start_gateway: Start) -> RunningGateway:
     return await start_gateway()
 
 
 @pytest.fixture
-async def partner(running_gateway: RunningGateway) -> AsyncIterator[Partner]:
+async def partner(running_gateway: RunningGateway, session: aiohttp.ClientSession) -> Partner:
     """A partner with every permission, at FULL."""
-    async with aiohttp.ClientSession() as session:
-        yield await Partner(running_gateway, session, None).with_key()
+    return await Partner(running_gateway, session, None).with_key()

@@ -6,6 +6,7 @@ value, so it stays out, and so do the source lines of a traceback.
 
 import sys
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -24,9 +25,11 @@ class Events:
 
     def _say(self, level: str, event: str, details: dict[str, Any]) -> None:
         line = {"time": datetime.now(UTC), "level": level, "event": event, **details}
-        # one write per line, so that lines from threads do not mix
-        self._stream.write(self._render(line) + "\n")
-        self._stream.flush()
+        # a log that nobody can read any more must not fail the call that it is about
+        with suppress(OSError):
+            # one write per line, so that lines from threads do not mix
+            self._stream.write(self._render(line) + "\n")
+            self._stream.flush()
 
     def info(self, event: str, **details: Any) -> None:
         self._say("info", event, details)

@@ -77,7 +77,7 @@ class Front:
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
         self._observers.note(call, name, answer.status, error, began)
-        if request.method == "POST":
+        if error is None and isinstance(route, Match) and route.operation.creates:
             # whoever is told of a booking finds it in the audit
             self._observers.flush()
         return answer
@@ -107,7 +107,9 @@ class Front:
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
-        close = close or UPGRADE in request.headers or EXPECT in request.headers
+        # who was not told to continue may send the body or not: nobody can tell what comes next
+        waits = EXPECT in request.headers and not request.content.at_eof()
+        close = close or waits or UPGRADE in request.headers
         return self._replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )

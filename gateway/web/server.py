@@ -31,6 +31,8 @@ LIMITS: dict[str, Any] = {
     "auto_decompress": False,
     "access_log": None,
 }
+# The parser has no class of its own for this.
+_TOO_MANY = ("Too many headers received",)
 _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
 
 
@@ -79,7 +81,7 @@ class PublicServer(web.Server):
 
 
 def _refusal(error: BaseException | None, status: int) -> GatewayError:
-    if isinstance(error, LineTooLong):
+    if isinstance(error, LineTooLong) or (error is not None and error.args == _TOO_MANY):
         return HeadersTooLarge()
     return NotARequest() if status < 500 else InternalError()
 

@@ -1,0 +1,151 @@
+"""What a level hides leaves no trace: not in bodies, headers, order, cursors or statuses.
+
+Two clinics differ only in what the level hides; the same key gets the same bytes from both, for
+every operation. Membership in low stock, free slots and 409 is the permission's own answer, so the
+two clinics agree on these.
+"""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+
+import aiohttp
+import pytest
+
+from gateway.contract.access import LEVELS, AccessLevel, Permission
+from gateway.contract.operations import OPERATIONS
+from gateway.keys.store import new_key
+from gateway.limits.memory import MemoryLimiter
+from gateway.policy.document import load_policy
+from gateway.settings import shipped_policy
+from tests.conftest import RunningGateway, Start
+from tests.partner import Answer, Partner
+
+NEVER_MAPPED = [
+    "UPDATE CONSULTATIONS SET NOTES_INTERNES = 'INTERNE: autre chose'",
+    "UPDATE RDV SET NUM_RDV = NUM_RDV || 'x'",
+    "UPDATE COORDONNEES SET VALEUR = '01 99 00 00 00' WHERE TYPE = 'X'",
+    "UPDATE PERSONNES SET CIVILITE = 'X' WHERE GENRE_PERS <> 'V'",
+]
+FULL_ONLY = [
+    *NEVER_MAPPED,
+    "UPDATE RDV SET MOTIF = 'secret ' || ID_RDV",
+    "UPDATE PERSONNES SET ADRESSE1 = 'ailleurs', ADRESSE2 = NULL, VILLE = 'Nulle Part'",
+    "UPDATE CHAMPS_SUPPL SET VALEUR = '250269000000000' WHERE CHAMP = 'PUCE'",
+    "DELETE FROM CHAMPS_SUPPL WHERE CHAMP = 'ALERTES'",
+    "UPDATE CONSULTATIONS SET RESUME = NULL, DIAGNOSTIC = 'x', CONSIGNES = CONSIGNES || '!'",
+    "UPDATE LIGNES_FACT SET LIBELLE = 'autre', LIEN = ''",
+    "UPDATE REGLEMENTS SET MODE = 'ES'",
+    "UPDATE ARTICLES SET EMPLACEMENT = 'Z9', PRIX_ACHAT = '0,01'",
+    "UPDATE LOTS SET NUM_LOT = 'L' || ID_LOT",
+    "UPDATE PERSONNES SET NOM = 'AUTRE', RAISON_SOC = 'AUTRE' WHERE GENRE_PERS = 'F'",
+]
+STANDARD_TOO = [
+    *FULL_ONLY,
+    "UPDATE RDV SET D_FIN = D_DEBUT, URGENT = 'O', DT_SAISIE = '2020-01-01 10:00:00'"
+    " WHERE D_DEBUT < datetime('now', '-2 days')",
+    "UPDATE COORDONNEES SET VALEUR = 'autre' || ID_COORD || '@example.org'",
+    "UPDATE PERSONNES SET DT_CREATION = '2001-01-01 00:00:00', DT_MODIF = 'nonsense'",
+    "UPDATE ANIMAUX SET RACE = 'X', SEXE = 'M', STERILISE = NULL, DT_NAISSANCE = '0000-00-00',"
+    " DT_CREATION = NULL, DT_MODIF = NULL",
+    "UPDATE CHAMPS_SUPPL SET VALEUR = '1' WHERE CHAMP IN ('ROBE', 'POIDS')",
+    "UPDATE CONSULTATIONS SET D_DEBUT = NULL, D_VALID = NULL, DT_CREATION = 'nonsense'",
+    "UPDATE FACTURES SET D_EMISSION = NULL, D_ECHEANCE = 'x', DEVISE = 'CHF', TOTAL_HT = '1,00',"
+    " TOTAL_TVA = '1,00', TOTAL_TTC = '2,00', DT_CREATION = NULL",
+    "UPDATE LIGNES_FACT SET QTE = '9', PU_HT = 'x', TAUX_TVA = '', TOTAL_HT = '3,00'",
+    "UPDATE REGLEMENTS SET MONTANT = '1,00', D_REGL = NULL",
+    "UPDATE ARTICLES SET REFERENCE = 'R', UNITE = 'U', PRIX_VENTE = '9,99', DT_MODIF = NULL",
+    "UPDATE LOTS SET D_PEREMPTION = '2031-01-01', QTE = CAST(REPLACE(QTE, ',', '.') * 2 AS TEXT)",
+    "UPDATE CHAMPS_SUPPL SET VALEUR = CAST(VALEUR * 2 AS TEXT) WHERE CHAMP = 'SEUIL'",
+]
+HIDDEN = {
+    AccessLevel.BASIC: STANDARD_TOO,
+    AccessLevel.STANDARD: FULL_ONLY,
+    AccessLevel.FULL: NEVER_MAPPED,
+}
+
+
+def change(gateway: RunningGateway, statements: list[str]) -> None:
+    with closing(sqlite3.connect(gateway.folder / "clinic.db")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+async def asked(partner: Partner, draft: dict[str, object]) -> list[tuple[str, Answer]]:
+    """Every operation once or more, the pages behind the first included."""
+    ids = await partner.ids()
+    headers = {"X-Request-Id": "always-the-same"}
+    found = []
+
+    async def ask(method: str, path: str, **more: object) -> Answer:
+        answer = await partner.send(method, path, headers=headers, **more)  # type: ignore[arg-type]
+        found.append((f"{method} {path}", answer))
+        return answer
+
+    for path in (
+        "/clients",
+        "/patients",
+        "/stock",
+        "/stock/low",
+        f"/invoices/client/{ids['clients']}",
+    ):
+        link: str | None = f"{path}?limit=60"
+        while link:
+            answer = await ask("GET", link)
+            after = answer.headers.get("Link")
+            link = after and after[1:].partition(">")[0].partition("/api/v1")[2]
+    for name in ("appointments", "clients", "patients", "consultations", "invoices", "stock"):
+        await ask("GET", f"/{name}/{ids[name]}")
+    await ask("GET", "/appointments/types")
+    await ask("GET", "/clients?search=fr")
+    await ask("GET", "/stock?category=FOOD")
+    await ask("GET", f"/patients?clientId={ids['clients']}")
+    await ask("GET", f"/appointments/available-slots?vetId={ids['vet']}&date=2030-01-07")
+    made = await ask("POST", "/appointments", body=draft)
+    await ask("GET", f"/appointments/{made.data['id']}")
+    await ask("POST", "/appointments", body=draft)
+    return found
+
+
+def comparable(answer: Answer) -> tuple[int, dict[str, str], str]:
+    headers = {name: value for name, value in answer.headers.items() if name != "Date"}
+    return answer.status, headers, answer.text
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_two_clinics_that_differ_in_hidden_fields_give_the_same_bytes(
+    start_gateway: Start, level: AccessLevel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.app.open_limiter", lambda url: MemoryLimiter(lambda: 0.0))
+    ours, theirs = await start_gateway("ours"), await start_gateway("theirs")
+    change(theirs, HIDDEN[level])
+    key = new_key(
+        name="A partner", permissions=Permission, level=level, now=datetime.now(UTC), limit=1_000
+    )
+    answers = []
+    draft: dict[str, object] = {}
+    for gateway in (ours, theirs):
+        secret = await gateway.gateway.keys.add(key)
+        await gateway.gateway.ring.refresh()
+        async with aiohttp.ClientSession() as session:
+            partner = Partner(gateway, session, secret, key.id)
+            full = await partner.with_key()
+            draft = draft or await full.draft()
+            wish = draft | ({"reason": f"{gateway.folder.name}"} if level != "FULL" else {})
+            answers.append(await asked(partner, wish))
+    assert {answer.status for _, answer in answers[0]} == {200, 201, 409}
+    for (name, first), (_, second) in zip(*answers, strict=True):
+        expected = comparable(first)
+        found = comparable(second)
+        host = f"127.0.0.1:{theirs.port}", f"127.0.0.1:{ours.port}"
+        assert (found[0], {n: v.replace(*host) for n, v in found[1].items()}, found[2]) == (
+            expected
+        ), name
+    assert len({name.split("?")[0] for name, _ in answers[0]}) >= len(OPERATIONS)
+
+
+def test_each_level_sees_what_the_one_before_it_sees_and_more() -> None:
+    policy = load_policy(shipped_policy(), lambda trouble: None)
+    for resource in policy.opens:
+        basic, standard, full = (policy.visible(resource, level) for level in LEVELS)
+        assert basic < standard < full

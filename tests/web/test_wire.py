@@ -1,0 +1,205 @@
+import json
+from uuid import uuid4
+
+import pytest
+
+from tests.conftest import RunningGateway, Start
+from tests.partner import Partner
+from tests.web.wire import head, say
+
+TYPES = "/api/v1/appointments/types"
+BOOK = "/api/v1/appointments"
+JSON = "Content-Type: application/json"
+END = "Connection: close"
+BAD = b'{"message":"Bad request"}'
+TOO_LARGE = b'{"message":"Request header fields too large"}'
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "body"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, BAD),
+        (b"GET\r\n\r\n", 400, BAD),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-API-Key: vk_secret\x01\r\n\r\n", 400, BAD),
+        (b"GET / HTTP/1.1\r\nX-API-Key: vk_secret\r\n\r\n", 400, BAD),
+        (b"GET /\xff HTTP/1.1\r\nHost: x\r\nX-API-Key: vk_secret\r\n\r\n", 400, BAD),
+        (b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431, TOO_LARGE),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 5000 + b"\r\n\r\n", 431, TOO_LARGE),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: vk_secret\r\n" * 80 + b"\r\n", 431, TOO_LARGE),
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+            400,
+            BAD,
+        ),
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+            BAD,
+        ),
+    ],
+    ids=[
+        "tls",
+        "no path",
+        "bad header",
+        "no host",
+        "bytes",
+        "line",
+        "field",
+        "many",
+        "cl",
+        "cl+te",
+    ],
+)
+async def test_what_is_no_request_is_refused_in_our_shape_and_reflected_nowhere(
+    running_gateway: RunningGateway,
+    capfd: pytest.CaptureFixture[str],
+    sent: bytes,
+    status: int,
+    body: bytes,
+) -> None:
+    heard = await say(running_gateway.port, sent)
+    assert heard.closed
+    [(found, headers, answered)] = heard.answers
+    assert (found, answered) == (status, body)
+    assert headers["content-type"] == "application/json"
+    assert headers["connection"] == "close"
+    assert headers["server"] == "clinic-gateway"
+    assert len(headers["x-request-id"]) == 32
+    assert "secret" not in capfd.readouterr().err
+
+
+async def test_a_foreign_expectation_is_417_even_without_a_key(
+    running_gateway: RunningGateway,
+) -> None:
+    sent = f"GET {TYPES} HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\n\r\n".encode()
+    heard = await say(running_gateway.port, sent)
+    assert heard.closed
+    assert heard.statuses == [417]
+
+
+async def test_a_body_is_asked_for_only_once_the_call_may_book(partner: Partner) -> None:
+    lines = (JSON, "Content-Length: 2", "Expect: 100-continue")
+    port = partner.gateway.port
+    heard = await say(port, head(partner, "POST", BOOK, *lines), b"{}", until=b"errors")
+    assert heard.statuses == [100, 400]
+    reader = await partner.with_key(permissions=["CLIENT_READ"])
+    heard = await say(port, head(reader, "POST", BOOK, *lines), until=b"}")
+    [(status, headers, _)] = heard.answers
+    assert (status, headers["connection"]) == (403, "close")
+
+
+async def test_http_1_0_gets_its_answer_but_no_chunks(partner: Partner) -> None:
+    port = partner.gateway.port
+    heard = await say(port, head(partner, "GET", TYPES, version="1.0"))
+    assert (heard.statuses, heard.closed) == ([200], True)
+    kept = head(partner, "GET", TYPES, "Connection: keep-alive", version="1.0")
+    heard = await say(port, kept, head(partner, "GET", TYPES, version="1.0"))
+    assert heard.statuses == [200, 200]
+    assert heard.answers[0][1]["connection"] == "keep-alive"
+    lines = (JSON, "Transfer-Encoding: chunked", "Connection: keep-alive")
+    heard = await say(port, head(partner, "POST", BOOK, *lines, version="1.0"), b"0\r\n\r\n")
+    assert (heard.statuses, heard.closed) == ([400], True)
+
+
+async def test_connect_is_405_and_the_end_of_the_connection(partner: Partner) -> None:
+    heard = await say(partner.gateway.port, head(partner, "CONNECT", "example.org:443"))
+    assert (heard.statuses, heard.closed) == ([405], True)
+
+
+async def test_an_upgrade_is_answered_as_if_nobody_had_asked_for_it(partner: Partner) -> None:
+    sent = head(partner, "GET", TYPES, "Connection: Upgrade", "Upgrade: h2c")
+    heard = await say(partner.gateway.port, sent)
+    assert (heard.statuses, heard.closed) == ([200], True)
+
+
+async def test_pipelined_requests_are_answered_in_their_order(partner: Partner) -> None:
+    paths = (TYPES, "/api/v1/nowhere", f"/api/v1/clients/{uuid4()}", "/api/v1/clients/x")
+    sent = b"".join(head(partner, "GET", path) for path in paths)
+    heard = await say(partner.gateway.port, sent + head(partner, "GET", TYPES, END))
+    assert heard.statuses == [200, 404, 404, 400, 200]
+
+
+async def test_head_is_get_without_a_body(partner: Partner) -> None:
+    heard = await say(partner.gateway.port, head(partner, "HEAD", TYPES, END))
+    raw = heard.data.decode().lower()
+    assert raw.startswith("http/1.1 200")
+    assert raw.endswith("\r\n\r\n")
+    got = await say(partner.gateway.port, head(partner, "GET", TYPES, END))
+    assert f"content-length: {len(got.answers[0][2])}\r\n" in raw
+
+
+async def test_an_address_as_target_counts_by_its_path_alone(partner: Partner) -> None:
+    heard = await say(
+        partner.gateway.port,
+        head(partner, "GET", "http://evil.example/api/v1/clients?limit=1", END),
+    )
+    [(status, headers, _)] = heard.answers
+    assert status == 200
+    assert headers["link"].startswith(f"<{partner.gateway.base}/clients?")
+
+
+async def test_links_never_come_from_the_host_header(partner: Partner) -> None:
+    sent = head(partner, "GET", "/api/v1/clients?limit=1", END).replace(b"Host: x", b"Host: evil")
+    heard = await say(partner.gateway.port, sent)
+    assert b"evil" not in heard.data
+
+
+async def test_a_second_key_header_is_no_key(partner: Partner) -> None:
+    twice = head(partner, "GET", TYPES, f"X-API-Key: {partner.secret}", END)
+    [(status, _, body)] = (await say(partner.gateway.port, twice)).answers
+    assert (status, json.loads(body)) == (401, {"message": "Invalid or expired API key"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (["Content-Length: 2"], 415),
+        (["Content-Type: text/plain", "Content-Length: 2"], 415),
+        (["Content-Type: application/json5", "Content-Length: 2"], 415),
+        ([JSON, JSON, "Content-Length: 2"], 415),
+        ([JSON, "Content-Encoding: gzip", "Content-Length: 2"], 415),
+        ([JSON, "Content-Encoding: identity", "Content-Length: 2"], 400),
+        (["Content-Type: Application/JSON; charset=utf-8", "Content-Length: 2"], 400),
+    ],
+)
+async def test_a_body_is_plain_json_by_its_header(
+    partner: Partner, lines: list[str], status: int
+) -> None:
+    heard = await say(partner.gateway.port, head(partner, "POST", BOOK, *lines, END), b"{}")
+    assert heard.statuses == [status]
+
+
+async def test_a_body_over_64_kib_is_413_announced_or_not(partner: Partner) -> None:
+    port = partner.gateway.port
+    announced = head(partner, "POST", BOOK, JSON, "Content-Length: 65537")
+    heard = await say(port, announced, until=b"}")
+    assert (heard.statuses, heard.answers[0][1]["connection"]) == ([413], "close")
+    chunked = head(partner, "POST", BOOK, JSON, "Transfer-Encoding: chunked")
+    chunks = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
+    heard = await say(port, chunked, chunks * 2, b"1\r\n \r\n", until=b"}")
+    assert heard.statuses == [413]
+    heard = await say(port, chunked, chunks * 2, b"0\r\n\r\n", until=b"}")
+    assert heard.statuses == [400]
+
+
+async def test_a_body_that_does_not_arrive_is_408_after_its_time(
+    start_gateway: Start, partner: Partner
+) -> None:
+    slow = await start_gateway("slow", body_timeout=0.05)
+    minted = await slow.mint()
+    partner = partner.as_key(minted.secret)
+    sent = head(partner, "POST", BOOK, JSON, "Content-Length: 2")
+    heard = await say(slow.port, sent, b"{", until=b"}")
+    assert (heard.statuses, heard.answers[0][1]["connection"]) == ([408], "close")
+
+
+async def test_a_body_that_breaks_is_400(partner: Partner) -> None:
+    sent = head(partner, "POST", BOOK, JSON, "Transfer-Encoding: chunked")
+    heard = await say(partner.gateway.port, sent + b"ZZ\r\n{}\r\n0\r\n\r\n")
+    assert (heard.statuses, heard.closed) == ([400], True)
+
+
+async def test_a_body_nobody_asked_for_is_skipped(partner: Partner) -> None:
+    with_body = head(partner, "GET", TYPES, "Content-Length: 5") + b"hello"
+    heard = await say(partner.gateway.port, with_body + head(partner, "GET", TYPES, END))
+    assert heard.statuses == [200, 200]
