@@ -1,0 +1,129 @@
+"""`clinic-gateway keys`, as a person types it; and a server that hears of it within a second."""
+
+import json
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import RunningGateway
+
+CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
+
+
+def keys(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "gateway", "keys", *words]
+    config = ["--config", str(folder / "gateway.yaml")]
+    return subprocess.run([*command, *config], capture_output=True, text=True, check=False)
+
+
+def told(folder: Path, *words: str) -> Any:
+    done = keys(folder, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def status(port: int, secret: str, path: str = "/api/v1/clients?limit=1") -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("GET", path, headers={"X-API-Key": secret})
+    found = connection.getresponse().status
+    connection.close()
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "gateway.yaml").write_text("state: .\n")
+    return tmp_path
+
+
+def test_a_key_is_made_shown_listed_changed_rotated_and_revoked(folder: Path) -> None:
+    made = told(folder, *CREATE, "--scope", "patients=FULL", "--contact", "it@example.org",
+        "--expires", "2127-01-31T00:00:00+01:00")  # fmt: skip
+    assert list(made)[:2] == ["id", "key"]
+    assert made["key"].startswith("vk_")
+    assert (made["limit"], made["expiresAt"]) == (1000, "2127-01-30T23:00:00Z")
+    shown = told(folder, "show", made["id"])
+    assert "key" not in shown
+    assert shown["scopes"] == {"patients": "FULL"}
+    assert shown["secrets"][0]["hint"] == made["key"][:8]
+    changed = told(folder, "update", made["id"], "--limit", "5", "--expires", "never",
+        "--permission", "STOCK_READ", "--no-scopes", "--name", "Insurer Y")  # fmt: skip
+    assert changed["permissions"] == ["STOCK_READ"]
+    assert (changed["limit"], changed["expiresAt"], changed["scopes"]) == (5, None, {})
+    rotated = told(folder, "rotate", made["id"], "--overlap", "1h")
+    assert rotated["id"] == made["id"]
+    assert rotated["key"] != made["key"]
+    assert len(told(folder, "list")[0]["secrets"]) == 2
+    assert told(folder, "revoke", made["id"])["revokedAt"] is not None
+    again = keys(folder, "list")
+    assert "Insurer Y" in again.stdout
+    assert "revoked" in again.stdout
+
+
+def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
+    done = keys(folder, *CREATE)
+    secret = next(line for line in done.stdout.splitlines() if line.startswith("vk_"))
+    assert "the only time" in done.stdout
+    for words in (["list"], ["list", "--json"]):
+        assert secret not in keys(folder, *words).stdout
+    kept = b"".join(file.read_bytes() for file in folder.iterdir())
+    assert secret.encode() not in kept
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (["create", "--name", "x", "--level", "BASIC"], "--permission", 2),
+        ([*CREATE, "--permission", "CLIENT_REED"], "did you mean CLIENT_READ?", 2),
+        ([*CREATE, "--level", "basic"], "did you mean BASIC?", 2),
+        ([*CREATE, "--scope", "client=FULL"], "did you mean clients?", 2),
+        ([*CREATE, "--limit", "0"], "--limit", 2),
+        ([*CREATE, "--expires", "tomorrow"], "such as 2027-01-31T00:00:00Z", 2),
+        ([*CREATE, "--name", "  "], "1 to 200 characters", 2),
+        (["rotate", "x", "--overlap", "1 day"], "such as 24h", 2),
+        (["update", "x"], "nothing to change", 2),
+        (["show", "x"], "no key has the id x", 1),
+        (["update", "x", "--limit", "1"], "no key has the id x", 1),
+        (["revoke", "x"], "no key has the id x", 1),
+        (["rotate", "x"], "no key has the id x", 1),
+    ],
+)
+def test_wrong_use_is_2_and_a_no_is_1_each_with_the_remedy(
+    folder: Path, words: list[str], said: str, code: int
+) -> None:
+    done = keys(folder, *words)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+async def test_a_running_server_hears_of_every_change_within_a_second(
+    running_gateway: RunningGateway,
+) -> None:
+    import asyncio
+
+    folder, port = running_gateway.folder, running_gateway.port
+
+    async def within_a_second(secret: str, expected: int) -> None:
+        deadline = time.monotonic() + 1.0
+        while await asyncio.to_thread(status, port, secret) != expected:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
+
+    made = await asyncio.to_thread(told, folder, *CREATE)
+    await within_a_second(made["key"], 200)
+    change = ("update", made["id"], "--permission", "STOCK_READ")
+    await asyncio.to_thread(told, folder, *change)
+    await within_a_second(made["key"], 403)
+    rotated = await asyncio.to_thread(told, folder, "rotate", made["id"], "--overlap", "0s")
+    await within_a_second(made["key"], 401)
+    await within_a_second(rotated["key"], 403)
+    await asyncio.to_thread(told, folder, "revoke", made["id"])
+    await within_a_second(rotated["key"], 401)

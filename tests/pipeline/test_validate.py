@@ -1,0 +1,267 @@
+import json
+from typing import Any
+
+import pytest
+
+from gateway.contract.errors import InvalidRequest
+from gateway.contract.operations import OPERATIONS, Operation, Param
+from gateway.pipeline.cursor import Cursors, bound_to
+from gateway.pipeline.validate import Creation, Reader
+from tests.conftest import Begin
+from tests.world import OTHER_ID, SOME_ID, World
+
+BY_ID = {operation.id: operation for operation in OPERATIONS}
+CURSORS = Cursors(b"0" * 32)
+DRAFT = {
+    "clientId": SOME_ID,
+    "patientId": SOME_ID,
+    "vetId": SOME_ID,
+    "scheduledAt": "2099-01-01T09:00:00+02:00",
+}
+
+
+def reader(name: str, unserved: tuple[str, ...] = ()) -> Reader:
+    return Reader(BY_ID[name], lambda param: param.name not in unserved, CURSORS)
+
+
+def everything(operation: Operation) -> frozenset[str]:
+    return frozenset(operation.returns.paths)
+
+
+def problems_of(name: str, query: str, raw_id: str = "", unserved: tuple[str, ...] = ()) -> Any:
+    with pytest.raises(InvalidRequest) as raised:
+        reader(name, unserved).read(raw_id, query, "key", everything(BY_ID[name]))
+    return {each.field: each.problem for each in raised.value.problems}
+
+
+def values_of(name: str, query: str, raw_id: str = "") -> Any:
+    return reader(name).read(raw_id, query, "key", everything(BY_ID[name]))
+
+
+def creation(body: Any, *keys: str, query: str = "") -> Creation:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    operation = BY_ID["create_appointment"]
+    return reader(operation.id).read_creation(query, data, keys, everything(operation))
+
+
+def problems_of_creation(body: Any, *keys: str, query: str = "") -> Any:
+    with pytest.raises(InvalidRequest) as raised:
+        creation(body, *keys, query=query)
+    return {each.field: each.problem for each in raised.value.problems}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
+def test_an_unknown_or_repeated_parameter_is_refused_everywhere(operation: Operation) -> None:
+    if operation.creates:
+        problems = problems_of_creation(DRAFT, query="limti=1")
+    else:
+        problems = problems_of(operation.id, "limti=1", SOME_ID)
+    assert problems["limti"].startswith("is not a parameter of this operation")
+    if operation.paged:
+        assert problems["limti"].endswith("(did you mean limit?)")
+        assert problems_of(operation.id, "limit=1&limit=1", SOME_ID)["limit"] == "must be given once"
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if "{" in each.path])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        SOME_ID.upper(),
+        f"{{{SOME_ID}}}",
+        f"urn:uuid:{SOME_ID}",
+        SOME_ID.replace("-", ""),
+        "%00",
+        f"{SOME_ID}%0a",
+        f"{SOME_ID}\n",
+        "..%2f..%2fadmin",
+        f" {SOME_ID}",
+        "٠b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10",
+    ],
+)
+def test_only_a_lower_case_uuid_is_an_id(operation: Operation, text: str) -> None:
+    [problem] = problems_of(operation.id, "", text).values()
+    assert "must be a UUID in lower case" in problem
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "problem"),
+    [
+        ("limit=0", "limit", "must be from 1 to 200"),
+        ("limit=201", "limit", "must be from 1 to 200"),
+        ("limit=1e2", "limit", "must be a whole number"),
+        ("limit=01", "limit", "must be a whole number"),
+        ("limit=", "limit", "must be a whole number"),
+        ("limit=%D9%A1", "limit", "must be a whole number"),
+        ("search=a", "search", "must have from 2 to 100 characters"),
+        ("search=+a+", "search", "must have from 2 to 100 characters"),
+        ("search=" + "a" * 101, "search", "must have from 2 to 100 characters"),
+        ("search=ab%00", "search", "must not contain control characters"),
+        ("search=ab%0A", "query", ""),
+        ("search=%ff%fe", "query", "must be percent-encoded UTF-8"),
+        ("search=\udcff\udcfe", "query", "must be percent-encoded UTF-8"),
+        ("updatedSince=2026-03-01T09:00:00", "updatedSince", "must be a date-time with its offset"),
+        ("updatedSince=2026-02-30T09:00:00Z", "updatedSince", "must be a date-time"),
+        ("cursor=", "cursor", "must have from 1 to 512 characters"),
+        ("cursor=abc", "cursor", "must be taken from the Link header"),
+    ],
+)
+def test_parameters_are_read_strictly(query: str, field: str, problem: str) -> None:
+    if not problem:
+        assert values_of("list_clients", query).params == {"search": "ab"}
+    else:
+        assert problems_of("list_clients", query)[field].startswith(problem)
+
+
+def test_a_plus_in_a_query_is_a_blank_and_the_problem_says_so() -> None:
+    problems = problems_of("list_clients", "updatedSince=2026-03-01T09:00:00+01:00")
+    assert "write + as %2B" in problems["updatedSince"]
+    values = values_of("list_clients", "updatedSince=2026-03-01T09:00:00%2B01:00")
+    assert values.params["updatedSince"].isoformat() == "2026-03-01T08:00:00+00:00"
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    problems = problems_of("list_client_invoices", "limit=x&status=PAYED&foo=1", "nonsense")
+    assert set(problems) == {"clientId", "limit", "status", "foo"}
+    assert problems["status"] == "must be one of DRAFT, ISSUED, PARTIALLY_PAID, PAID, CANCELLED"
+    problems = problems_of_creation(
+        {"clientId": 1, "isUrgnet": True, "vetId": None}, "a b", query="x=1"
+    )
+    assert set(problems) == {
+        "clientId",
+        "patientId",
+        "vetId",
+        "scheduledAt",
+        "isUrgnet",
+        "Idempotency-Key",
+        "x",
+    }
+    assert problems["isUrgnet"].endswith("(did you mean isUrgent?)")
+    assert problems["patientId"] == "is required"
+
+
+def test_what_slots_need_is_required() -> None:
+    assert problems_of("list_available_slots", "") == {
+        "vetId": "is required",
+        "date": "is required",
+    }
+
+
+def test_a_filter_that_the_practice_system_cannot_serve_is_refused() -> None:
+    problems = problems_of("list_stock", "category=food", unserved=("category",))
+    assert problems == {"category": "cannot be served by the practice system"}
+
+
+def test_a_filter_needs_all_its_fields_to_be_open() -> None:
+    for hidden in ("firstName", "lastName"):
+        visible = everything(BY_ID["list_clients"]) - {hidden}
+        with pytest.raises(InvalidRequest) as raised:
+            reader("list_clients").read("", "search=ab", "key", visible)
+        assert raised.value.message.endswith("search is not available at this access level")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b"null",
+        b'"x"',
+        b'{"reason": NaN}',
+        b'{"reason": "\\ud800"}',
+        b"\xff",
+        b"\xef\xbb\xbf{}",
+        b"[" * 20_000,
+    ],
+)
+def test_a_body_is_a_json_object(body: bytes) -> None:
+    assert problems_of_creation(body) == {"body": "must be a JSON object"}
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("clientId", SOME_ID.upper()),
+        ("clientId", None),
+        ("patientId", 5),
+        ("vetId", [SOME_ID]),
+        ("appointmentTypeId", None),
+        ("scheduledAt", "2099-01-01T09:00:00"),
+        ("scheduledAt", "2099-01-01"),
+        ("scheduledAt", "2099-02-30T09:00:00Z"),
+        ("scheduledAt", "2099-W01-1T09:00:00Z"),
+        ("scheduledAt", 4_070_908_800),
+        ("scheduledAt", "0001-01-01T00:00:00+14:00"),
+        ("isUrgent", 1),
+        ("isUrgent", "true"),
+        ("isUrgent", None),
+        ("reason", None),
+        ("reason", 5),
+        ("reason", "a" * 501),
+        ("reason", "a\tb"),
+        ("reason", "a\x7f"),
+        ("reason", "a\x85"),
+    ],
+)
+def test_members_of_a_booking_are_read_strictly(member: str, value: Any) -> None:
+    assert set(problems_of_creation(DRAFT | {member: value})) == {member}
+
+
+def test_a_booking_is_read_with_its_defaults() -> None:
+    made = creation(DRAFT | {"reason": "é" * 499 + "\n"}, "k" * 255)
+    assert made.idempotency_key == "k" * 255
+    assert made.body["isUrgent"] is False
+    assert made.body["appointmentTypeId"] is None
+    assert made.body["scheduledAt"].isoformat() == "2099-01-01T07:00:00+00:00"
+    assert creation(DRAFT | {"scheduledAt": "2099-01-01t07:00:00.000z"}).body == creation(DRAFT).body
+
+
+@pytest.mark.parametrize("keys", [("a", "a"), ("",), ("a b",), ("é",), ("k" * 256,), ("a\x7f",)])
+def test_an_idempotency_key_is_one_word_of_visible_ascii(keys: tuple[str, ...]) -> None:
+    assert set(problems_of_creation(DRAFT, *keys)) == {"Idempotency-Key"}
+
+
+def test_a_cursor_holds_for_its_key_its_operation_and_its_filters() -> None:
+    cursor = CURSORS.write("42", bound_to("key", "list_clients", {"search": "ab"}))
+    read = reader("list_clients").read
+    visible = everything(BY_ID["list_clients"])
+    assert read("", f"search=ab&limit=3&cursor={cursor}", "key", visible).after == "42"
+    for query, key in ((f"search=ac&cursor={cursor}", "key"), (f"cursor={cursor}", "key")):
+        with pytest.raises(InvalidRequest, match="cursor"):
+            read("", query, key, visible)
+    with pytest.raises(InvalidRequest, match="cursor"):
+        read("", f"search=ab&cursor={cursor}", "other", visible)
+    patients = reader("list_patients").read
+    with pytest.raises(InvalidRequest, match="cursor"):
+        patients("", f"search=ab&cursor={cursor}", "key", everything(BY_ID["list_patients"]))
+
+
+async def test_filters_reach_the_adapter_as_the_table_says(partner_of: Begin) -> None:
+    world = World()
+    partner = await partner_of(world)
+    await partner.get("/patients", clientId=OTHER_ID, search=" rex ", limit="7")
+    await partner.get(f"/invoices/client/{OTHER_ID}", status="PAID")
+    await partner.get("/stock/low")
+    await partner.get("/appointments/available-slots", vetId=SOME_ID, date="2026-03-01")
+    patients, invoices, low, slots = world.asked
+    assert [(each.match, each.fields, each.value) for each in patients.filters] == [
+        ("equals", ("clientId",), OTHER_ID),
+        ("search", ("name",), "rex"),
+    ]
+    assert patients.limit == 7
+    assert invoices.within == ("clients", OTHER_ID)
+    assert [(each.fields, each.value) for each in invoices.filters] == [
+        (("clientId",), OTHER_ID),
+        (("status",), "PAID"),
+    ]
+    assert [(each.match, each.fields, each.value) for each in low.filters] == [
+        ("equals", ("isLow",), True)
+    ]
+    assert slots.values["vetId"] == SOME_ID
+    assert slots.values["date"].isoformat() == "2026-03-01"
+
+
+def test_a_param_is_either_a_filter_with_fields_or_none() -> None:
+    filters: list[Param] = [each for operation in OPERATIONS for each in operation.params]
+    assert all(bool(each.match) == bool(each.fields) for each in filters)

@@ -1,0 +1,115 @@
+"""The demo as a newcomer meets it: what it prints works as printed, and the README's lines too."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+class Demo:
+    """A demo in a process of its own; `text` is what it printed until it was ready."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "demo", "--port", "0", "--operations-port", "0",
+             "--state", str(state)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.text = ""
+        while "Ctrl-C ends" not in self.text:
+            line = self._process.stdout.readline()  # type: ignore[union-attr]
+            assert line, self._process.stderr.read()  # type: ignore[union-attr]
+            self.text += line
+
+    @property
+    def exports(self) -> dict[str, str]:
+        return dict(re.findall(r"^export (\w+)=(\S+)$", self.text, re.MULTILINE))
+
+    def stop(self) -> tuple[int, str]:
+        """The exit code and what was said on stderr."""
+        self._process.send_signal(signal.SIGTERM)
+        _, said = self._process.communicate(timeout=20)
+        return self._process.returncode, said
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    started = Demo(tmp_path / "demo")
+    yield started
+    if started._process.poll() is None:
+        started.stop()
+
+
+def shell(line: str, exports: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["bash", "-c", line], env={**os.environ, **exports}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def curl_lines() -> list[str]:
+    """The README's curl lines, in their order."""
+    blocks = re.findall(r"```sh\n(.*?)```", README.partition("## Test it")[0], re.DOTALL)
+    whole = "\n".join(blocks).replace("\\\n", " ")
+    return [line for line in whole.splitlines() if line.startswith("curl")]
+
+
+def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> None:
+    basic = next(line for line in demo.text.splitlines() if line.startswith("BASIC: "))
+    full = next(line for line in demo.text.splitlines() if line.startswith("FULL: "))
+    assert '"lastName"' in basic
+    assert '"address"' not in basic
+    assert '"address"' in full
+    assert basic.removeprefix("BASIC: ")[:-1] in full.removeprefix("FULL: ")
+    code, said = demo.stop()
+    assert code == 0
+    assert "Traceback" not in said
+
+
+@pytest.mark.skipif(
+    shutil.which("curl") is None or shutil.which("bash") is None,
+    reason="needs curl and bash, to type the README's lines as they stand",
+)
+def test_the_readmes_lines_read_a_client_twice_and_book_up_to_the_conflict(demo: Demo) -> None:
+    answers = [shell(line, demo.exports) for line in curl_lines()]
+    assert len(answers) == 6
+    basic, full, types, slots, made, again = answers
+    assert '"phone"' not in basic
+    assert '"phone"' in full
+    assert '"durationMinutes"' in types
+    assert demo.exports["SLOT"] in slots
+    assert made.startswith("HTTP/1.1 201 Created")
+    assert again.startswith("HTTP/1.1 409 Conflict")
+    assert '{"message":"Time slot conflict"}' in again
+    for line in [each for each in demo.text.splitlines() if each.startswith("curl")]:
+        assert '"lastName"' in shell(line, {})
+
+
+def test_a_second_start_gives_new_secrets_and_keeps_the_old_for_a_day(
+    demo: Demo, tmp_path: Path
+) -> None:
+    first = demo.exports
+    demo.stop()
+    again = Demo(tmp_path / "demo")
+    second = again.exports
+    assert (first["CLIENT"], first["VET"]) == (second["CLIENT"], second["VET"])
+    assert first["FULL"] != second["FULL"]
+    both = [{**second, "FULL": secret} for secret in (first["FULL"], second["FULL"])]
+    if shutil.which("curl"):
+        for exports in both:
+            line = 'curl -s -o /dev/null -w "%{http_code}" -H "X-API-Key: $FULL" $BASE/stock/low'
+            assert shell(line, exports) == "200"
+    again.stop()
+    kept = b"".join(file.read_bytes() for file in (tmp_path / "demo").rglob("*") if file.is_file())
+    for secret in (first["FULL"], first["BASIC"], second["FULL"], second["BASIC"]):
+        assert secret.encode() not in kept
