@@ -54,6 +54,7 @@ class Gateway:
     keys: KeyStore
     ring: MemoryKeyRing
     adapter: Adapter
+    policy: Callable[[], Policy]
     readiness: Readiness
     events: Events
     public: web.ServerRunner
@@ -211,6 +212,7 @@ class _Assembly:
             keys=keys,
             ring=ring,
             adapter=adapter,
+            policy=lambda: policy,
             readiness=readiness,
             events=self.events,
             public=web.ServerRunner(server, shutdown_timeout=settings.drain),

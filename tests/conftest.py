@@ -14,7 +14,7 @@ import pytest
 
 from adapters.base import NotFound, Query
 from adapters.sample import MAPPING, create
-from gateway.app import Gateway, build
+from gateway.app import Gateway, build, utc_now
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import new_key
 from gateway.settings import BackendSettings, Settings, load_settings
@@ -148,12 +148,14 @@ async def start_gateway(template: Template, tmp_path: Path) -> AsyncIterator[Sta
     """Starts gateways, each over its own copy: `await start_gateway(body_timeout=0.1)`."""
     async with AsyncExitStack() as stack:
 
-        async def start(name: str = "state", **changes: Any) -> RunningGateway:
+        async def start(
+            name: str = "state", now: Callable[[], datetime] = utc_now, **changes: Any
+        ) -> RunningGateway:
             folder = tmp_path / name
             shutil.copytree(template.folder, folder)
             loaded = load_settings(folder / "gateway.yaml", {})
             settings = Settings.model_validate(loaded.model_copy(update=changes))
-            gateway = await build(settings)
+            gateway = await build(settings, now=now)
             stack.push_async_callback(gateway.aclose)
             await gateway.start()
             return RunningGateway(gateway, folder, template.ids)

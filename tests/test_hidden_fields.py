@@ -117,7 +117,9 @@ async def test_two_clinics_that_differ_in_hidden_fields_give_the_same_bytes(
     start_gateway: Start, level: AccessLevel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.app.open_limiter", lambda url: MemoryLimiter(lambda: 0.0))
-    ours, theirs = await start_gateway("ours"), await start_gateway("theirs")
+    present = datetime.now(UTC)
+    ours = await start_gateway("ours", now=lambda: present)
+    theirs = await start_gateway("theirs", now=lambda: present)
     change(theirs, HIDDEN[level])
     key = new_key(
         name="A partner", permissions=Permission, level=level, now=datetime.now(UTC), limit=1_000

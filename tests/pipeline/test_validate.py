@@ -59,7 +59,9 @@ def test_an_unknown_or_repeated_parameter_is_refused_everywhere(operation: Opera
     assert problems["limti"].startswith("is not a parameter of this operation")
     if operation.paged:
         assert problems["limti"].endswith("(did you mean limit?)")
-        assert problems_of(operation.id, "limit=1&limit=1", SOME_ID)["limit"] == "must be given once"
+        assert (
+            problems_of(operation.id, "limit=1&limit=1", SOME_ID)["limit"] == "must be given once"
+        )
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if "{" in each.path])
@@ -214,7 +216,9 @@ def test_a_booking_is_read_with_its_defaults() -> None:
     assert made.body["isUrgent"] is False
     assert made.body["appointmentTypeId"] is None
     assert made.body["scheduledAt"].isoformat() == "2099-01-01T07:00:00+00:00"
-    assert creation(DRAFT | {"scheduledAt": "2099-01-01t07:00:00.000z"}).body == creation(DRAFT).body
+    assert (
+        creation(DRAFT | {"scheduledAt": "2099-01-01t07:00:00.000z"}).body == creation(DRAFT).body
+    )
 
 
 @pytest.mark.parametrize("keys", [("a", "a"), ("",), ("a b",), ("é",), ("k" * 256,), ("a\x7f",)])
