@@ -32,7 +32,8 @@ TOO_LARGE = b'{"message":"Request header fields too large"}'
             BAD,
         ),
         (
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n",
             400,
             BAD,
         ),

@@ -1,0 +1,90 @@
+"""What is left of a call when it has ended, and what must not be."""
+
+import json
+from typing import Any
+
+from tests.conftest import Begin
+from tests.partner import Partner
+from tests.world import SOME_ID, World
+
+
+def lines_of(partner: Partner, name: str) -> list[dict[str, Any]]:
+    gateway = partner.gateway
+    gateway.gateway.public.server.request_handler._observers.flush()
+    return [json.loads(line) for line in gateway.lines(name)]
+
+
+async def test_each_call_leaves_one_access_and_one_audit_line(partner_of: Begin) -> None:
+    partner = await partner_of(World())
+    asked = {"X-Request-Id": "partner-call-1"}
+    answer = await partner.send("GET", f"/clients/{SOME_ID}", headers=asked)
+    assert answer.headers["X-Request-Id"] == "partner-call-1"
+    await partner.anonymous().get("/nowhere?name=Renaud")
+    first, second = lines_of(partner, "access.jsonl")
+    assert first.keys() == {
+        "time", "requestId", "keyId", "operation", "method", "status", "ms"
+    }  # fmt: skip
+    assert (first["operation"], first["method"], first["status"]) == ("get_client", "GET", 200)
+    assert (first["requestId"], first["keyId"]) == ("partner-call-1", partner._key_id)
+    assert (second["operation"], second["keyId"], second["status"]) == ("", None, 401)
+    shown, refused = lines_of(partner, "audit.jsonl")
+    assert shown["recordIds"] == [SOME_ID]
+    assert (shown["level"], shown["outcome"], shown["reason"]) == ("FULL", "answered", None)
+    assert shown["policy"] == partner.gateway.gateway.policy().hash[:12]
+    assert (refused["outcome"], refused["reason"]) == ("refused", "KeyMissing")
+
+
+async def test_a_booking_is_in_the_audit_when_its_partner_is_told(partner: Partner) -> None:
+    made = await partner.post("/appointments", await partner.draft())
+    written = [json.loads(line) for line in partner.gateway.lines("audit.jsonl")]
+    assert written[-1]["operation"] == "create_appointment"
+    assert written[-1]["recordIds"] == [made.data["id"]]
+
+
+async def test_no_value_no_query_and_no_secret_rests_in_the_state(
+    partner: Partner, capfd: Any
+) -> None:
+    """After a run with every kind of call, the state folder and the log are searched."""
+    client = (await partner.get("/clients", limit="1")).data[0]
+    await partner.get("/clients", search=client["lastName"])
+    await partner.get(f"/clients/{client['id']}?api_key={partner.secret}")
+    await partner.as_key(partner.secret + "x").get("/clients")
+    await partner.send("GET", "/clients", headers={"User-Agent": "Zebra\xff"})
+    await partner.post(
+        "/appointments", await partner.draft() | {"reason": "Zebra"}, Idempotency_Key="zebra-key"
+    )
+    await partner.gateway.gateway.aclose()
+    found = b"".join(
+        path.read_bytes()
+        for path in partner.gateway.folder.iterdir()
+        if path.name not in {"clinic.db", "gateway.yaml", "sealing.secret"}
+    )
+    assert partner.secret.encode() not in found
+    logs = "\n".join(
+        partner.gateway.lines("access.jsonl") + partner.gateway.lines("audit.jsonl")
+    ) + "".join(capfd.readouterr())
+    for word in (client["lastName"], client["phone"] or "Zebra", "Zebra", "api_key", "search"):
+        assert word not in logs
+
+
+async def test_only_a_well_formed_request_id_is_taken_over(partner: Partner) -> None:
+    for given in ("short", "a" * 65, "with blank", 'quote"quote', "é" * 10):
+        answer = await partner.send("GET", "/nowhere", headers={"X-Request-Id": given})
+        assert answer.headers["X-Request-Id"] != given
+        assert len(answer.headers["X-Request-Id"]) == 32
+
+
+async def test_every_answer_carries_the_common_headers(partner: Partner) -> None:
+    for caller, path in (
+        (partner, "/clients"),
+        (partner, "/nowhere"),
+        (partner, "/../x"),
+        (partner.anonymous(), "/clients"),
+        (partner.anonymous(), "/docs"),
+    ):
+        headers = (await caller.get(path)).headers
+        assert headers["Cache-Control"] == "private, no-store"
+        assert headers["Vary"] == "X-API-Key"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Server"] == "clinic-gateway"
+        assert headers.getall("Date")  # type: ignore[attr-defined]
