@@ -65,11 +65,10 @@ def places(error: BaseException) -> list[str]:
 
 
 def _json(line: dict[str, Any]) -> str:
-    try:
-        return orjson.dumps(line, default=printable, option=orjson.OPT_UTC_Z).decode()
-    except TypeError:  # text that UTF-8 cannot carry
-        sane = {name: printable(value) for name, value in line.items()}
-        return orjson.dumps(sane).decode()
+    sane = {
+        name: printable(value) if isinstance(value, str) else value for name, value in line.items()
+    }
+    return orjson.dumps(sane, default=printable, option=orjson.OPT_UTC_Z).decode()
 
 
 def _readable(line: dict[str, Any]) -> str:
