@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import hypothesis
 import pytest
 
 from adapters.base import NotFound, Query
@@ -20,6 +21,12 @@ from gateway.keys.store import new_key
 from gateway.settings import BackendSettings, Settings, load_settings
 from tests.partner import ALL, Partner
 from tests.world import WORLDS, World
+
+# A slow machine is no fault of the code: no generated test has a deadline of its own.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 CONFIGURATION = f"""\
 listen: 127.0.0.1:0

@@ -1,0 +1,124 @@
+"""Who may import whom: down, never up, never sideways; and third parties have their rooms."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# Lowest first; who stands on the same floor does not see each other.
+FLOORS = (
+    {"gateway.contract"},
+    {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
+    {"gateway.sealing", "gateway.keys", "gateway.policy", "gateway.booking"},
+    {"gateway.pipeline"},
+    {"gateway.web"},
+    {"gateway.app"},
+    {"gateway.cli"},
+    {"gateway.__main__"},
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+# What of the practice system's house each room sees; `base` is its shape, `document` reads YAML.
+ADAPTERS = {
+    "gateway.observe": {"adapters.base"},
+    "gateway.policy": {"adapters.base", "adapters.document"},
+    "gateway.booking": {"adapters.base"},
+    "gateway.settings": {"adapters.document"},
+    "gateway.pipeline": {"adapters.base"},
+    "gateway.web": {"adapters.base"},
+    "gateway.app": {"adapters", "adapters.base", "adapters.document"},
+    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample"},
+}
+ROOMS_OF = {
+    "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),
+    "multidict": ("gateway.web",),
+    "yaml": ("adapters.document",),
+    "click": ("gateway.cli",),
+    "rich": ("gateway.cli",),
+    "sqlalchemy": ("gateway.store", "gateway.keys.store", "gateway.booking", "adapters.sql"),
+    "alembic": ("gateway.store",),
+    "prometheus_client": ("gateway.observe.metrics",),
+    "cryptography": ("gateway.pipeline.cursor",),
+    "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
+}
+MODULES = sorted([*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")])
+
+
+def name_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every module that is imported, those inside functions too; `from a import b` is `a`."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            if node.module in {"gateway", "adapters", "gateway.web"}:
+                yield from (_member(node.module, each.name) for each in node.names)
+            else:
+                yield node.module
+
+
+def _member(package: str, name: str) -> str:
+    module = ROOT / package.replace(".", "/") / name
+    return f"{package}.{name}" if module.is_dir() or module.with_suffix(".py").exists() else package
+
+
+def room_of(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_imports_point_down(file: Path) -> None:
+    module = name_of(file)
+    room = room_of(module)
+    for imported in imports(file):
+        house = imported.split(".")[0]
+        if module.startswith("adapters"):
+            assert house != "gateway", f"{module} imports {imported}"
+        elif house == "adapters":
+            seen = {".".join(imported.split(".")[:2])}
+            assert seen <= ADAPTERS.get(room, set()), f"{module} imports {imported}"
+        elif house == "gateway" and imported != "gateway" and room_of(imported) != room:
+            below = FLOOR[room_of(imported)] < FLOOR[room]
+            assert below, f"{module} imports {imported}"
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_third_parties_stay_in_their_rooms(file: Path) -> None:
+    module = name_of(file)
+    for imported in imports(file):
+        rooms = ROOMS_OF.get(imported.split(".")[0])
+        inside = rooms is None or any(
+            module == room or module.startswith(f"{room}.") for room in rooms
+        )
+        assert inside, f"{module} imports {imported}"
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_only_settings_and_the_start_up_guard_read_the_environment(file: Path) -> None:
+    if name_of(file) in {"gateway.settings", "gateway.web.server"}:
+        return
+    names = {node.attr for node in ast.walk(ast.parse(file.read_bytes())) if _is_os(node)}
+    assert names & {"environ", "getenv"} == set()
+
+
+def _is_os(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+    )
+
+
+def test_the_contract_is_standard_library_only() -> None:
+    outside = {
+        imported
+        for file in ROOT.glob("gateway/contract/*.py")
+        for imported in imports(file)
+        if imported.split(".")[0] in {*ROOMS_OF, "orjson", "msgspec", "adapters"}
+    }
+    assert outside == set()

@@ -1,0 +1,131 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from adapters.document import DocumentErrors
+from gateway.settings import Settings, load_settings, names, split_address, variable
+
+SECRET = "ab" * 32
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    return file
+
+
+def said(config: Path | None, environ: dict[str, str] | None = None) -> list[str]:
+    """What is wrong, without the folder of the file."""
+    with pytest.raises(DocumentErrors) as raised:
+        load_settings(config, environ or {})
+    return [str(problem).removeprefix(f"{config}:") for problem in raised.value.problems]
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(None, {})
+    assert settings.listen == "0.0.0.0:8080"
+    assert settings.operations_listen == "127.0.0.1:8081"
+    assert settings.public_url == "http://127.0.0.1:8080"
+    assert settings.state == tmp_path / "state"
+    assert settings.store.get_secret_value() == f"sqlite:///{tmp_path}/state/gateway.db"
+    assert settings.policy.name == "policies.yaml"
+    assert settings.policy.exists()
+
+
+def test_a_gateway_yaml_in_the_folder_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, "listen: 127.0.0.1:9000\n")
+    monkeypatch.chdir(tmp_path)
+    assert load_settings(None, {}).public_url == "http://127.0.0.1:9000"
+
+
+def test_paths_are_those_of_the_file_not_of_the_caller(tmp_path: Path) -> None:
+    settings = load_settings(
+        written(
+            tmp_path,
+            "state: st\npolicy: p.yaml\nbackend:\n  url: sqlite:///clinic.db\n"
+            "  mapping: m.yaml\n  secret_file: /etc/secret\n",
+        ),
+        {},
+    )
+    assert settings.state == tmp_path / "st"
+    assert settings.policy == tmp_path / "p.yaml"
+    assert settings.backend.mapping == tmp_path / "m.yaml"
+    assert settings.backend.secret_file == Path("/etc/secret")
+    assert settings.backend.url is not None
+    assert settings.backend.url.get_secret_value() == f"sqlite:///{tmp_path}/clinic.db"
+
+
+def test_the_environment_counts_more_than_the_file(tmp_path: Path) -> None:
+    config = written(tmp_path, "drain: 3\nbackend:\n  timeout: 1\n  adapter: sql\n")
+    environ = {"GATEWAY_BACKEND_TIMEOUT": "2.5", "GATEWAY_LISTEN": "[::1]:9000", "HOME": "/"}
+    settings = load_settings(config, environ)
+    assert (settings.drain, settings.backend.timeout, settings.backend.adapter) == (3, 2.5, "sql")
+    assert split_address(settings.listen) == ("::1", 9000)
+
+
+def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -> None:
+    config = written(
+        tmp_path,
+        "listn: 127.0.0.1:1\n"
+        "limiter: redis://cache\n"
+        "workers: 4\n"
+        "public_url: https://x.example/api/v1\n"
+        "operations_listen: nowhere\n"
+        "backend:\n"
+        "  maping: x\n"
+        "  secret: abc\n"
+        "  timeout: -1\n",
+    )
+    problems = said(config, {"GATEWAY_LISTN": "x", "GATEWAY_DRAIN": "soon"})
+    places = [re.sub(r": .*", "", problem) for problem in problems]
+    assert places == [
+        "1:1",
+        "2:10",
+        "3:10",
+        "4:13",
+        "5:20",
+        "7:3",
+        "8:11",
+        "9:12",
+        "environment variable GATEWAY_DRAIN",
+        "environment variable GATEWAY_LISTN",
+    ]
+    assert problems[0].endswith("listn is not known here (did you mean listen?)")
+    assert "only memory: is possible so far" in problems[1]
+    assert "only 1 is possible so far" in problems[2]
+    assert problems[5].endswith("(did you mean mapping?)")
+    assert "64 hexadecimal digits" in problems[6]
+    assert problems[9].endswith("(did you mean GATEWAY_LISTEN?)")
+
+
+@pytest.mark.parametrize("text", ["", "- listen", "listen", "listen: 1\nlisten: 2\n", "a: &b 1"])
+def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    assert len(said(written(tmp_path, text))) == 1
+
+
+def test_a_file_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    assert "cannot be read: no such file" in said(tmp_path / "none.yaml")[0]
+
+
+def test_a_secret_stands_in_one_place(tmp_path: Path) -> None:
+    config = written(tmp_path, f"backend:\n  secret: {SECRET}\n")
+    problems = said(config, {"GATEWAY_BACKEND_SECRET_FILE": "x"})
+    assert "give secret or secret_file, not both" in problems[0]
+    assert SECRET not in problems[0]
+
+
+def test_every_setting_has_a_meaning_and_a_variable_of_its_own() -> None:
+    found = dict(names())
+    assert all(found.values())
+    assert len({variable(name) for name in found}) == len(found)
+    assert found.keys() >= Settings.model_fields.keys() - {"backend"}
+
+
+@pytest.mark.parametrize("address", ["", "8080", ":8080", "host:", "host:x", "host:70000", "h:-1"])
+def test_an_address_is_a_host_and_a_port(address: str) -> None:
+    with pytest.raises(ValueError, match="such as"):
+        split_address(address)
