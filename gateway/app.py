@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters import open_adapter
-from adapters.base import Adapter, AdapterOptions, FieldShape, Report, Shapes
+from adapters.base import Adapter, AdapterError, AdapterOptions, FieldShape, Report, Shapes
 from adapters.document import DocumentErrors, Problem
 from gateway.booking.ledger import Ledger
 from gateway.contract.operations import BASE_PATH, OPERATIONS
@@ -37,6 +37,9 @@ from gateway.web.replies import Replies
 from gateway.web.server import BACKLOG, PublicServer, bind, check_runtime
 from gateway.web.system import Readiness, system_app
 
+# Seconds that a listener's last answers have to leave, once nothing is waited for any more.
+CUT_OFF = 1.0
+
 
 def utc_now() -> datetime:
     """The clock of a real gateway."""
@@ -57,6 +60,7 @@ class Gateway:
     policy: Callable[[], Policy]
     readiness: Readiness
     events: Events
+    front: Front
     public: web.ServerRunner
     system: web.AppRunner
     sockets: tuple[socket, socket]
@@ -74,11 +78,28 @@ class Gateway:
             await runner.setup()
             await web.SockSite(runner, listening, backlog=BACKLOG).start()
         self.events.info("serving", port=self.port, operations_port=self.operations_port)
+        await self._greet()
+
+    async def _greet(self) -> None:
+        """Say at once where the practice system cannot be reached; calls are 503 until it can."""
+        try:
+            await self.adapter.ping()
+        except AdapterError as error:
+            self.events.warn("the practice system does not answer", said=str(error))
 
     async def drain(self) -> None:
-        """Not ready; after the delay not listening; then what runs has its time to end."""
+        """Not ready; after the delay not listening; then what runs has its time to end.
+
+        All the while calls are answered, each answer closing its connection. aiohttp's own
+        shutdown comes last: from its beginning it drops what still arrives of a body.
+        """
         self.readiness.stopping = True
+        self.front.leave()
         await asyncio.sleep(self.settings.shutdown_delay)
+        for site in list(self.public.sites):
+            await site.stop()
+        if not await self.front.idle(self.settings.drain):
+            self.events.info("calls cut off: they did not end in time")
         await self.public.cleanup()
 
     async def aclose(self) -> None:
@@ -215,8 +236,9 @@ class _Assembly:
             policy=lambda: policy,
             readiness=readiness,
             events=self.events,
-            public=web.ServerRunner(server, shutdown_timeout=settings.drain),
-            system=web.AppRunner(app, access_log=None, shutdown_timeout=1.0),
+            front=front,
+            public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
+            system=web.AppRunner(app, access_log=None, shutdown_timeout=CUT_OFF),
             sockets=(public, system),
             closers=closers,
         )

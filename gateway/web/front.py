@@ -1,5 +1,6 @@
 """The handler of the public listener: a request becomes a call, its reply becomes an answer."""
 
+import asyncio
 import os
 import re
 import time
@@ -57,6 +58,24 @@ class Front:
         self._replies = replies
         self._observers = observers
         self._body_timeout = body_timeout
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._leaving = False
+
+    def leave(self) -> None:
+        """From now on every answer is the last on its connection."""
+        self._leaving = True
+
+    async def idle(self, seconds: float) -> bool:
+        """Whether, within that time, a moment came when no call ran."""
+        self._idle.clear()
+        if self._running:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._idle.wait()
+            except TimeoutError:
+                return False
+        return True
 
     async def __call__(self, request: web.BaseRequest) -> Written:
         """The answer; every fault of our own is one too."""
@@ -66,6 +85,7 @@ class Front:
         route = call.route
         name = route.operation.id if isinstance(route, Match) else NAMES.get(path, "")
         error: GatewayError | None = None
+        self._running += 1
         try:
             refuse_oddities(request)
             answer = await self._answer(request, call, path)
@@ -76,6 +96,10 @@ class Front:
             error = InternalError()
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
         self._observers.note(call, name, answer.status, error, began)
         if error is None and isinstance(route, Match) and route.operation.creates:
             # whoever is told of a booking finds it in the audit
@@ -94,7 +118,7 @@ class Front:
         )
 
     async def _answer(self, request: web.BaseRequest, call: Call, path: str) -> Written:
-        close = UPGRADE in request.headers
+        close = self._leaving or UPGRADE in request.headers
         if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
             reply = await self._pipeline.run(call)
             return self._replies.reply(call, reply, close=close)
@@ -103,13 +127,13 @@ class Front:
         document, call.key = self._documents.get(path, call.secrets)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
-        return self._replies.document(call.request_id, document)
+        return self._replies.document(call.request_id, document, close=close)
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
-        close = close or waits or UPGRADE in request.headers
+        close = close or waits or self._leaving or UPGRADE in request.headers
         return self._replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )

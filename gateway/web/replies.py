@@ -130,11 +130,12 @@ class Replies:
         head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
         return Written(error.status, head + extra, body, close=close)
 
-    def document(self, request_id: str, document: Document) -> Written:
+    def document(self, request_id: str, document: Document, *, close: bool = False) -> Written:
         """A page that describes the interface."""
         body, kind, headers = document
         start = f"{_STATUS[200]}{kind}\r\nContent-Length: "
-        return Written(200, self._head(start, request_id, None, body) + _lines(headers), body)
+        head = self._head(start, request_id, None, body) + _lines(headers)
+        return Written(200, head, body, close=close)
 
     def _head(self, start: str, request_id: str, quota: Quota | None, body: bytes) -> str:
         head = f"{start}{len(body)}\r\nDate: {self._date()}\r\nX-Request-Id: {request_id}\r\n"

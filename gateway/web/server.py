@@ -107,7 +107,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
         raise StartRefused(
             f"cannot listen on {host} port {port}: {reason}; free it or choose another address"
         ) from error

@@ -1,0 +1,299 @@
+"""`clinic-gateway serve`: what refuses a start says why in a sentence; a signal ends it well."""
+
+import json
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.sample import MAPPING
+from tests.conftest import Template
+
+SERVE = [sys.executable, "-m", "gateway", "serve"]
+
+
+@pytest.fixture
+def folder(template: Template, tmp_path: Path) -> Path:
+    """A state folder with which a gateway starts."""
+    return Path(shutil.copytree(template.folder, tmp_path / "state"))
+
+
+def refused(folder: Path, environ: dict[str, str] | None = None) -> str:
+    """What a start says before it exits with 1."""
+    done = subprocess.run(
+        [*SERVE, "--config", str(folder / "gateway.yaml")],
+        capture_output=True, text=True, check=False, timeout=30, env=environ,
+    )  # fmt: skip
+    assert done.returncode == 1, done
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr.replace(str(folder), "STATE").strip()
+
+
+def change(folder: Path, old: str, new: str) -> None:
+    file = folder / "gateway.yaml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_every_problem_of_policy_and_mapping_is_said_at_once(folder: Path) -> None:
+    (folder / "mapping.yaml").write_text(MAPPING.read_text().replace("key: a.", "kee: a."))
+    (folder / "policies.yaml").write_text("version: 1\nclients:\n  BASIC: [id, id]\n")
+    change(folder, str(MAPPING), "mapping.yaml\npolicy: policies.yaml")
+    said = refused(folder).splitlines()
+    assert any(line.startswith("STATE/policies.yaml:3:") for line in said)
+    assert any(line.startswith("STATE/mapping.yaml:") for line in said)
+    assert all(": " in line for line in said)
+
+
+def test_every_problem_of_the_configuration_is_said_at_once(folder: Path) -> None:
+    change(folder, "state: .", "state: .\nlisten_: 1\nworkers: 2\nlimiter: redis://x")
+    said = refused(folder).splitlines()
+    assert [line.split(": ")[0] for line in said] == [
+        f"STATE/gateway.yaml:{place}" for place in ("4:1", "5:10", "6:10")
+    ]
+
+
+def test_a_missing_configuration_is_named(folder: Path) -> None:
+    (folder / "gateway.yaml").unlink()
+    assert refused(folder) == "STATE/gateway.yaml:1:1: cannot be read: no such file or directory"
+
+
+def test_a_taken_port_is_named(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        change(folder, "listen: 127.0.0.1:0\n", f"listen: 127.0.0.1:{port}\n")
+        assert refused(folder) == (
+            f"cannot listen on 127.0.0.1 port {port}: address already in use; free it or choose"
+            " another address"
+        )
+
+
+def spoil_store(content: bytes) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        for file in folder.glob("gateway.db*"):
+            file.unlink()
+        (folder / "gateway.db").write_bytes(content)
+
+    return spoil
+
+
+def damage_store(folder: Path) -> None:
+    file = folder / "gateway.db"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100] + bytes(len(whole) - 100))
+
+
+def file_as_state(folder: Path) -> None:
+    (folder / "taken").write_text("")
+    change(folder, "state: .", "state: taken")
+
+
+def folder_as_log(folder: Path) -> None:
+    (folder / "audit.jsonl").unlink(missing_ok=True)
+    (folder / "audit.jsonl").mkdir()
+
+
+def other_secret(folder: Path) -> None:
+    (folder / "sealing.secret").write_text("ab" * 32)
+
+
+def lost_secret(folder: Path) -> None:
+    (folder / "sealing.secret").unlink()
+
+
+def later_version(folder: Path) -> None:
+    with sqlite3.connect(folder / "gateway.db") as database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (spoil_store(b"no database" * 100), "STATE/gateway.db is no SQLite database: restore"),
+        (damage_store, "STATE/gateway.db is damaged: restore a backup"),
+        (later_version, "STATE/gateway.db belongs to a later version of the gateway"),
+        (file_as_state, "the state folder STATE/taken cannot be made: file exists; choose"),
+        (folder_as_log, "the logs in the state folder STATE cannot be written: is a directory"),
+        (other_secret, "every public id would change"),
+        (lost_secret, "put the file back"),
+    ],
+)
+def test_what_lies_wrong_in_the_state_is_one_sentence(
+    folder: Path, spoil: Callable[[Path], None], said: str
+) -> None:
+    spoil(folder)
+    told = refused(folder)
+    assert said in told
+    assert len(told.splitlines()) == 1
+
+
+def test_a_locked_store_is_one_sentence(folder: Path) -> None:
+    held = sqlite3.connect(folder / "gateway.db", isolation_level=None)
+    held.execute("PRAGMA locking_mode = EXCLUSIVE")
+    held.execute("BEGIN EXCLUSIVE")
+    try:
+        assert refused(folder).startswith("STATE/gateway.db is locked by another process: end")
+    finally:
+        held.close()
+
+
+@pytest.mark.parametrize("name", ["PYTHONASYNCIODEBUG", "PYTHONDEVMODE"])
+def test_a_python_that_puts_tracebacks_into_answers_is_refused(folder: Path, name: str) -> None:
+    assert f"{name} is set" in refused(folder, {name: "1"})
+
+
+class Served:
+    """A gateway in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [*SERVE, "--config", str(folder / "gateway.yaml")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        line = self.process.stderr.readline()  # type: ignore[union-attr]
+        serving = json.loads(line)
+        assert serving["event"] == "serving", line
+        self.port, self.operations_port = serving["port"], serving["operations_port"]
+
+    def end(self) -> tuple[int, str]:
+        """The exit code, and what was said on stderr since the start."""
+        said = self.process.communicate(timeout=30)[1]
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def served(folder: Path) -> Iterator[Served]:
+    running = Served(folder)
+    yield running
+    if running.process.poll() is None:
+        running.process.kill()
+        running.process.communicate()
+
+
+def minted(folder: Path) -> str:
+    made = subprocess.run(
+        [sys.executable, "-m", "gateway", "keys", "create", "--name", "x", "--level", "FULL",
+         "--permission", "APPOINTMENT_CREATE", "--permission", "CLIENT_READ", "--json",
+         "--config", str(folder / "gateway.yaml")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    secret: str = json.loads(made.stdout)["key"]
+    return secret
+
+
+def spoil_clinic(folder: Path) -> None:
+    (folder / "clinic.db").write_bytes(b"no database" * 100)
+
+
+def remove_clinic(folder: Path) -> None:
+    (folder / "clinic.db").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (spoil_clinic, "file is not a database"),
+        (remove_clinic, "unable to open database file"),
+    ],
+)
+def test_a_practice_system_that_is_down_does_not_keep_the_gateway_from_starting(
+    folder: Path, spoil: Callable[[Path], None], reason: str
+) -> None:
+    secret = minted(folder)
+    spoil(folder)
+    running = Served(folder)
+    try:
+        warned = json.loads(running.process.stderr.readline())  # type: ignore[union-attr]
+        assert warned["event"] == "the practice system does not answer"
+        assert warned["said"] == reason
+        status, ready = get(running.operations_port, "/readyz")
+        assert status == 503
+        assert ready["parts"]["backend"] == {"ready": False, "reason": reason}
+        assert ready["parts"]["store"] == {"ready": True}
+        status, answer = get(running.port, "/api/v1/clients", secret)
+        assert (status, answer) == (503, {"message": "Service temporarily unavailable"})
+    finally:
+        running.process.terminate()
+        assert running.end()[0] == 0
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_finishes_the_call_that_runs(
+    folder: Path, served: Served, ending: signal.Signals
+) -> None:
+    secret = minted(folder)
+    clients(served.port, secret)
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=20)
+    connection.putrequest("POST", "/api/v1/appointments")
+    for name, value in {
+        "X-API-Key": secret, "Content-Type": "application/json", "Content-Length": "2",
+        "Expect": "100-continue",
+    }.items():  # fmt: skip
+        connection.putheader(name, value)
+    connection.endheaders()
+    # The gateway asks for the body: the call has begun, and now it waits in the middle of it.
+    assert connection.sock.recv(100).startswith(b"HTTP/1.1 100 Continue")
+    served.process.send_signal(ending)
+    not_listening(served.port)
+    connection.send(b"{}")
+    answer = connection.getresponse()
+    assert answer.status == 400
+    assert json.loads(answer.read())["message"] == "Invalid request: clientId is required"
+    connection.close()
+    code, said = served.end()
+    assert code == 0
+    assert "Traceback" not in said
+
+
+def not_listening(port: int) -> None:
+    """Returns once nobody listens there; the test's own limit ends it if that never comes."""
+    refusal = threading.Event()
+    for _ in range(2_000):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            return
+        refusal.wait(0.005)
+    raise AssertionError("it still listens")
+
+
+def test_a_second_start_finds_everything_as_it_was(folder: Path, served: Served) -> None:
+    secret = minted(folder)
+    first = clients(served.port, secret)
+    served.process.terminate()
+    assert served.end()[0] == 0
+    again = Served(folder)
+    try:
+        assert clients(again.port, secret) == first
+    finally:
+        again.process.terminate()
+        assert again.end()[0] == 0
+
+
+def get(port: int, path: str, secret: str = "") -> tuple[int, Any]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("GET", path, headers={"X-API-Key": secret})
+    answer = connection.getresponse()
+    found = answer.status, json.loads(answer.read())
+    connection.close()
+    return found
+
+
+def clients(port: int, secret: str) -> Any:
+    """The first clients, asked until the key is known: it was made in another process."""
+    for _ in range(100):
+        status, found = get(port, "/api/v1/clients?limit=3", secret)
+        if status == 200:
+            return found
+        threading.Event().wait(0.02)
+    raise AssertionError(found)
