@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -40,7 +41,7 @@ class Attempt:
     """One call's wish: who asks, for what, under which Idempotency-Key."""
 
     key_id: str
-    idempotency_key: str | None
+    idempotency_digest: bytes | None
     fingerprint: bytes
     draft: Draft
     adapter: Adapter
@@ -76,7 +77,7 @@ class Ledger:
         """
         attempt = Attempt(
             key_id=key_id,
-            idempotency_key=idempotency_key,
+            idempotency_digest=_digest(idempotency_key),
             fingerprint=fingerprint,
             draft=draft,
             adapter=adapter,
@@ -145,7 +146,7 @@ class Ledger:
             record = await attempt.adapter.create_appointment(attempt.draft)
         except (NotFound, SlotTaken) as error:
             name = type(error).__name__
-            if attempt.idempotency_key is None:
+            if attempt.idempotency_digest is None:
                 await self._quietly(self._delete(row.id))
             else:
                 await self._settle(row.id, "refused", outcome=name)
@@ -167,11 +168,11 @@ class Ledger:
     async def _find(self, attempt: Attempt) -> "_Row | None":
         """The row of the same Idempotency-Key; without one, of the same request left unsettled."""
         statement = select(bookings).where(bookings.c.key_id == attempt.key_id)
-        if attempt.idempotency_key is not None:
-            statement = statement.where(bookings.c.idempotency_key == attempt.idempotency_key)
+        if attempt.idempotency_digest is not None:
+            statement = statement.where(bookings.c.idempotency_digest == attempt.idempotency_digest)
         else:
             statement = statement.where(
-                bookings.c.idempotency_key.is_(None),
+                bookings.c.idempotency_digest.is_(None),
                 bookings.c.fingerprint == attempt.fingerprint,
                 bookings.c.state.in_(("intended", "sent", "unknown")),
                 bookings.c.id.not_in(list(self._running)),
@@ -183,7 +184,7 @@ class Ledger:
     async def _insert(self, attempt: Attempt) -> "_Row | None":
         values = {
             "key_id": attempt.key_id,
-            "idempotency_key": attempt.idempotency_key,
+            "idempotency_digest": attempt.idempotency_digest,
             "fingerprint": attempt.fingerprint,
             "state": "intended",
             "created_at": attempt.draft.now,
@@ -225,6 +226,11 @@ class Ledger:
         async with self._store.begin() as connection:
             await connection.execute(delete(bookings).where(old | stale))
         self._purged = now
+
+
+def _digest(idempotency_key: str | None) -> bytes | None:
+    """What is kept of an Idempotency-Key: enough to know it again, whatever was put into it."""
+    return None if idempotency_key is None else sha256(idempotency_key.encode()).digest()
 
 
 class _Row:

@@ -7,6 +7,7 @@ import click
 
 import gateway
 from gateway.cli.options import config_option
+from gateway.cli.words import Group
 
 COMMANDS = {
     "demo": "gateway.cli.demo:demo",
@@ -20,7 +21,7 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Commands(Group):
     """Knows its commands by name, imports the one that is asked for, and says refusals plainly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -7,6 +7,7 @@ import click
 
 from adapters.document import DocumentErrors
 from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import document
@@ -17,20 +18,23 @@ from gateway.settings import load_settings
 @click.command()
 @click.option(
     "--level",
-    type=click.Choice([level.value for level in LEVELS], case_sensitive=False),
+    type=OneOf("LEVEL", LEVELS, AccessLevel),
     help="Only the fields that this level sees; all of them where it is left out.",
 )
 @click.option(
     "--permission",
     "permissions",
-    type=click.Choice([each.value for each in Permission], case_sensitive=False),
+    type=OneOf("PERMISSION", Permission, Permission),
     multiple=True,
     help="Only the operations that this permission grants (repeatable).",
 )
 @config_option
 @json_option
 def openapi(
-    level: str | None, permissions: tuple[str, ...], config: Path | None, as_json: bool
+    level: AccessLevel | None,
+    permissions: tuple[Permission, ...],
+    config: Path | None,
+    as_json: bool,
 ) -> None:
     """Print the OpenAPI 3.1 document, as JSON.
 
@@ -44,11 +48,11 @@ def openapi(
         fail(str(error))
 
     def visible(resource: Resource) -> frozenset[str] | None:
-        return policy.visible(resource.name, AccessLevel(level)) if level else None
+        return policy.visible(resource.name, level) if level else None
 
     described = document(
         public_url=str(settings.public_url),
         visible=visible,
-        permissions=frozenset(map(Permission, permissions)) or None,
+        permissions=frozenset(permissions) or None,
     )
     click.echo(json.dumps(described, indent=2))

@@ -11,11 +11,12 @@ import click
 from adapters.base import Adapter, Page, Query
 from gateway.app import open_backend, open_own_store, utc_now
 from gateway.cli.options import config_option, json_option
+from gateway.cli.words import OneOf
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
 from gateway.settings import Settings, load_settings
 
-_WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
+WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
 
 
 @click.command()
@@ -33,12 +34,16 @@ def vets(config: Path | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("resource", type=click.Choice(_WITH_IDS))
+@click.argument("resource", type=OneOf("RESOURCE", WITH_IDS), metavar="RESOURCE")
 @click.option("--limit", type=click.IntRange(1, PAGE_LARGEST), default=10, show_default=True)
 @config_option
 @json_option
 def sample(resource: str, limit: int, config: Path | None, as_json: bool) -> None:
-    """List some public ids of a resource, to try a connection."""
+    """List some public ids of a resource, to try a connection.
+
+    RESOURCE is appointments, clients, patients, consultations, invoices, stock, appointmentTypes
+    or vets.
+    """
     page = asyncio.run(_read(load_settings(config), resource, limit))
     found = [each["id"] for each in page.records]
     click.echo(json.dumps(found, indent=2) if as_json else "\n".join(found))

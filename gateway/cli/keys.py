@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 import orjson
 
-from adapters.document import did_you_mean
 from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.words import Group, OneOf
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import read_instant, write_instant
 from gateway.contract.resources import GOVERNED
@@ -22,20 +22,9 @@ _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-class Named(click.ParamType[Any]):
-    """One of a few names; a near miss is told what was meant."""
-
-    def __init__(self, kind: type[Permission] | type[AccessLevel]) -> None:
-        self.kind = kind
-        self.name = kind.__name__
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        try:
-            return self.kind(value)
-        except ValueError:
-            known = [each.value for each in self.kind]
-            near = did_you_mean(str(value), known) or f"; it must be one of {', '.join(known)}"
-            return self.fail(f"{value} is not one{near}", param, ctx)
+PERMISSION = OneOf("PERMISSION", Permission, Permission)
+LEVEL = OneOf("LEVEL", AccessLevel, AccessLevel)
+RESOURCE = OneOf("RESOURCE", [each.name for each in GOVERNED])
 
 
 class Scope(click.ParamType[Any]):
@@ -45,11 +34,7 @@ class Scope(click.ParamType[Any]):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, AccessLevel]:
         resource, _, level = str(value).partition("=")
-        known = [each.name for each in GOVERNED]
-        if resource not in known:
-            near = did_you_mean(resource, known) or f"; it must be one of {', '.join(known)}"
-            self.fail(f"{resource} is no resource{near}", param, ctx)
-        return resource, Named(AccessLevel).convert(level, param, ctx)
+        return RESOURCE.convert(resource, param, ctx), LEVEL.convert(level, param, ctx)
 
 
 class Moment(click.ParamType[Any]):
@@ -93,7 +78,7 @@ def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.group()
+@click.group(cls=Group)
 @config_option
 def keys(config: Path | None) -> None:
     """Make, show, change, rotate and revoke the partners' keys."""
@@ -102,10 +87,10 @@ def keys(config: Path | None) -> None:
 @keys.command()
 @click.option("--name", required=True, help="Who gets it.")
 @click.option(
-    "--permission", "permissions", type=Named(Permission), multiple=True, required=True,
+    "--permission", "permissions", type=PERMISSION, multiple=True, required=True,
     help="What it may call; repeatable.",
 )  # fmt: skip
-@click.option("--level", type=Named(AccessLevel), required=True, help="BASIC, STANDARD or FULL.")
+@click.option("--level", type=LEVEL, required=True, help="BASIC, STANDARD or FULL.")
 @settings_of_a_key
 @config_option
 @json_option
@@ -157,10 +142,10 @@ def show(config: Path | None, as_json: bool, key_id: str) -> None:
 @click.argument("key_id", metavar="ID")
 @click.option("--name", help="Who has it.")
 @click.option(
-    "--permission", "permissions", type=Named(Permission), multiple=True,
+    "--permission", "permissions", type=PERMISSION, multiple=True,
     help="All that it may call from now on; repeatable.",
 )  # fmt: skip
-@click.option("--level", type=Named(AccessLevel), help="BASIC, STANDARD or FULL.")
+@click.option("--level", type=LEVEL, help="BASIC, STANDARD or FULL.")
 @click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
 @settings_of_a_key
 @config_option

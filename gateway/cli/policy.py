@@ -12,6 +12,7 @@ from rich.table import Table
 
 from adapters.document import DocumentErrors
 from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.words import Group
 from gateway.contract.access import LEVELS
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
@@ -20,7 +21,7 @@ from gateway.settings import load_settings
 _FILE = click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 
 
-@click.group()
+@click.group(cls=Group)
 def policy() -> None:
     """Which field opens at which level."""
 

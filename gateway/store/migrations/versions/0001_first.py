@@ -48,13 +48,13 @@ def upgrade() -> None:
         "bookings",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("key_id", sa.String(36), nullable=False),
-        sa.Column("idempotency_key", sa.String(255)),
+        sa.Column("idempotency_digest", sa.LargeBinary(32)),
         sa.Column("fingerprint", sa.LargeBinary(32), nullable=False),
         sa.Column("state", sa.String(10), nullable=False),
         sa.Column("outcome", sa.String(40)),
         sa.Column("record", sa.LargeBinary),
         sa.Column("created_at", sa.String(27), nullable=False),
-        sa.UniqueConstraint("key_id", "idempotency_key", name="bookings_once"),
+        sa.UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     )
     op.create_index("bookings_by_request", "bookings", ["key_id", "fingerprint"])
     op.create_index("bookings_by_time", "bookings", ["created_at"])

@@ -1,0 +1,139 @@
+"""`clinic-gateway vets`, `sample` and `settings`, and the command line as a whole."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import gateway
+from gateway.cli import COMMANDS, main
+from gateway.cli.directory import WITH_IDS
+from gateway.settings import names
+from tests.conftest import RunningGateway, Template
+from tests.partner import Partner
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+@pytest.fixture
+def folder(template: Template, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template.folder, tmp_path / "state"))
+
+
+def run(folder: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, [*words, "--config", str(folder / "gateway.yaml")])
+
+
+def told(folder: Path, *words: str) -> Any:
+    result = run(folder, *words, "--json")
+    assert result.exit_code == 0, result.stderr
+    found: Any = json.loads(result.stdout)
+    return found
+
+
+async def test_the_vets_are_those_whose_slots_can_be_asked_for(
+    running_gateway: RunningGateway, partner: Partner
+) -> None:
+    vets = await asyncio.to_thread(told, running_gateway.folder, "vets")
+    assert len(vets) == 6
+    assert all(list(vet) == ["id", "name"] and vet["name"] for vet in vets)
+    for vet in vets:
+        query = {"vetId": vet["id"], "date": "2126-01-07"}
+        assert (await partner.get("/appointments/available-slots", **query)).status == 200
+    lines = (await asyncio.to_thread(run, running_gateway.folder, "vets")).stdout.splitlines()
+    assert lines == [f"{vet['id']}  {vet['name']}" for vet in vets]
+
+
+@pytest.mark.parametrize("resource", WITH_IDS)
+def test_a_sample_is_a_list_of_public_ids(folder: Path, resource: str) -> None:
+    found = told(folder, "sample", resource, "--limit", "3")
+    assert len(found) == len(set(found)) == 3
+    assert all(UUID.fullmatch(each) for each in found)
+    assert run(folder, "sample", resource, "--limit", "3").stdout.split() == found
+
+
+async def test_a_sampled_id_is_the_one_that_partners_use(
+    running_gateway: RunningGateway, partner: Partner
+) -> None:
+    for resource, path in (("clients", "/clients/"), ("stock", "/stock/")):
+        sampled = await asyncio.to_thread(told, running_gateway.folder, "sample", resource)
+        assert (await partner.get(path + sampled[0])).data["id"] == sampled[0]
+        assert len(sampled) == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sample", "client"], "client is no resource (did you mean clients?)"),
+        (["sample", "x"], "x is no resource; it can be appointments, clients"),
+        (["sample", "clients", "--limit", "0"], "1<=x<=200"),
+        (["sample"], "RESOURCE"),
+        (["vet"], "vet is no command (did you mean vets?)"),
+        (["keys", "creat"], "creat is no command (did you mean create?)"),
+        (["policy", "diff"], "diff is no command; it can be check, show"),
+        (["vets", "--jsn"], "--json"),
+        (["openapi", "--level", "LOW"], "LOW is no level; it can be BASIC, STANDARD, FULL"),
+    ],
+)
+def test_wrong_use_is_2_and_names_the_remedy(folder: Path, words: list[str], said: str) -> None:
+    result = run(folder, *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_practice_system_that_is_down_is_a_sentence(folder: Path) -> None:
+    (folder / "clinic.db").unlink()
+    for words in (["vets"], ["sample", "clients"]):
+        result = run(folder, *words)
+        assert result.exit_code == 1
+        assert result.stderr == (
+            "the practice system cannot be read: unable to open database file\n"
+        )
+
+
+def test_every_setting_is_printed_with_its_meaning_and_no_secret(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_BACKEND_SECRET", "ab" * 32)
+    monkeypatch.setenv("GATEWAY_BACKEND_URL", "postgresql://reader:hunter2@db/clinic")
+    monkeypatch.setenv("GATEWAY_DRAIN", "3")
+    rows = {row["name"]: row for row in told(folder, "settings")}
+    assert list(rows) == [name for name, _ in names()]
+    assert all(row["help"] and row["variable"].startswith("GATEWAY_") for row in rows.values())
+    assert rows["drain"]["value"] == 3.0
+    assert rows["backend.url"]["value"] == "postgresql://reader:********@db/clinic"
+    assert rows["backend.secret"]["value"] == "********"
+    for words in (["settings"], ["settings", "--json"]):
+        printed = run(folder, *words).stdout
+        assert "hunter2" not in printed
+        assert "abab" not in printed
+
+
+def test_every_command_explains_itself_and_takes_a_configuration(folder: Path) -> None:
+    whole = CliRunner().invoke(main, ["--help"]).stdout
+    for name in COMMANDS:
+        assert f"  {name} " in whole
+        described = CliRunner().invoke(main, [name, "--help"])
+        assert described.exit_code == 0
+        group = "COMMAND" in described.stdout
+        assert group or "--config FILE" in described.stdout
+    sampled = CliRunner().invoke(main, ["sample", "--help"]).stdout
+    assert all(each in sampled for each in WITH_IDS)
+    version = CliRunner().invoke(main, ["--version"]).stdout
+    assert version == f"clinic-gateway, version {gateway.__version__}\n"
+
+
+def test_the_configuration_may_stand_before_or_after_the_command(folder: Path) -> None:
+    config = ["--config", str(folder / "gateway.yaml")]
+    before = CliRunner().invoke(main, [*config, "vets"])
+    os.chdir(folder)
+    beside = CliRunner().invoke(main, ["vets"])
+    assert before.exit_code == beside.exit_code == 0
+    assert before.stdout == beside.stdout == run(folder, "vets").stdout
