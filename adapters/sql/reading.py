@@ -14,6 +14,7 @@ from sqlalchemy import (
     false,
     func,
     literal_column,
+    or_,
     select,
     text,
 )
@@ -220,8 +221,17 @@ class Reader:
         if wanted.match == "since":
             converter: Any = column.converter
             return column.expression >= bindparam(None, converter.since(wanted.value))
-        raw = column.converter.encode(wanted.value)
-        return column.expression.in_(raw) if raw else false()
+        return _is_one_of(column.expression, column.converter.encode(wanted.value))
+
+
+def _is_one_of(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
+    """Blanks round a text count as little here as where it is read."""
+    texts = [each for each in raw if isinstance(each, str)]
+    others = [each for each in raw if not isinstance(each, str)]
+    conditions = [func.trim(expression).in_(texts)] if texts else []
+    if others:
+        conditions.append(expression.in_(others))
+    return or_(false(), *conditions)
 
 
 def _search(texts: list[ColumnElement[Any]], words: str) -> ColumnElement[bool]:

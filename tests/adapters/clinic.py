@@ -1,35 +1,21 @@
 """The sample clinic, made once and copied for each test that changes it."""
 
 import shutil
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from adapters.base import AdapterOptions, FieldShape, Query, Shapes, Trouble
+from adapters.base import Adapter, AdapterOptions, Draft, Filter, Query, Record, Trouble
 from adapters.sample import MAPPING, create
 from adapters.sql.adapter import SqlAdapter
-from gateway.contract.resources import RESOURCES
+from gateway.app import shapes
 
 TODAY = date(2026, 3, 4)
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 SECRET = b"0123456789abcdef0123456789abcdef"
 _kept = TemporaryDirectory()
-
-
-def shapes() -> Shapes:
-    """The contract's fields, as an adapter is told of them."""
-    return {
-        resource.name: {
-            path: FieldShape(
-                format=resource.at(path).format.name,
-                values=resource.at(path).values,
-                refers=resource.at(path).refers,
-                many=resource.at(path).many,
-            )
-            for path in resource.paths
-        }
-        for resource in RESOURCES
-    }
 
 
 def copy_to(folder: Path) -> Path:
@@ -57,3 +43,51 @@ def connect(database: Path, troubles: list[Trouble] | None = None) -> SqlAdapter
 def ask(resource: str, **more: object) -> Query:
     """A query at the tests' own present."""
     return Query(resource=resource, now=NOW, **more)  # type: ignore[arg-type]
+
+
+async def everything(
+    adapter: Adapter, resource: str, *filters: Filter, limit: int = 37
+) -> list[Record]:
+    """All records of a resource, page by page; no page but the last is short."""
+    page = await adapter.read_many(ask(resource, limit=limit, filters=filters))
+    records = page.records
+    while page.after is not None:
+        assert len(page.records) + page.skipped == limit
+        assert len(page.after) <= 200
+        page = await adapter.read_many(
+            ask(resource, limit=limit, filters=filters, after=page.after)
+        )
+        records += page.records
+    return records
+
+
+async def slots(
+    adapter: Adapter, vet: str, day: date, kind: str | None = None, now: datetime = NOW
+) -> list[Record]:
+    """The free times of a vet on a day."""
+    values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
+    query = replace(ask("slots", values=values), now=now)
+    return (await adapter.read_many(query)).records
+
+
+async def a_draft(adapter: Adapter, **more: Any) -> Draft:
+    """A draft that fits: a living animal of a present client, the first free time from tomorrow."""
+    clients = {each["id"] for each in (await adapter.read_many(ask("clients", limit=500))).records}
+    patients = (await adapter.read_many(ask("patients", limit=500))).records
+    patient = next(each for each in patients if each["clientId"] in clients)
+    vets = (await adapter.read_many(ask("vets"))).records
+    for ahead in range(1, 15):
+        free = await slots(adapter, vets[0]["id"], TODAY + timedelta(days=ahead))
+        if free:
+            break
+    draft = Draft(
+        client_id=patient["clientId"],
+        patient_id=patient["id"],
+        vet_id=vets[0]["id"],
+        scheduled_at=datetime.fromisoformat(free[0]["startTime"]),
+        appointment_type_id=None,
+        reason="Boite depuis hier\nà gauche",
+        is_urgent=True,
+        now=NOW,
+    )
+    return replace(draft, **more)

@@ -22,7 +22,7 @@ from adapters.base import (
     SlotTaken,
 )
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.clinic import NOW, TODAY, ask, connect, copy_to
+from tests.adapters.clinic import NOW, a_draft, ask, connect, copy_to, slots
 
 
 @pytest.fixture
@@ -40,37 +40,6 @@ async def adapter(database: Path) -> AsyncIterator[SqlAdapter]:
 def run(database: Path, sql: str, *values: object) -> list[Any]:
     with closing(sqlite3.connect(database)) as connection, connection:
         return connection.execute(sql, values).fetchall()
-
-
-async def slots(
-    adapter: SqlAdapter, vet: str, day: date, kind: str | None = None, now: datetime = NOW
-) -> list[Record]:
-    values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
-    query = replace(ask("slots", values=values), now=now)
-    return (await adapter.read_many(query)).records
-
-
-async def a_draft(adapter: SqlAdapter, **more: Any) -> Draft:
-    """A draft that fits: a living animal of a present client, the first free time from tomorrow."""
-    clients = {each["id"] for each in (await adapter.read_many(ask("clients", limit=500))).records}
-    patients = (await adapter.read_many(ask("patients", limit=500))).records
-    patient = next(each for each in patients if each["clientId"] in clients)
-    vets = (await adapter.read_many(ask("vets"))).records
-    for ahead in range(1, 15):
-        free = await slots(adapter, vets[0]["id"], TODAY + timedelta(days=ahead))
-        if free:
-            break
-    draft = Draft(
-        client_id=patient["clientId"],
-        patient_id=patient["id"],
-        vet_id=vets[0]["id"],
-        scheduled_at=datetime.fromisoformat(free[0]["startTime"]),
-        appointment_type_id=None,
-        reason="Boite depuis hier\nà gauche",
-        is_urgent=True,
-        now=NOW,
-    )
-    return replace(draft, **more)
 
 
 async def test_a_booking_reads_back_as_asked_and_takes_its_slot(

@@ -21,7 +21,7 @@ from adapters.base import (
     Trouble,
 )
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.clinic import NOW, ask, connect, copy_to
+from tests.adapters.clinic import NOW, ask, connect, copy_to, everything
 
 
 @pytest.fixture
@@ -44,18 +44,6 @@ async def adapter(database: Path, troubles: list[Trouble]) -> AsyncIterator[SqlA
 def run(database: Path, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
     with closing(sqlite3.connect(database)) as connection, connection:
         return connection.execute(sql, values).fetchall()
-
-
-async def everything(adapter: SqlAdapter, resource: str, *filters: Filter) -> list[Record]:
-    """All records of a resource, page by page."""
-    records: list[Record] = []
-    after = None
-    while True:
-        page = await adapter.read_many(ask(resource, limit=37, after=after, filters=filters))
-        records += page.records
-        after = page.after
-        if after is None:
-            return records
 
 
 COUNTS = {
