@@ -34,11 +34,11 @@ class Lines:
     """
 
     def __init__(self, path: Path, complain: Callable[[OSError], None]) -> None:
-        self._name = path.name
+        self._path = path
         self._complain = complain
         self._encoder = msgspec.json.Encoder()
         self._waiting: deque[msgspec.Struct] = deque(maxlen=MOST_WAITING)
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._file = _open(path)
         self._timer: asyncio.TimerHandle | None = None
         self.broken = False
 
@@ -79,8 +79,22 @@ class Lines:
             return self._encoder.encode_lines(sane)
 
     def _write(self, data: bytes) -> None:
+        if not self._in_place():
+            moved, self._file = self._file, _open(self._path)
+            os.close(moved)
         size = os.fstat(self._file).st_size
         if os.write(self._file, data) != len(data):
             # half a line would spoil the next one too
             os.ftruncate(self._file, size)
-            raise OSError(f"{self._name} could not be written whole")
+            raise OSError(f"{self._path.name} could not be written whole")
+
+    def _in_place(self) -> bool:
+        """Whether the open file still has its name, or was moved away to begin a new one."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file))
+        except FileNotFoundError:
+            return False
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

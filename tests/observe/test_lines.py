@@ -47,3 +47,20 @@ async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
     kept = (tmp_path / "a.jsonl").read_bytes().splitlines()
     assert len(kept) == MOST_WAITING
     assert msgspec.json.decode(kept[0])["text"] == "1"
+
+
+async def test_a_file_that_was_moved_away_is_begun_anew_and_no_line_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = Lines(path, complain=lambda error: None)
+    lines.add(Line("first"))
+    lines.flush()
+    path.rename(tmp_path / "a.jsonl.1")
+    lines.add(Line("second"))
+    lines.flush()
+    path.unlink()
+    lines.add(Line("third"))
+    lines.close()
+    assert b"first" in (tmp_path / "a.jsonl.1").read_bytes()
+    assert [msgspec.json.decode(each)["text"] for each in path.read_bytes().splitlines()] == [
+        "third"
+    ]
