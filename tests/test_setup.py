@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 INDEXES = ["py" + "pi.org", "python" + "hosted.org", "registry." + "npmjs", "deb." + "debian.org"]
 OF_THIS_MACHINE = re.compile(
     r"(?<![\w.~-])/(?:home/[a-z]|Users/[A-Za-z]|root/)"
-    r"|--(?:extra-)?index-url[ =]|--find-links[ =]|^\s*registry\s*=\s*http"
+    r"|--(?:extra-)?index[-]url[ =]|--find[-]links[ =]|^\s*registry\s*=\s*http"
     r"|" + "|".join(re.escape(host) for host in INDEXES),
     re.MULTILINE,
 )

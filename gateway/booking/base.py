@@ -1,8 +1,27 @@
-"""What comes of a booking, beside the errors of the practice system's adapter."""
+"""What is asked of the ledger, and what comes of it beside the errors of the adapter."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
-from adapters.base import Record
+from adapters.base import Adapter, Draft, Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One call's wish to book.
+
+    `fingerprint` tells two requests apart as data. `check_future` raises what the call is to be
+    refused with when the wanted time has come; it is asked before anything new is sent.
+    """
+
+    key_id: str
+    idempotency_key: str | None
+    fingerprint: bytes
+    draft: Draft
+    adapter: Adapter
+    check_future: Callable[[], None]
+    now: Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)

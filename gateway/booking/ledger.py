@@ -6,8 +6,7 @@ outcome is not known is looked up in the practice system before anything is sent
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -17,16 +16,14 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from adapters.base import (
-    Adapter,
     AdapterError,
     BackendTimeout,
-    Draft,
     NotFound,
     OutcomeUnknown,
     Record,
     SlotTaken,
 )
-from gateway.booking.base import Booked, Refused
+from gateway.booking.base import Attempt, Booked, Refused
 from gateway.contract.errors import KeyReused, Unavailable
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import bookings
@@ -34,18 +31,6 @@ from gateway.store.tables import bookings
 KEPT = timedelta(hours=24)
 UNKNOWN_KEPT = timedelta(days=7)
 PURGE_EVERY = timedelta(minutes=10)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One call's wish: who asks, for what, under which Idempotency-Key."""
-
-    key_id: str
-    idempotency_digest: bytes | None
-    fingerprint: bytes
-    draft: Draft
-    adapter: Adapter
-    check_future: Callable[[], None]
 
 
 class Ledger:
@@ -58,35 +43,17 @@ class Ledger:
         self._running: dict[int, asyncio.Future[None]] = {}
         self._purged: datetime | None = None
 
-    async def book(
-        self,
-        *,
-        key_id: str,
-        idempotency_key: str | None,
-        fingerprint: bytes,
-        draft: Draft,
-        adapter: Adapter,
-        check_future: Callable[[], None],
-        now: Callable[[], datetime],
-    ) -> Booked:
+    async def book(self, attempt: Attempt) -> Booked:
         """The appointment, new or as it was made before.
 
         Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
         can't be written or the first call is still running; OutcomeUnknown; and what
         `check_future` raises, once it is certain that nothing was made before.
         """
-        attempt = Attempt(
-            key_id=key_id,
-            idempotency_digest=_digest(idempotency_key),
-            fingerprint=fingerprint,
-            draft=draft,
-            adapter=adapter,
-            check_future=check_future,
-        )
         try:
-            await self._purge(now())
+            await self._purge(attempt.now())
             async with asyncio.timeout(self._wait) as patience:
-                row = await self._claim(attempt, now)
+                row = await self._claim(attempt)
                 patience.reschedule(None)
                 if isinstance(row, Booked):
                     return row
@@ -97,11 +64,11 @@ class Ledger:
         # shielded: a caller who goes away leaves a booking that is finished, and known
         return await asyncio.shield(asyncio.ensure_future(self._work(attempt, row)))
 
-    async def _claim(self, attempt: Attempt, now: Callable[[], datetime]) -> "Booked | _Row":
+    async def _claim(self, attempt: Attempt) -> "Booked | _Row":
         """An earlier outcome, or the row that this call is to work on, marked as running."""
         while True:
             row = await self._find(attempt)
-            if row is not None and row.created_at <= now() - KEPT and row.settled:
+            if row is not None and row.created_at <= attempt.now() - KEPT and row.settled:
                 await self._delete(row.id)
                 continue
             if row is None:
@@ -146,7 +113,7 @@ class Ledger:
             record = await attempt.adapter.create_appointment(attempt.draft)
         except (NotFound, SlotTaken) as error:
             name = type(error).__name__
-            if attempt.idempotency_digest is None:
+            if attempt.idempotency_key is None:
                 await self._quietly(self._delete(row.id))
             else:
                 await self._settle(row.id, "refused", outcome=name)
@@ -168,8 +135,10 @@ class Ledger:
     async def _find(self, attempt: Attempt) -> "_Row | None":
         """The row of the same Idempotency-Key; without one, of the same request left unsettled."""
         statement = select(bookings).where(bookings.c.key_id == attempt.key_id)
-        if attempt.idempotency_digest is not None:
-            statement = statement.where(bookings.c.idempotency_digest == attempt.idempotency_digest)
+        if attempt.idempotency_key is not None:
+            statement = statement.where(
+                bookings.c.idempotency_digest == _digest(attempt.idempotency_key)
+            )
         else:
             statement = statement.where(
                 bookings.c.idempotency_digest.is_(None),
@@ -184,7 +153,7 @@ class Ledger:
     async def _insert(self, attempt: Attempt) -> "_Row | None":
         values = {
             "key_id": attempt.key_id,
-            "idempotency_digest": attempt.idempotency_digest,
+            "idempotency_digest": _digest(attempt.idempotency_key),
             "fingerprint": attempt.fingerprint,
             "state": "intended",
             "created_at": attempt.draft.now,

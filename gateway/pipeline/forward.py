@@ -9,7 +9,7 @@ import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Page, Query, Record
-from gateway.booking.base import Booked, Refused
+from gateway.booking.base import Attempt, Booked, Refused
 from gateway.contract.errors import (
     BackendTooSlow,
     BackendUnusable,
@@ -87,17 +87,7 @@ class Asker:
 class Ledger(Protocol):
     """Where bookings are made once and only once."""
 
-    async def book(
-        self,
-        *,
-        key_id: str,
-        idempotency_key: str | None,
-        fingerprint: bytes,
-        draft: Draft,
-        adapter: Adapter,
-        check_future: Callable[[], None],
-        now: Callable[[], datetime],
-    ) -> Booked: ...
+    async def book(self, attempt: Attempt) -> Booked: ...
 
 
 class Booker:
@@ -116,7 +106,7 @@ class Booker:
             if draft.scheduled_at <= self._now():
                 raise InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
 
-        return await self._ledger.book(
+        attempt = Attempt(
             key_id=key_id,
             idempotency_key=wanted.idempotency_key,
             fingerprint=_fingerprint(wanted.body),
@@ -125,6 +115,7 @@ class Booker:
             check_future=check_future,
             now=self._now,
         )
+        return await self._ledger.book(attempt)
 
 
 def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayError:

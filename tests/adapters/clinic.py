@@ -1,6 +1,8 @@
 """The sample clinic, made once and copied for each test that changes it."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -38,6 +40,12 @@ def connect(database: Path, troubles: list[Trouble] | None = None) -> SqlAdapter
             report=kept.append,
         )
     )
+
+
+def run(database: Path, sql: str, *values: object) -> list[Any]:
+    """A statement of the clinic's own desk, and its rows."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        return connection.execute(sql, values).fetchall()
 
 
 def ask(resource: str, **more: object) -> Query:

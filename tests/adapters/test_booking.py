@@ -3,13 +3,10 @@
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,24 +19,7 @@ from adapters.base import (
     SlotTaken,
 )
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.clinic import NOW, a_draft, ask, connect, copy_to, slots
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return copy_to(tmp_path)
-
-
-@pytest.fixture
-async def adapter(database: Path) -> AsyncIterator[SqlAdapter]:
-    opened = connect(database)
-    yield opened
-    await opened.aclose()
-
-
-def run(database: Path, sql: str, *values: object) -> list[Any]:
-    with closing(sqlite3.connect(database)) as connection, connection:
-        return connection.execute(sql, values).fetchall()
+from tests.adapters.clinic import NOW, a_draft, ask, connect, run, slots
 
 
 async def test_a_booking_reads_back_as_asked_and_takes_its_slot(

@@ -1,9 +1,6 @@
 """The sample clinic through its mapping: every oddity undone, pages whole, statements counted."""
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -21,30 +18,7 @@ from adapters.base import (
     Trouble,
 )
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.clinic import NOW, ask, connect, copy_to, everything
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return copy_to(tmp_path)
-
-
-@pytest.fixture
-def troubles() -> list[Trouble]:
-    return []
-
-
-@pytest.fixture
-async def adapter(database: Path, troubles: list[Trouble]) -> AsyncIterator[SqlAdapter]:
-    opened = connect(database, troubles)
-    yield opened
-    await opened.aclose()
-
-
-def run(database: Path, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-    with closing(sqlite3.connect(database)) as connection, connection:
-        return connection.execute(sql, values).fetchall()
-
+from tests.adapters.clinic import NOW, ask, connect, everything, run
 
 COUNTS = {
     "clients": 300,

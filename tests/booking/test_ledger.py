@@ -17,7 +17,7 @@ from adapters.base import (
     Rejected,
     SlotTaken,
 )
-from gateway.booking.base import Booked, Refused
+from gateway.booking.base import Attempt, Booked, Refused
 from gateway.booking.ledger import Ledger
 from gateway.contract.errors import InvalidField, InvalidRequest, KeyReused, Unavailable
 from gateway.store import Store, open_store
@@ -70,7 +70,7 @@ class World:
         self.past = False
 
     async def book(self, key: str | None = "k", fingerprint: bytes = ONE, who: str = "p") -> Booked:
-        return await self.ledger.book(
+        attempt = Attempt(
             key_id=who,
             idempotency_key=key,
             fingerprint=fingerprint,
@@ -82,6 +82,7 @@ class World:
             check_future=self.check,
             now=lambda: self.now,
         )  # fmt: skip
+        return await self.ledger.book(attempt)
 
     def check(self) -> None:
         if self.past:
