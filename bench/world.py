@@ -9,7 +9,7 @@ from typing import Any
 from adapters.base import Query
 from adapters.sample import MAPPING, create
 from bench.ready import ID
-from gateway.app import open_backend
+from gateway.backend import open_backend
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.secret import digest
 from gateway.keys.store import KeyStore, new_key

@@ -10,12 +10,11 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters import open_adapter
-from adapters.base import Adapter, AdapterError, AdapterOptions, FieldShape, Report, Shapes
+from adapters.base import Adapter, AdapterError
 from adapters.document import DocumentErrors, Problem
+from gateway.backend import check_serves, open_backend
 from gateway.booking.ledger import Ledger
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.contract.resources import RESOURCES
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
@@ -27,7 +26,6 @@ from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
-from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.store import Store, StoreError, open_store
 from gateway.web.documents import NAMES, Documents
@@ -125,25 +123,6 @@ async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) ->
     return gateway
 
 
-async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
-    """The adapter that the settings name, and the sealing secret; the store has been migrated."""
-    secret = await sealing_secret(settings, store)
-    backend = settings.backend
-    options = AdapterOptions(
-        url=backend.url.get_secret_value() if backend.url else "",
-        mapping=backend.mapping,
-        secret=secret,
-        shapes=shapes(),
-        report=report,
-        timeout=backend.timeout,
-        booking_timeout=backend.booking_timeout,
-    )
-    try:
-        return open_adapter(backend.adapter, options), secret
-    except ValueError as error:
-        raise StartRefused(str(error)) from error
-
-
 def open_own_store(settings: Settings) -> Store:
     """The gateway's own database, its folder made where it is not there."""
     try:
@@ -154,22 +133,6 @@ def open_own_store(settings: Settings) -> Store:
             f"the state folder {settings.state} cannot be made: {reason}; choose another state"
         ) from error
     return open_store(settings.store.get_secret_value())
-
-
-def shapes() -> Shapes:
-    """The contract's fields, as an adapter is told of them."""
-    return {
-        resource.name: {
-            path: FieldShape(
-                format=field.format.name,
-                values=field.values,
-                refers=field.refers,
-                many=field.many,
-            )
-            for path, field in ((path, resource.at(path)) for path in resource.paths)
-        }
-        for resource in RESOURCES
-    }
 
 
 class _Assembly:
@@ -306,22 +269,3 @@ class _Assembly:
         return Readiness(
             {"backend": backend, "store": own_store, "policy": running_policy, "limiter": limiter}
         )
-
-
-def check_serves(adapter: Adapter) -> None:
-    """StartRefused where the adapter cannot answer all operations."""
-    for operation in OPERATIONS:
-        name = operation.returns.name
-        needed = {name for name, _ in operation.only}
-        needed |= {
-            field
-            for each in operation.params
-            if each.where == "path" and each.match
-            for field in each.fields
-        }
-        missing = needed - adapter.filterable.get(name, frozenset())
-        if name not in adapter.resources or missing:
-            what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"
-            raise StartRefused(
-                f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
-            )

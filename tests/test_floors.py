@@ -12,7 +12,7 @@ FLOORS = (
     {"gateway.contract"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {"gateway.sealing", "gateway.keys", "gateway.policy", "gateway.booking"},
-    {"gateway.pipeline"},
+    {"gateway.pipeline", "gateway.backend"},
     {"gateway.web"},
     {"gateway.app"},
     {"gateway.cli"},
@@ -27,7 +27,8 @@ ADAPTERS = {
     "gateway.settings": {"adapters.document"},
     "gateway.pipeline": {"adapters.base"},
     "gateway.web": {"adapters.base"},
-    "gateway.app": {"adapters", "adapters.base", "adapters.document"},
+    "gateway.backend": {"adapters", "adapters.base"},
+    "gateway.app": {"adapters.base", "adapters.document"},
     "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample"},
 }
 ROOMS_OF = {

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from adapters.base import Adapter, Page, Query
-from gateway.app import open_backend, open_own_store, utc_now
+from gateway.app import open_own_store, utc_now
+from gateway.backend import open_backend
 from gateway.cli.options import config_option, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.operations import PAGE_LARGEST

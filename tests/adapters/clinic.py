@@ -12,7 +12,7 @@ from typing import Any
 from adapters.base import Adapter, AdapterOptions, Draft, Filter, Query, Record, Trouble
 from adapters.sample import MAPPING, create
 from adapters.sql.adapter import SqlAdapter
-from gateway.app import shapes
+from gateway.backend import shapes
 
 TODAY = date(2026, 3, 4)
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 from adapters.document import DocumentErrors
 from adapters.mapping import load_mapping
 from adapters.sample import MAPPING
-from tests.adapters.clinic import shapes
+from gateway.backend import shapes
 
 SAMPLE = MAPPING.read_text()
 

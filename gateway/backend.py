@@ -1,0 +1,63 @@
+"""Opens the practice system: its adapter with the sealing secret, and whether it is enough."""
+
+from adapters import open_adapter
+from adapters.base import Adapter, AdapterOptions, FieldShape, Report, Shapes
+from gateway.contract.operations import OPERATIONS
+from gateway.contract.resources import RESOURCES
+from gateway.sealing import sealing_secret
+from gateway.settings import Settings, StartRefused
+from gateway.store import Store
+
+
+async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
+    """The adapter that the settings name, and the sealing secret; the store has been migrated."""
+    secret = await sealing_secret(settings, store)
+    backend = settings.backend
+    options = AdapterOptions(
+        url=backend.url.get_secret_value() if backend.url else "",
+        mapping=backend.mapping,
+        secret=secret,
+        shapes=shapes(),
+        report=report,
+        timeout=backend.timeout,
+        booking_timeout=backend.booking_timeout,
+    )
+    try:
+        return open_adapter(backend.adapter, options), secret
+    except ValueError as error:
+        raise StartRefused(str(error)) from error
+
+
+def shapes() -> Shapes:
+    """The contract's fields, as an adapter is told of them."""
+    return {
+        resource.name: {
+            path: FieldShape(
+                format=field.format.name,
+                values=field.values,
+                refers=field.refers,
+                many=field.many,
+            )
+            for path, field in ((path, resource.at(path)) for path in resource.paths)
+        }
+        for resource in RESOURCES
+    }
+
+
+def check_serves(adapter: Adapter) -> None:
+    """StartRefused where the adapter cannot answer all operations."""
+    for operation in OPERATIONS:
+        name = operation.returns.name
+        needed = {name for name, _ in operation.only}
+        needed |= {
+            field
+            for each in operation.params
+            if each.where == "path" and each.match
+            for field in each.fields
+        }
+        missing = needed - adapter.filterable.get(name, frozenset())
+        if name not in adapter.resources or missing:
+            what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"
+            raise StartRefused(
+                f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
+            )
