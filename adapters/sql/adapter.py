@@ -31,7 +31,7 @@ class SqlAdapter:
             name: Reader(name, rows, options.shapes[name], converters, options.report)
             for name, rows in mapping.resources.items()
         }
-        self._diary = Diary(mapping, converters, self._readers)
+        self._diary = Diary(mapping, converters, self._readers, options.report)
         self._runner = _runner(options)
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {

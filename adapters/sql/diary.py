@@ -25,7 +25,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType
 
-from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, SlotTaken
+from adapters.base import (
+    BackendNonsense,
+    Draft,
+    Filter,
+    NotFound,
+    Record,
+    Report,
+    SlotTaken,
+    Trouble,
+)
 from adapters.convert import Converter, Moment, Unreadable
 from adapters.mapping import DRAFT_FIELDS, Busy, Hours, Mapping, Value, Write
 from adapters.slots import Interval, Shift, day_window, free_slots
@@ -40,7 +49,8 @@ LONGEST_OPEN = timedelta(days=2)
 class ShiftRows:
     """One source of working hours."""
 
-    def __init__(self, hours: Hours) -> None:
+    def __init__(self, hours: Hours, report: Report) -> None:
+        self._report = report
         columns = [sql(hours.weekday), sql(hours.start), sql(hours.end)]
         self._statement = rows_of(hours, *columns).where(sql(hours.vet) == bindparam("vet"))
 
@@ -50,7 +60,7 @@ class ShiftRows:
             try:
                 yield Shift(int(weekday), _clock(start), _clock(end))
             except (TypeError, ValueError):
-                continue
+                self._report(Trouble("unreadable", "slots", "diary.hours", ""))
 
 
 def _clock(raw: Any) -> time:
@@ -63,7 +73,10 @@ def _clock(raw: Any) -> time:
 class BusyRows:
     """One source of what blocks a vet: appointments, absences."""
 
-    def __init__(self, busy: Busy, converters: Converters, default_minutes: int) -> None:
+    def __init__(
+        self, busy: Busy, converters: Converters, default_minutes: int, report: Report
+    ) -> None:
+        self._report = report
         self._start: Moment = converters.moment(busy.start)
         self._end: Moment = converters.moment(busy.end)
         self._default = default_minutes
@@ -85,35 +98,44 @@ class BusyRows:
             "early": self._start.encode(window.start - LONGEST_OPEN)[0],
         }
         for start, end, minutes in connection.execute(self._statement, bounds):
-            blocked = self._interval(start, end, minutes)
-            if blocked is not None:
-                yield blocked
+            try:
+                begins = self._start.instant(start)
+            except Unreadable:  # nobody knows from when on: from the beginning
+                begins = window.start - ROOM
+                self._report(Trouble("unreadable", "slots", "diary.busy", ""))
+            if begins is not None:
+                yield Interval(begins, self._ends(begins, end, minutes))
 
-    def _interval(self, start: Any, end: Any, minutes: Any) -> Interval | None:
-        begins = self._start.instant(start)
-        if begins is None:
-            return None
+    def _ends(self, begins: datetime, end: Any, minutes: Any) -> datetime:
+        """The end as it is written where that makes sense, else after the minutes."""
         try:
             ends = self._end.instant(end, latest=True)
-        except Unreadable:
-            ends = None
-        if ends is None or ends <= begins:
-            ends = begins + timedelta(minutes=int(minutes or self._default))
-        return Interval(begins, ends)
+            if ends is not None and ends > begins:
+                return ends
+            return begins + timedelta(minutes=int(minutes or self._default))
+        except (Unreadable, ValueError):
+            self._report(Trouble("unreadable", "slots", "diary.busy", ""))
+            return begins + timedelta(minutes=self._default)
 
 
 class Diary:
     """Free times and bookings."""
 
     def __init__(
-        self, mapping: Mapping, converters: Converters, readers: dict[str, Reader]
+        self,
+        mapping: Mapping,
+        converters: Converters,
+        readers: dict[str, Reader],
+        report: Report,
     ) -> None:
         self._readers = readers
         self._zone = converters.zone
         self._step = timedelta(minutes=mapping.diary.step)
         self._minutes = mapping.diary.duration
-        self._shifts = [ShiftRows(hours) for hours in mapping.diary.hours]
-        self._busy = [BusyRows(each, converters, self._minutes) for each in mapping.diary.busy]
+        self._shifts = [ShiftRows(hours, report) for hours in mapping.diary.hours]
+        self._busy = [
+            BusyRows(each, converters, self._minutes, report) for each in mapping.diary.busy
+        ]
         self._booking = BookingWrites(mapping, converters)
 
     def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,6 +18,7 @@ from adapters.base import (
     NotFound,
     Record,
     SlotTaken,
+    Trouble,
 )
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import NOW, a_draft, ask, connect, run, slots
@@ -230,3 +232,33 @@ async def test_a_lost_booking_is_found_by_vet_start_patient_and_time_of_making(
 
 def _day(draft: Draft) -> date:
     return draft.scheduled_at.date()
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "left"),
+    [
+        ("2026-00-00 09:00:00", "{day} 23:00:00", 0),
+        ("{first}", "soon", -2),
+    ],
+)
+async def test_a_row_that_cannot_be_read_blocks_rather_than_opens_and_is_reported(
+    adapter: SqlAdapter,
+    database: Path,
+    troubles: list[Trouble],
+    start: str,
+    end: str,
+    left: int,
+) -> None:
+    draft = await a_draft(adapter)
+    await adapter.create_appointment(draft)
+    vet = run(database, "SELECT ID_VETO FROM RDV ORDER BY ID_RDV DESC LIMIT 1")[0][0]
+    day = _day(draft)
+    before = await slots(adapter, draft.vet_id, day)
+    first = datetime.fromisoformat(before[0]["startTime"]).astimezone(ZoneInfo("Europe/Paris"))
+    shown = {"day": day, "first": f"{first:%Y-%m-%d %H:%M:%S}"}
+    run(database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)",
+        vet, start.format_map(shown), end.format_map(shown))  # fmt: skip
+    after = await slots(adapter, draft.vet_id, day)
+    # half an hour, the default duration, overlaps two starts of the grid
+    assert after == ([] if left == 0 else before[-left:])
+    assert set(troubles) == {Trouble("unreadable", "slots", "diary.busy", "")}
