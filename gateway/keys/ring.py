@@ -64,7 +64,7 @@ class MemoryKeyRing:
         used, self._used = self._used, {}
         try:
             await self._store.save_last_used(used)
-        except StoreError:
+        except BaseException:  # a cancellation too: they are written the next time
             self._used = used | self._used
             raise
 

@@ -162,8 +162,12 @@ async def test_a_lost_answer_is_looked_up_and_its_booking_given_back(
     world.clinic.lost = OutcomeUnknown("lost")
     with pytest.raises(OutcomeUnknown):
         await world.book(key)
-    assert await world.book(key) == Booked({"id": "a0", "reason": "r"}, replayed=True)
+    found = Booked({"id": "a0", "reason": "r"}, replayed=True)
+    assert await world.book(key) == found
     assert world.clinic.asked == ["create", "find"]
+    if key is not None:  # from now on it is known: nobody is asked again
+        assert await world.book(key) == found
+        assert world.clinic.asked == ["create", "find"]
 
 
 async def test_a_booking_that_certainly_was_not_made_is_made(world: World) -> None:

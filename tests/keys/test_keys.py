@@ -1,9 +1,10 @@
 """Keys: secrets that can be checked and are never kept, a store, and a ring that follows it."""
 
+import asyncio
 import base64
 import time
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,19 @@ async def test_a_rotated_key_has_both_secrets_for_the_overlap_and_then_the_new_o
     assert ring.find(digest(newest), end) == key
 
 
+async def test_a_second_rotation_does_not_lengthen_the_life_of_the_first_secret(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    keys = KeyStore(store)
+    key = a_key()
+    first = await keys.add(key)
+    await keys.rotate(key.id, timedelta(hours=1), NOW)
+    await keys.rotate(key.id, timedelta(days=1), NOW)
+    await ring.refresh()
+    assert ring.find(digest(first), NOW + timedelta(minutes=59)) == key
+    assert ring.find(digest(first), NOW + timedelta(hours=1)) is None
+
+
 async def test_what_nobody_knows_is_said(store: Store) -> None:
     keys = KeyStore(store)
     for work in (keys.get("x"), keys.update("x", limit=1), keys.revoke("x", NOW)):
@@ -159,6 +173,33 @@ async def test_the_time_of_last_use_is_written_and_is_no_change_to_follow(
     await ring.save()
     assert (await keys.get(key.id)).last_used_at == NOW
     assert await keys.changes(before) == (before, [])
+
+
+async def test_a_ring_that_follows_writes_the_times_of_last_use_now_and_then(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.keys.ring.POLL", 0.001)
+    monkeypatch.setattr("gateway.keys.ring.SAVE_EVERY", 3)
+    writes: list[dict[str, datetime]] = []
+    written = asyncio.Event()
+
+    class Watched(KeyStore):
+        async def save_last_used(self, used: Mapping[str, datetime]) -> None:
+            writes.append(dict(used))
+            written.set()
+            await super().save_last_used(used)
+
+    keys = Watched(store)
+    key = a_key()
+    await keys.add(key)
+    ring = MemoryKeyRing(keys, lambda error: None)
+    await ring.start()
+    ring.touch(key.id, NOW)
+    async with asyncio.timeout(10):
+        await written.wait()
+    await ring.aclose()
+    assert writes[0] == {key.id: NOW}
+    assert (await keys.get(key.id)).last_used_at == NOW
 
 
 async def test_no_secret_rests_in_the_store(tmp_path: Path) -> None:

@@ -199,6 +199,12 @@ async def test_a_body_that_breaks_is_400(partner: Partner) -> None:
     assert (heard.statuses, heard.closed) == ([400], True)
 
 
+async def test_a_body_that_comes_after_its_refusal_is_skipped(partner: Partner) -> None:
+    refused = head(partner, "POST", "/nowhere", JSON, "Content-Length: 2")
+    heard = await say(partner.gateway.port, refused, b"{}" + head(partner, "GET", TYPES, END))
+    assert heard.statuses == [404, 200]
+
+
 async def test_a_body_nobody_asked_for_is_skipped(partner: Partner) -> None:
     with_body = head(partner, "GET", TYPES, "Content-Length: 5") + b"hello"
     heard = await say(partner.gateway.port, with_body + head(partner, "GET", TYPES, END))
