@@ -5,10 +5,12 @@ system's on the other. It knows nothing of keys, levels or policies.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 # One record in its JSON form: ids as lower-case UUIDs, times as `2026-03-01T09:00:00Z`, days as
 # `2026-03-01`, money as `"45.00"`, lists of objects as lists of dicts. What has no value is None.
@@ -28,8 +30,7 @@ class Filter:
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """A read: of one record by its public id, or of a page of records.
 
     `within` is a (resource, id) that must exist first. `values` are those parameters that are no

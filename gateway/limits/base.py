@@ -1,13 +1,13 @@
 """What a limiter promises: one counter per key, exact whoever counts at the same time."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 WINDOW = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Struct, frozen=True, gc=False):
     """A key's hour after a call: `reset` is whole seconds to its end, rounded up, 1 to 3600."""
 
     limit: int

@@ -1,8 +1,9 @@
 """A call on its way: what the partner sent, and what is noted of it on the road; and the reply."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 from gateway.contract.access import AccessLevel
 from gateway.contract.errors import GatewayError
@@ -21,25 +22,24 @@ class Upload(Protocol):
         """The body; BodyTooSlow, BodyTooLarge, NotJson, or NotARequest where it breaks off."""
 
 
-class Match(NamedTuple):
+class Target(Struct, frozen=True):
     """The operation that method and path name, and the raw last segment where that is an id."""
 
     operation: Operation
     id: str = ""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Call:
+class Call(Struct, kw_only=True, eq=False):
     """One call.
 
-    `route` is a refusal where the path or the method is unknown: it counts only once the key has
+    `target` is a refusal where the path or the method is unknown: it counts only once the key has
     been accepted. `secrets` holds the header's every occurrence. `query` is raw. What follows
     `upload` is noted on the road.
     """
 
     request_id: str
     method: str
-    route: Match | GatewayError
+    target: Target | GatewayError
     secrets: Sequence[str]
     query: str
     upload: Upload
@@ -51,7 +51,7 @@ class Call:
     replayed: bool = False
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     """What is answered: JSON bytes, and what goes into headers.
 
     `location` and `next` are addresses below the interface's own, such as `/clients?limit=2`.

@@ -66,10 +66,10 @@ class Pipeline:
         """The reply to a call; what is learned on the way is noted in the call."""
         now = self._now()
         key = call.key = authenticate(call.secrets, self._keys, now)
-        route = call.route
-        if isinstance(route, GatewayError):
-            raise route
-        operation = route.operation
+        target = call.target
+        if isinstance(target, GatewayError):
+            raise target
+        operation = target.operation
         authorize(key, operation)
         quota = call.quota = await self._limiter.hit(key.id, key.limit)
         throttle(quota)
@@ -79,7 +79,7 @@ class Pipeline:
         road = self._roads[operation.id]
         if operation.creates:
             return await self._create(call, road, redactor)
-        values = road.reader.read(route.id, call.query, key.id, redactor.visible)
+        values = road.reader.read(target.id, call.query, key.id, redactor.visible)
         try:
             if operation.many:
                 page = await road.asker.many(values, now)

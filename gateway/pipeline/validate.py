@@ -3,11 +3,11 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
+from msgspec import Struct
 
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, TEXT, Field
@@ -28,8 +28,7 @@ class _Unfit(Exception):
     """A value that can't be used; the text goes on where the field's name ends."""
 
 
-@dataclass(slots=True)
-class Values:
+class Values(Struct):
     """What the partner asks for in path and query, read; `texts` is the same as it came.
 
     Paging stands apart from both.
@@ -41,8 +40,7 @@ class Values:
     after: str | None = None
 
 
-@dataclass(slots=True)
-class Creation:
+class Creation(Struct):
     """What the partner asks to be made: every member of the body, the absent with their default."""
 
     body: dict[str, Any]

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import time
+from collections.abc import Iterator
 
 from aiohttp import web
 from multidict import istr
@@ -19,7 +20,7 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.pipeline.call import Call, Match
+from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import Body
 from gateway.web.documents import NAMES, Documents
@@ -58,6 +59,7 @@ class Front:
         self._replies = replies
         self._observers = observers
         self._body_timeout = body_timeout
+        self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
         self._leaving = False
@@ -80,10 +82,10 @@ class Front:
     async def __call__(self, request: web.BaseRequest) -> Written:
         """The answer; every fault of our own is one too."""
         began = time.perf_counter()
-        path, query = target(request)
+        path, query = asked(request)
         call = self._call(request, path, query)
-        route = call.route
-        name = route.operation.id if isinstance(route, Match) else NAMES.get(path, "")
+        wanted = call.target
+        name = wanted.operation.id if isinstance(wanted, Target) else NAMES.get(path, "")
         error: GatewayError | None = None
         self._running += 1
         try:
@@ -101,7 +103,7 @@ class Front:
             if not self._running:
                 self._idle.set()
         self._observers.note(call, name, answer.status, error, began)
-        if error is None and isinstance(route, Match) and route.operation.creates:
+        if error is None and isinstance(wanted, Target) and wanted.operation.creates:
             # whoever is told of a booking finds it in the audit
             self._observers.flush()
         return answer
@@ -109,9 +111,9 @@ class Front:
     def _call(self, request: web.BaseRequest, path: str, query: str) -> Call:
         headers = request.headers
         return Call(
-            request_id=request_id(headers.get(X_REQUEST_ID)),
+            request_id=self.request_id(headers.get(X_REQUEST_ID)),
             method=request.method,
-            route=self._routes.match(request.method, path),
+            target=self._routes.match(request.method, path),
             secrets=headers.getall(X_API_KEY, ()),
             query=query,
             upload=Body(request, self._body_timeout),
@@ -139,7 +141,7 @@ class Front:
         )
 
 
-def target(request: web.BaseRequest) -> tuple[str, str]:
+def asked(request: web.BaseRequest) -> tuple[str, str]:
     """The path as it came, undecoded, and the raw query; of an address, only these parts count."""
     raw = request.raw_path
     if not raw.startswith("/"):
@@ -149,11 +151,23 @@ def target(request: web.BaseRequest) -> tuple[str, str]:
     return path, query
 
 
-def request_id(given: str | None) -> str:
-    """The caller's own where it has the right form, else a new one."""
-    if given is not None and _request_id(given):
-        return given
-    return os.urandom(16).hex()
+class RequestIds:
+    """Names each request; random digits are drawn many at a time, since asking for them costs."""
+
+    def __init__(self) -> None:
+        self._new = self._drawn()
+
+    def __call__(self, given: str | None) -> str:
+        """The caller's own where it has the right form, else a new one."""
+        if given is not None and _request_id(given):
+            return given
+        return next(self._new)
+
+    def _drawn(self) -> Iterator[str]:
+        while True:
+            digits = os.urandom(16 * 256).hex()
+            for start in range(0, len(digits), 32):
+                yield digits[start : start + 32]
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:

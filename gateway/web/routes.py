@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gateway.contract.errors import GatewayError, MethodNotAllowed, NotFound
 from gateway.contract.operations import BASE_PATH, Operation
-from gateway.pipeline.call import Match
+from gateway.pipeline.call import Target
 
 
 class _Path(NamedTuple):
@@ -37,7 +37,7 @@ class Routes:
         self._written = {path: _path(methods) for path, methods in written.items()}
         self._with_id = {path: _path(methods) for path, methods in with_id.items()}
 
-    def match(self, method: str, path: str) -> Match | GatewayError:
+    def match(self, method: str, path: str) -> Target | GatewayError:
         """The operation, or the refusal: NotFound, MethodNotAllowed."""
         found, last = self._written.get(path), ""
         if found is None:
@@ -48,7 +48,7 @@ class Routes:
         operation = found.operations.get(method)
         if operation is None:
             return MethodNotAllowed(found.allow)
-        return Match(operation, last)
+        return Target(operation, last)
 
 
 def _path(methods: dict[str, Operation]) -> _Path:

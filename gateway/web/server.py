@@ -16,7 +16,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
-from gateway.web.front import Front, request_id
+from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies, Written
 
@@ -68,6 +68,7 @@ class PublicServer(web.Server):
 
     def __init__(self, front: Front, replies: Replies, observers: Observers) -> None:
         super().__init__(front)
+        self._front = front
         self._replies = replies
         self._observers = observers
 
@@ -77,7 +78,7 @@ class PublicServer(web.Server):
     def _refuse(self, error: BaseException | None, status: int) -> Written:
         refusal = _refusal(error, status)
         self._observers.unparsed(refusal.status, type(error).__name__)
-        return self._replies.error(request_id(None), refusal, close=True)
+        return self._replies.error(self._front.request_id(None), refusal, close=True)
 
 
 def _refusal(error: BaseException | None, status: int) -> GatewayError:

@@ -74,7 +74,7 @@ async def slots(
 ) -> list[Record]:
     """The free times of a vet on a day."""
     values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
-    query = replace(ask("slots", values=values), now=now)
+    query = Query(resource="slots", now=now, values=values)
     return (await adapter.read_many(query)).records
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.contract.errors import MethodNotAllowed, NotFound
 from gateway.contract.operations import OPERATIONS, Operation
-from gateway.pipeline.call import Match
+from gateway.pipeline.call import Target
 from gateway.web.routes import Routes
 
 BASE = "/api/v1"
@@ -14,7 +14,7 @@ ROUTES = Routes(OPERATIONS)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
 def test_every_operation_is_found_by_its_method_and_path(operation: Operation) -> None:
     path = BASE + operation.path.partition("{")[0] + ("x" if "{" in operation.path else "")
-    match = Match(operation, "x" if "{" in operation.path else "")
+    match = Target(operation, "x" if "{" in operation.path else "")
     assert ROUTES.match(operation.method, path) == match
     if operation.method == "GET":
         assert ROUTES.match("HEAD", path) == match
@@ -35,7 +35,7 @@ def test_any_other_path_is_unknown(path: str) -> None:
 
 def test_a_path_that_is_written_out_wins_over_one_with_an_id() -> None:
     found = ROUTES.match("GET", f"{BASE}/stock/low")
-    assert isinstance(found, Match)
+    assert isinstance(found, Target)
     assert found.operation.id == "list_low_stock"
 
 
