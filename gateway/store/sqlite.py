@@ -1,6 +1,8 @@
 """The store in an SQLite file: write-ahead log, every commit on disk before it counts."""
 
+import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,13 @@ class SqliteStore(Store):
         path = url.removeprefix("sqlite:///")
         super().__init__(create_async_engine(f"sqlite+aiosqlite:///{path}"), path)
         event.listen(self.engine.sync_engine, "connect", _prepare)
+
+    async def migrate(self) -> None:
+        """As every store; a new file is its owner's alone, since bookings hold what was booked."""
+        # where it cannot be made, SQLite says so in its own words
+        with suppress(OSError):
+            os.close(os.open(self.place, os.O_CREAT | os.O_EXCL, 0o600))
+        await super().migrate()
 
     def explain(self, error: Exception) -> StoreError:
         """SQLite's own names of errors tell the remedy."""

@@ -35,6 +35,20 @@ def test_head_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(configuration()).get_heads() == [HEAD]
 
 
+async def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/gateway.db")
+    await store.migrate()
+    await store.set_meta_once("a", "b")
+    modes = _modes(tmp_path)
+    await store.aclose()
+    assert "gateway.db" in modes
+    assert set(modes.values()) == {0o600}
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()}
+
+
 async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     store = at(tmp_path / "g.db")
     await store.migrate()
