@@ -105,10 +105,7 @@ INSTANT = Format(
     name="date-time",
     schema={"type": "string", "format": "date-time"},
     pattern=TIME_PATTERN,
-    problem=(
-        "must be a date-time with its offset, such as 2026-03-01T09:00:00Z"
-        " (in a query, write + as %2B)"
-    ),
+    problem="must be a date-time with its offset, such as 2026-03-01T09:00:00Z",
     read=read_instant,
 )
 DAY = Format(

@@ -10,7 +10,7 @@ import orjson
 from msgspec import Struct
 
 from gateway.contract.errors import InvalidField, InvalidRequest
-from gateway.contract.fields import BOOLEAN, TEXT, Field
+from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
 from gateway.pipeline.cursor import Cursors, bound_to
 
@@ -177,7 +177,8 @@ def _read_param(param: Param, text: str) -> Any:
     try:
         value = param.format.read(text)
     except ValueError as error:
-        raise _Unfit(param.format.problem) from error
+        plus = " (write + as %2B)" if param.format is INSTANT and " " in text else ""
+        raise _Unfit(param.format.problem + plus) from error
     if param.format is TEXT:
         _check_length(text, param.shortest or 0, param.longest)
         if _controls(text):

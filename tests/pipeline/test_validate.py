@@ -118,6 +118,7 @@ def test_parameters_are_read_strictly(query: str, field: str, problem: str) -> N
 def test_a_plus_in_a_query_is_a_blank_and_the_problem_says_so() -> None:
     problems = problems_of("list_clients", "updatedSince=2026-03-01T09:00:00+01:00")
     assert "write + as %2B" in problems["updatedSince"]
+    assert "%2B" not in problems_of("list_clients", "updatedSince=2026-03-01")["updatedSince"]
     values = values_of("list_clients", "updatedSince=2026-03-01T09:00:00%2B01:00")
     assert values.params["updatedSince"].isoformat() == "2026-03-01T08:00:00+00:00"
 
