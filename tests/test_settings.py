@@ -125,6 +125,21 @@ def test_every_setting_has_a_meaning_and_a_variable_of_its_own() -> None:
     assert found.keys() >= Settings.model_fields.keys() - {"backend"}
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "gateway.example.org",
+        "ftp://x.example",
+        "https://",
+        "https://x.example/ api",
+        "https://é.fr",
+    ],
+)
+def test_a_public_address_is_one_that_partners_can_follow(tmp_path: Path, address: str) -> None:
+    [problem] = said(written(tmp_path, f"public_url: '{address}'\n"))
+    assert problem.startswith("1:13: public_url: must be ")
+
+
 @pytest.mark.parametrize("address", ["", "8080", ":8080", "host:", "host:x", "host:70000", "h:-1"])
 def test_an_address_is_a_host_and_a_port(address: str) -> None:
     with pytest.raises(ValueError, match="such as"):

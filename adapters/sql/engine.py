@@ -92,7 +92,6 @@ class SqliteRunner:
             uri=True,
             isolation_level=None,
             check_same_thread=False,
-            timeout=self._timeout,
         )
 
     def _read(self, work: Work[T]) -> T:
@@ -118,7 +117,7 @@ class SqliteRunner:
     def _lane(self, *, read_only: bool, timeout: float) -> "_Lane":
         lane: _Lane | None = getattr(self._local, "lane", None)
         if lane is None:
-            lane = _Lane(self._engine.connect(), read_only=read_only)
+            lane = _Lane(self._engine.connect(), read_only=read_only, patience=timeout)
             self._local.lane = lane
             self._opened.add(lane)
         lane.deadline = time.monotonic() + timeout
@@ -148,7 +147,7 @@ class SqliteRunner:
 class _Lane:
     """One thread's connection, its deadline, and whether it is in the middle of a commit."""
 
-    def __init__(self, connection: Connection, *, read_only: bool) -> None:
+    def __init__(self, connection: Connection, *, read_only: bool, patience: float) -> None:
         self.connection = connection
         self.deadline = 0.0
         self.committing = False
@@ -157,6 +156,7 @@ class _Lane:
             raise TypeError(raw)
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
         raw.set_progress_handler(self._overdue, OPCODES_BETWEEN_LOOKS)
+        raw.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
         raw.execute(f"PRAGMA query_only = {int(read_only)}")
         self._raw = raw
 

@@ -28,7 +28,7 @@ def copy_to(folder: Path) -> Path:
     return Path(shutil.copy(template, folder / "clinic.db"))
 
 
-def connect(database: Path, troubles: list[Trouble] | None = None) -> SqlAdapter:
+def connect(database: Path, troubles: list[Trouble] | None = None, **more: Any) -> SqlAdapter:
     """The sample's own mapping over a database file."""
     kept = [] if troubles is None else troubles
     return SqlAdapter(
@@ -38,6 +38,7 @@ def connect(database: Path, troubles: list[Trouble] | None = None) -> SqlAdapter
             secret=SECRET,
             shapes=shapes(),
             report=kept.append,
+            **more,
         )
     )
 

@@ -7,15 +7,19 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from adapters.base import (
     BackendNonsense,
     BackendUnavailable,
     Draft,
     NotFound,
+    OutcomeUnknown,
     Record,
     SlotTaken,
     Trouble,
@@ -205,6 +209,76 @@ async def test_a_booking_waits_for_the_desk_and_gives_way_to_it(
     desk.close()
     with pytest.raises(SlotTaken):
         await attempt
+
+
+async def test_a_desk_that_never_lets_go_leaves_nothing_booked(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    hurried = connect(database, booking_timeout=0.01)
+    desk = sqlite3.connect(database, isolation_level=None)
+    desk.execute("BEGIN IMMEDIATE")
+    with pytest.raises(BackendUnavailable):
+        await hurried.create_appointment(draft)
+    desk.execute("ROLLBACK")
+    desk.close()
+    await hurried.aclose()
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+
+
+async def test_a_booking_that_takes_too_long_is_undone_and_certainly_not_made(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    run(database, "CREATE TRIGGER SLOW AFTER INSERT ON RDV BEGIN UPDATE RDV SET MOTIF = ("
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000)"
+        " SELECT count(*) FROM n); END")  # fmt: skip
+    hurried = connect(database, booking_timeout=0.05)
+    with pytest.raises(BackendUnavailable):
+        await hurried.create_appointment(draft)
+    await hurried.aclose()
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("SQLITE_IOERR_WRITE", OutcomeUnknown), ("SQLITE_BUSY_SNAPSHOT", BackendUnavailable)],
+)
+async def test_a_commit_that_fails_is_of_unknown_outcome_unless_the_error_says_otherwise(
+    adapter: SqlAdapter, monkeypatch: pytest.MonkeyPatch, name: str, expected: type[Exception]
+) -> None:
+    draft = await a_draft(adapter)
+    execute = Connection.exec_driver_sql
+
+    def fail(self: Connection, statement: str, *more: Any) -> Any:
+        if statement == "COMMIT" and self.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+            error = sqlite3.OperationalError("no")
+            error.sqlite_errorname = name
+            raise OperationalError(statement, None, error)
+        return execute(self, statement, *more)
+
+    monkeypatch.setattr(Connection, "exec_driver_sql", fail)
+    with pytest.raises(expected):
+        await adapter.create_appointment(draft)
+
+
+async def test_who_has_left_is_not_found_though_the_id_was_once_good(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    client = adapter._readers["clients"].key_of(draft.client_id)
+    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    run(database, "UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS = ?", client)
+    with pytest.raises(NotFound):
+        await adapter.create_appointment(draft)
+    with pytest.raises(NotFound):
+        await adapter.read_many(ask("invoices", within=("clients", draft.client_id)))
+    run(database, "UPDATE PERSONNES SET ACTIF = 'O' WHERE ID_PERS = ?", client)
+    run(database, "UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS = ?", vet)
+    with pytest.raises(NotFound):
+        await slots(adapter, draft.vet_id, _day(draft))
+    with pytest.raises(NotFound):
+        await adapter.create_appointment(draft)
 
 
 async def test_the_second_of_a_doubled_hour_is_not_offered_as_it_could_not_be_written(

@@ -249,6 +249,21 @@ def test_a_value_that_cannot_be_read_is_null_and_reported_by_the_id_of_its_recor
     assert json.loads(redactor.many([record, {"id": SOME_ID}])[0])[0] == answer
 
 
+@pytest.mark.parametrize(
+    ("member", "value"), [("unitPrice", "45.0"), ("taxRate", "20"), ("description", 7)]
+)
+def test_a_value_inside_a_list_that_cannot_be_read_is_null_and_reported_too(
+    member: str, value: Any
+) -> None:
+    troubles: list[Trouble] = []
+    redactor = Redactor(INVOICE, INVOICE.paths, troubles.append)
+    good = {"id": SOME_ID, member: "1.00"}
+    record = {"id": SOME_ID, "lines": [good, {"id": SOME_ID, member: value}]}
+    lines = json.loads(redactor.one(record))["lines"]
+    assert [line[member] for line in lines] == ["1.00", None]
+    assert [(each.field, each.record) for each in troubles] == [(f"lines[].{member}", SOME_ID)]
+
+
 def test_a_broken_value_that_is_hidden_is_not_even_looked_at() -> None:
     troubles: list[Trouble] = []
     redactor = Redactor(CLIENT, {"id"}, troubles.append)

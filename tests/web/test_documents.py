@@ -1,0 +1,91 @@
+"""The description of the interface, as the key that asks for it sees it."""
+
+from typing import Any
+
+import pytest
+
+from gateway.contract.access import LEVELS, AccessLevel, Permission
+from gateway.contract.operations import OPERATIONS
+from gateway.contract.resources import GOVERNED
+from tests.partner import ALL, Partner
+
+
+def operations(document: dict[str, Any]) -> set[str]:
+    return {each["operationId"] for item in document["paths"].values() for each in item.values()}
+
+
+def fields(document: dict[str, Any], title: str) -> list[str]:
+    """The members of a resource, those of objects in lists with their path."""
+    found = []
+    for name, schema in document["components"]["schemas"][title]["properties"].items():
+        items = schema.get("items", {}).get("properties")
+        found += [name] if items is None else [f"{name}[].{member}" for member in items]
+    return found
+
+
+async def described(partner: Partner, **key: Any) -> dict[str, Any]:
+    answer = await (await partner.with_key(**key)).get("/openapi.json")
+    assert answer.status == 200
+    document: dict[str, Any] = answer.data
+    return document
+
+
+async def test_without_a_key_it_is_the_whole_interface(partner: Partner) -> None:
+    document = (await partner.anonymous().get("/openapi.json")).data
+    assert operations(document) == {each.id for each in OPERATIONS}
+    for resource in GOVERNED:
+        assert fields(document, resource.title) == list(resource.paths)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_key_sees_the_fields_that_are_open_at_its_levels(
+    partner: Partner, level: AccessLevel
+) -> None:
+    policy = partner.gateway.gateway.policy()
+    document = await described(partner, level=level)
+    for resource in GOVERNED:
+        opened = policy.visible(resource.name, level)
+        assert fields(document, resource.title) == [p for p in resource.paths if p in opened]
+    scoped = await described(partner, level=level, scopes={"clients": "STANDARD"})
+    assert "phone" in fields(scoped, "Client")
+    assert "address" not in fields(scoped, "Client")
+    assert fields(scoped, "Invoice") == fields(document, "Invoice")
+
+
+@pytest.mark.parametrize("permission", ALL)
+async def test_a_key_sees_only_the_operations_that_it_may_call(
+    partner: Partner, permission: str
+) -> None:
+    document = await described(partner, permissions=[permission])
+    allowed = [each for each in OPERATIONS if each.permission is Permission(permission)]
+    assert operations(document) == {each.id for each in allowed}
+    assert document["components"]["schemas"].keys() >= {each.returns.title for each in allowed}
+
+
+async def test_a_filter_by_a_field_that_is_hidden_from_the_key_is_not_described(
+    partner: Partner,
+) -> None:
+    for level, expected in (("BASIC", False), ("STANDARD", True)):
+        document = await described(partner, level=level)
+        names = [each["name"] for each in document["paths"]["/clients"]["get"]["parameters"]]
+        assert ("updatedSince" in names) is expected
+        assert "search" in names
+
+
+async def test_the_page_is_that_of_the_same_key(partner: Partner) -> None:
+    basic = await partner.with_key(level="BASIC", permissions=["CLIENT_READ"])
+    page = (await basic.get("/docs")).text
+    assert "<code>/clients/{id}</code>" in page
+    assert "<code>/stock</code>" not in page
+    assert ">address<" not in page
+    whole = (await partner.anonymous().get("/docs")).text
+    assert "<code>/stock</code>" in whole
+    assert ">address<" in whole
+
+
+async def test_a_key_that_is_not_good_gets_no_document(partner: Partner) -> None:
+    gone = await partner.with_key()
+    await gone.revoke()
+    for path in ("/openapi.json", "/docs"):
+        assert (await gone.get(path)).status == 401
+        assert (await partner.as_key("vk_x").get(path)).status == 401
