@@ -1,5 +1,6 @@
 """The demo as a newcomer meets it: what it prints works as printed, and the README's lines too."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,15 +19,15 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 class Demo:
     """A demo in a process of its own; `text` is what it printed until it was ready."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, *more: str, until: str = "Ctrl-C ends") -> None:
         self.state = state
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gateway", "demo", "--port", "0", "--operations-port", "0",
-             "--state", str(state)],
+             "--state", str(state), *more],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.text = ""
-        while "Ctrl-C ends" not in self.text:
+        while until not in self.text:
             line = self._process.stdout.readline()  # type: ignore[union-attr]
             assert line, self._process.stderr.read()  # type: ignore[union-attr]
             self.text += line
@@ -113,3 +115,19 @@ def test_a_second_start_gives_new_secrets_and_keeps_the_old_for_a_day(
     kept = b"".join(file.read_bytes() for file in (tmp_path / "demo").rglob("*") if file.is_file())
     for secret in (first["FULL"], first["BASIC"], second["FULL"], second["BASIC"]):
         assert secret.encode() not in kept
+
+
+def test_as_json_it_hands_over_what_another_program_needs(tmp_path: Path) -> None:
+    demo = Demo(tmp_path / "demo", "--json", until="\n")
+    shown = json.loads(demo.text)
+    assert shown.keys() == {"base", "operations", "keys", "ids"}
+    assert shown["ids"].keys() == {"CLIENT", "PATIENT", "VET", "DAY", "SLOT"}
+    for level, secret in shown["keys"].items():
+        request = Request(
+            f"{shown['base']}/clients/{shown['ids']['CLIENT']}", headers={"X-API-Key": secret}
+        )
+        with urlopen(request) as answer:
+            assert answer.headers["X-Access-Level"] == level
+    with urlopen(f"{shown['operations']}/readyz") as ready:
+        assert json.load(ready)["ready"] is True
+    assert demo.stop()[0] == 0

@@ -1,6 +1,7 @@
 """`clinic-gateway demo`: the sample clinic, two keys, and lines to paste into another shell."""
 
 import asyncio
+import json
 import shutil
 from datetime import datetime, timedelta
 from http.client import HTTPConnection
@@ -10,7 +11,7 @@ import click
 
 from adapters.base import NotFound, Query
 from gateway.app import Gateway, utc_now
-from gateway.cli.options import config_option
+from gateway.cli.options import config_option, json_option
 from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
@@ -49,8 +50,12 @@ backend:
     help="Where the clinic, its configuration and the keys are kept.",
 )
 @config_option
-def demo(port: int, operations_port: int, state: Path, config: Path | None) -> None:
-    """Serve the sample clinic, and show how to call it."""
+@json_option
+def demo(port: int, operations_port: int, state: Path, config: Path | None, as_json: bool) -> None:
+    """Serve the sample clinic, and show how to call it.
+
+    With --json the first line is an object with the addresses, the secrets and some ids.
+    """
     configuration = config or prepare(state)
     settings = load_settings(configuration).model_copy(
         update={
@@ -59,7 +64,7 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None) -> N
             "public_url": f"http://127.0.0.1:{port}",
         }
     )
-    asyncio.run(serve_until_stopped(settings, _introduce))
+    asyncio.run(serve_until_stopped(settings, _hand_over if as_json else _introduce))
 
 
 def prepare(state: Path) -> Path:
@@ -83,6 +88,17 @@ def prepare(state: Path) -> Path:
             f"the demo's folder {state} cannot be written: {reason}; choose one with --state"
         ) from error
     return configuration
+
+
+async def _hand_over(gateway: Gateway) -> None:
+    """One line for another program."""
+    shown = {
+        "base": gateway.base,
+        "operations": f"http://127.0.0.1:{gateway.operations_port}",
+        "keys": await _fresh_secrets(gateway),
+        "ids": await _ids(gateway),
+    }
+    click.echo(json.dumps(shown))
 
 
 async def _introduce(gateway: Gateway) -> None:

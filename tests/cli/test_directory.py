@@ -5,9 +5,11 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -116,14 +118,32 @@ def test_every_setting_is_printed_with_its_meaning_and_no_secret(
         assert "abab" not in printed
 
 
-def test_every_command_explains_itself_and_takes_a_configuration(folder: Path) -> None:
+def leaves(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
+    """Every command that does something, by the words that name it."""
+    if not isinstance(command, click.Group):
+        yield words
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from leaves(below, *words, name)
+
+
+@pytest.mark.parametrize("words", list(leaves(main)), ids=" ".join)
+def test_every_command_takes_a_configuration_and_all_that_print_take_json(
+    words: tuple[str, ...],
+) -> None:
+    described = CliRunner().invoke(main, [*words, "--help"])
+    assert described.exit_code == 0
+    assert "--config FILE" in described.stdout
+    assert ("--json" in described.stdout) is (words != ("serve",))
+
+
+def test_the_help_names_every_command_and_what_it_may_be_asked_for() -> None:
     whole = CliRunner().invoke(main, ["--help"]).stdout
     for name in COMMANDS:
         assert f"  {name} " in whole
-        described = CliRunner().invoke(main, [name, "--help"])
-        assert described.exit_code == 0
-        group = "COMMAND" in described.stdout
-        assert group or "--config FILE" in described.stdout
     sampled = CliRunner().invoke(main, ["sample", "--help"]).stdout
     assert all(each in sampled for each in WITH_IDS)
     version = CliRunner().invoke(main, ["--version"]).stdout
