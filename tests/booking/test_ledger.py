@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from adapters.base import (
     BackendUnavailable,
@@ -21,9 +22,10 @@ from gateway.booking.base import Attempt, Booked, Refused
 from gateway.booking.ledger import Ledger
 from gateway.contract.errors import InvalidField, InvalidRequest, KeyReused, Unavailable
 from gateway.store import Store, open_store
+from gateway.store.tables import bookings
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
-DAY = timedelta(hours=24)
+DAY, MINUTE = timedelta(hours=24), timedelta(minutes=1)
 ONE, OTHER = b"1" * 32, b"2" * 32
 PAST = InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
 
@@ -243,6 +245,40 @@ async def test_a_caller_who_goes_away_leaves_a_booking_that_is_finished(world: W
     world.clinic.gate.set()
     assert (await world.book()).replayed
     assert world.clinic.asked == ["create"]
+
+
+async def kept(world: World) -> list[str]:
+    """The states of the rows in the ledger, the oldest first."""
+    async with world.store.begin() as connection:
+        rows = await connection.execute(select(bookings.c.state).order_by(bookings.c.id))
+        return list(rows.scalars())
+
+
+async def test_what_is_settled_is_forgotten_after_a_day_and_what_is_unknown_after_a_week(
+    world: World,
+) -> None:
+    await world.book("a")
+    world.clinic.answers = [SlotTaken(), OutcomeUnknown("lost")]
+    for key in ("b", "c"):
+        with pytest.raises((Refused, OutcomeUnknown)):
+            await world.book(key)
+    assert await kept(world) == ["done", "refused", "unknown"]
+    for later, expected in (
+        (DAY - MINUTE, ["done", "refused", "unknown", "done"]),
+        (DAY, ["done", "refused", "unknown", "done", "done"]),  # too soon after the last time
+        (DAY + 10 * MINUTE, ["unknown", "done", "done", "done"]),
+        (7 * DAY, ["done"]),
+    ):
+        world.now = NOW + later
+        await world.book(f"at {later}")
+        assert await kept(world) == expected, later
+
+
+async def test_a_refusal_without_a_key_leaves_no_row(world: World) -> None:
+    world.clinic.answers = [SlotTaken()]
+    with pytest.raises(Refused):
+        await world.book(None)
+    assert await kept(world) == []
 
 
 async def test_without_a_ledger_nothing_is_booked(world: World) -> None:

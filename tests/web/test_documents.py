@@ -7,7 +7,9 @@ import pytest
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
+from tests.conftest import Begin
 from tests.partner import ALL, Partner
+from tests.world import World
 
 
 def operations(document: dict[str, Any]) -> set[str]:
@@ -70,6 +72,24 @@ async def test_a_filter_by_a_field_that_is_hidden_from_the_key_is_not_described(
         names = [each["name"] for each in document["paths"]["/clients"]["get"]["parameters"]]
         assert ("updatedSince" in names) is expected
         assert "search" in names
+
+
+async def test_a_filter_that_the_practice_system_cannot_serve_is_400_and_not_described(
+    partner_of: Begin,
+) -> None:
+    partner = await partner_of(World(unfilterable=frozenset({"updatedAt", "category"})))
+    document = (await partner.anonymous().get("/openapi.json")).data
+    for path, unserved, served in (
+        ("/clients", {"updatedSince": "2026-01-01T00:00:00Z"}, {"search": "ab"}),
+        ("/stock", {"category": "FOOD"}, {"search": "ab"}),
+    ):
+        names = {each["name"] for each in document["paths"][path]["get"]["parameters"]}
+        assert names.isdisjoint(unserved)
+        assert names >= served.keys()
+        refused = await partner.get(path, **unserved)
+        assert refused.status == 400
+        assert refused.data["errors"][0]["problem"] == "cannot be served by the practice system"
+        assert (await partner.get(path, **served)).status == 200
 
 
 async def test_the_page_is_that_of_the_same_key(partner: Partner) -> None:
