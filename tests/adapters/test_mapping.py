@@ -45,6 +45,11 @@ MISTAKES = [
     ("{made: rdv}", "{made: rdvv}", "no step before this one is called rdvv (did you mean rdv?)"),
     ("appointment: rdv", "appointment: number", "number is not the name of an insert with a key"),
     ("  stock:\n", "  stocks:\n", "stocks is no resource (did you mean stock?)"),
+    (
+        "vetId: r.ID_VETO",
+        "vetId: {sql: r.ID_VETO, of: vet}",
+        "of must name a resource (did you mean vets?)",
+    ),
     ("version: 1", "version: 2", "version: input should be 1"),
     ("step: 15 ", "step: 1 ", "step: input should be greater than or equal to 5"),
     (
