@@ -276,7 +276,7 @@ class LocalTime:
             raise Unreadable from error
 
     def decode(self, raw: Any) -> str | None:
-        return _instant_text(self.instant(raw))
+        return _or_none(self.instant(raw))
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (written(_moment(value).astimezone(self.zone), self.pattern),)
@@ -304,7 +304,7 @@ class UtcTime:
         return None if shown is None else shown.replace(tzinfo=UTC)
 
     def decode(self, raw: Any) -> str | None:
-        return _instant_text(self.instant(raw))
+        return _or_none(self.instant(raw))
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (written(_moment(value).astimezone(UTC), self.pattern),)
@@ -328,11 +328,15 @@ def _moment(value: Any) -> datetime:
     return value if isinstance(value, datetime) else datetime.fromisoformat(value)
 
 
-def _instant_text(moment: datetime | None) -> str | None:
+def instant_text(moment: datetime) -> str:
+    """An aware moment in its JSON form, in UTC and whole seconds."""
     # isoformat, because strftime does not pad the years before 1000
-    if moment is None:
-        return None
-    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+    shown = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
+    return f"{shown.isoformat()}Z"
+
+
+def _or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else instant_text(moment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,16 @@
-"""The diary of a mapped system: what is free, and how a booking is written into it."""
+"""The diary of a mapped system: what is free, and a booking that is checked, written, read back."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from sqlalchemy import (
-    Column,
-    ColumnClause,
-    ColumnElement,
     Connection,
-    Integer,
-    MetaData,
     Select,
-    Table,
     and_,
     bindparam,
-    column,
-    insert,
     or_,
-    select,
-    table,
-    text,
-    update,
 )
-from sqlalchemy.types import NullType
 
 from adapters.base import (
     BackendNonsense,
@@ -35,11 +22,12 @@ from adapters.base import (
     SlotTaken,
     Trouble,
 )
-from adapters.convert import Converter, Moment, Unreadable
-from adapters.mapping import DRAFT_FIELDS, Busy, Hours, Mapping, Value, Write
+from adapters.convert import Moment, Unreadable, instant_text
+from adapters.mapping import Busy, Hours, Mapping
 from adapters.slots import Interval, Shift, day_window, free_slots
 from adapters.sql.converters import Converters
 from adapters.sql.reading import Reader, rows_of, sql
+from adapters.sql.writes import BookingWrites
 
 # Bounds are compared as the backend writes them, so a change of the clocks needs some room.
 ROOM = timedelta(hours=2)
@@ -145,7 +133,10 @@ class Diary:
         type_id = query_values.get("appointmentTypeId")
         duration = self._duration(connection, type_id)
         free = self._free(connection, vet, query_values["date"], duration, now)
-        return [{"startTime": _text(each.start), "endTime": _text(each.end)} for each in free]
+        return [
+            {"startTime": instant_text(each.start), "endTime": instant_text(each.end)}
+            for each in free
+        ]
 
     def book(self, connection: Connection, draft: Draft) -> Record:
         """Check and write one appointment; the caller holds the lock and commits."""
@@ -223,119 +214,9 @@ def _verify(record: Record, draft: Draft, wanted: Interval, mapped: frozenset[st
         "patientId": draft.patient_id,
         "clientId": draft.client_id,
         "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": _text(wanted.start),
-        "endTime": _text(wanted.end),
+        "scheduledAt": instant_text(wanted.start),
+        "endTime": instant_text(wanted.end),
     }
     for name, value in expected.items():
         if name in mapped and record[name] != value:
             raise BackendNonsense(f"the written appointment reads back with another {name}")
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-class BookingWrites:
-    """The rows that a booking writes, in the mapping's order."""
-
-    def __init__(self, mapping: Mapping, converters: Converters) -> None:
-        self._appointment = mapping.booking.appointment
-        self._steps = [_step(write, converters) for write in mapping.booking.writes]
-        self._times = [
-            converters.make(value, DRAFT_FIELDS[value.draft])
-            for write in mapping.booking.writes
-            for value in write.values.values()
-            if value.draft in ("scheduledAt", "endTime")
-        ]
-
-    def can_write(self, slot: Interval) -> bool:
-        """Whether both ends survive being written: a wall clock may show one hour twice."""
-        readable = {_text(slot.start), _text(slot.end)}
-        return all(
-            {converter.decode(converter.encode(each)[0]) for each in (slot.start, slot.end)}
-            == readable
-            for converter in self._times
-        )
-
-    def draft_values(self, draft: Draft, wanted: Interval) -> dict[str, Any]:
-        """The draft by the names that a mapping uses."""
-        return {
-            "clientId": draft.client_id,
-            "patientId": draft.patient_id,
-            "vetId": draft.vet_id,
-            "appointmentTypeId": draft.appointment_type_id,
-            "scheduledAt": wanted.start,
-            "endTime": wanted.end,
-            "createdAt": draft.now,
-            "reason": draft.reason,
-            "isUrgent": draft.is_urgent,
-        }
-
-    def write(self, connection: Connection, values: dict[str, Any]) -> int:
-        """Write every row; the key of the appointment."""
-        made: dict[str, Any] = {}
-        for step in self._steps:
-            step.run(connection, values, made)
-        return int(made[self._appointment])
-
-
-def _step(write: Write, converters: Converters) -> "_Insert | _Counter":
-    if write.insert is None:
-        return _Counter(write)
-    return _Insert(write, converters)
-
-
-class _Insert:
-    def __init__(self, write: Write, converters: Converters) -> None:
-        columns: list[Column[Any]] = [Column(name, NullType()) for name in write.values]
-        if write.key is not None:
-            columns.insert(0, Column(write.key, Integer(), primary_key=True))
-        self._statement = insert(Table(write.insert or "", MetaData(), *columns))
-        self._name = write.name
-        self._values = [
-            (column, _Source(value, converters)) for column, value in write.values.items()
-        ]
-
-    def run(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> None:
-        row = {column: source.take(connection, values, made) for column, source in self._values}
-        done = connection.execute(self._statement, row)
-        if self._name is not None and done.inserted_primary_key:
-            made[self._name] = done.inserted_primary_key[0]
-
-
-class _Counter:
-    def __init__(self, write: Write) -> None:
-        number: ColumnClause[int] = column(write.column or "", Integer)
-        counter = table(write.counter or "", number)
-        which: ColumnElement[Any] = sql(write.where or "1 = 1")
-        self._move = update(counter).where(which).values({number: number + 1})
-        self._look = select(number).where(which)
-        self._name = write.name or ""
-
-    def run(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> None:
-        moved = connection.execute(self._move)
-        if moved.rowcount != 1:
-            raise BackendNonsense("the mapping's counter is not exactly one row")
-        made[self._name] = connection.execute(self._look).scalar_one()
-
-
-class _Source:
-    """Where a column's value comes from: the draft, an earlier step, an expression, a constant."""
-
-    def __init__(self, value: Value, converters: Converters) -> None:
-        self._value = value
-        self._converter: Converter | None = None
-        if value.draft is not None:
-            self._converter = converters.make(value, DRAFT_FIELDS[value.draft])
-        self._select = text(f"SELECT {value.sql}") if value.sql is not None else None
-
-    def take(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> Any:
-        if self._converter is not None:
-            value = values[self._value.draft or ""]
-            return None if value is None else self._converter.encode(value)[0]
-        if self._value.made is not None:
-            return made[self._value.made]
-        if self._select is not None:
-            wanted = self._select.compile().params
-            return connection.execute(self._select, {n: made[n] for n in wanted}).scalar_one()
-        return self._value.constant
