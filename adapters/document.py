@@ -195,16 +195,16 @@ class _Reader:
         raise TypeError(node)
 
     def members(self, node: MappingNode, place: Place) -> Iterator[tuple[str, Any]]:
-        seen: set[str] = set()
+        seen: dict[str, int] = {}
         for key_node, value_node in node.value:
             line, column = _mark(key_node)
             key = self.key(key_node)
             if key is None:
                 continue
             if key in seen:
-                text = f"{key} stands here a second time"
+                text = f"{key} stands here a second time (first in line {seen[key]})"
                 self.problems.append(Problem(self.document.file, line, column, text))
-            seen.add(key)
+            seen.setdefault(key, line)
             self.document.keys[(*place, key)] = (line, column)
             yield key, self.value(value_node, (*place, key))
 
@@ -236,8 +236,32 @@ def _model_problems(
         elif kind == "missing":
             yield document.problem(place, f"{name} is missing", at_key=True)
         else:
-            said = each["msg"].removeprefix("Value error, ")
-            yield document.problem(place, f"{name}: {said[:1].lower()}{said[1:]}")
+            yield document.problem(place, f"{name}: {sentence(each)}")
+
+
+# What pydantic says in its own words, said in the words of who writes the file.
+_WORDS: dict[str, str] = {
+    "string_type": "must be a text",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a group of names and values",
+    "model_type": "must be a group of names and values",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "path_type": "must be a path",
+}
+
+
+def sentence(error: Any) -> str:
+    """What is wrong, of one of pydantic's errors, to stand behind the name."""
+    if error["type"] in _WORDS:
+        return _WORDS[error["type"]]
+    said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    return said[:1].lower() + said[1:]
 
 
 def _existing(document: Document, place: Place) -> Place:

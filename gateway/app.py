@@ -12,7 +12,7 @@ from aiohttp import web
 
 from adapters.base import Adapter, AdapterError
 from adapters.document import DocumentErrors, Problem
-from gateway.backend import check_serves, open_backend
+from gateway.backend import check_configured, check_serves, open_backend
 from gateway.booking.ledger import Ledger
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
@@ -27,7 +27,8 @@ from gateway.pipeline.pipeline import Pipeline
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import Settings, StartRefused, split_address
-from gateway.store import Store, StoreError, open_store
+from gateway.state import open_own_store
+from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
@@ -123,18 +124,6 @@ async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) ->
     return gateway
 
 
-def open_own_store(settings: Settings) -> Store:
-    """The gateway's own database, its folder made where it is not there."""
-    try:
-        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StartRefused(
-            f"the state folder {settings.state} cannot be made: {reason}; choose another state"
-        ) from error
-    return open_store(settings.store.get_secret_value())
-
-
 class _Assembly:
     """Opens the parts in their order, each with its closing."""
 
@@ -149,6 +138,7 @@ class _Assembly:
 
     async def gateway(self) -> Gateway:
         settings, closers, now = self.settings, self.closers, self.now
+        check_configured(settings)
         public, system = self.sockets()
         port, operations_port = public.getsockname()[1], system.getsockname()[1]
         public_url = str(settings.public_url)

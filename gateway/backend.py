@@ -9,6 +9,20 @@ from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 
 
+def check_configured(settings: Settings) -> None:
+    """StartRefused, before anything is made, where no practice system is named at all."""
+    backend = settings.backend
+    missing = [
+        name for name, value in (("url", backend.url), ("mapping", backend.mapping)) if not value
+    ]
+    if backend.adapter == "sql" and missing:
+        named = " and ".join(f"backend.{name}" for name in missing)
+        raise StartRefused(
+            f"{named} must say where the practice system is: write it into gateway.yaml here, or"
+            " name your file with --config (`clinic-gateway demo` makes an example in .demo)"
+        )
+
+
 async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)

@@ -20,7 +20,15 @@ from pydantic import (
     model_validator,
 )
 
-from adapters.document import Document, DocumentErrors, Problem, check, did_you_mean, read_document
+from adapters.document import (
+    Document,
+    DocumentErrors,
+    Problem,
+    check,
+    did_you_mean,
+    read_document,
+    sentence,
+)
 
 PREFIX = "GATEWAY_"
 DEFAULT_FILE = Path("gateway.yaml")
@@ -243,8 +251,7 @@ def _environment_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _said(error: Any) -> Problem:
     name = ".".join(str(part) for part in error["loc"])
-    text = error["msg"].removeprefix("Value error, ")
-    return Problem(f"environment variable {variable(name)}", 0, 0, text[:1].lower() + text[1:])
+    return Problem(f"environment variable {variable(name)}", 0, 0, sentence(error))
 
 
 def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     {"gateway.contract"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
-    {"gateway.sealing", "gateway.keys", "gateway.policy", "gateway.booking"},
+    {"gateway.sealing", "gateway.state", "gateway.keys", "gateway.policy", "gateway.booking"},
     {"gateway.pipeline", "gateway.backend"},
     {"gateway.web"},
     {"gateway.app"},

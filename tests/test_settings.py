@@ -102,6 +102,22 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
     assert problems[9].endswith("(did you mean GATEWAY_LISTEN?)")
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("listen: 99999999", "listen: must be a text"),
+        ("drain: soon", "drain: must be a number"),
+        ("workers: 1.5", "workers: must be a whole number"),
+        ("drain: -1", "drain: must be greater than or equal to 0"),
+        ("backend: x", "backend: must be a group of names and values"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_said_in_plain_words(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    assert problem in said(written(tmp_path, text))[0]
+
+
 @pytest.mark.parametrize("text", ["", "- listen", "listen", "listen: 1\nlisten: 2\n", "a: &b 1"])
 def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
     assert len(said(written(tmp_path, text))) == 1

@@ -1,6 +1,6 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -9,6 +9,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record
+from adapters.document import DocumentErrors, Problem
+from adapters.mapping import Mapping as MappingFile
 from adapters.mapping import load_mapping
 from adapters.sql.converters import Converters
 from adapters.sql.diary import Diary
@@ -19,20 +21,20 @@ from adapters.sql.reading import Reader
 class SqlAdapter:
     """Reads and books through the statements that the mapping gives.
 
-    ValueError where the options can't be used; DocumentErrors where the mapping can't.
+    ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
     """
 
     def __init__(self, options: AdapterOptions) -> None:
-        if options.mapping is None:
-            raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
-        mapping = load_mapping(options.mapping, options.shapes)
+        mapping = _mapping(options)
         converters = Converters(ZoneInfo(mapping.zone), options.secret)
         self._readers = {
             name: Reader(name, rows, options.shapes[name], converters, options.report)
             for name, rows in mapping.resources.items()
         }
         self._diary = Diary(mapping, converters, self._readers, options.report)
-        self._runner = _runner(options)
+        self._runner = SqliteRunner(
+            options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
+        )
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
@@ -82,15 +84,25 @@ class SqlAdapter:
 _PING = text("SELECT count(*) FROM sqlite_master")
 
 
-def _runner(options: AdapterOptions) -> SqliteRunner:
+def _mapping(options: AdapterOptions) -> MappingFile:
+    """The mapping; DocumentErrors with all that is wrong with it and with the address."""
+    if options.mapping is None:
+        raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
+    problems = [Problem("backend.url", 0, 0, text) for text in _wrong_with(options.url)]
     try:
-        backend = make_url(options.url).get_backend_name()
-    except ArgumentError as error:
-        raise ValueError(
-            "backend.url is not a database address such as sqlite:////srv/clinic.db"
-        ) from error
-    if backend != "sqlite":
-        raise ValueError(f"backend.url: {backend} is not connected yet; sqlite is")
-    return SqliteRunner(
-        options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
-    )
+        mapping = load_mapping(options.mapping, options.shapes)
+    except DocumentErrors as error:
+        raise DocumentErrors([*problems, *error.problems]) from error
+    if problems:
+        raise DocumentErrors(problems)
+    return mapping
+
+
+def _wrong_with(url: str) -> Iterator[str]:
+    try:
+        backend = make_url(url).get_backend_name()
+    except ArgumentError:
+        yield "must be a database address such as sqlite:////srv/clinic.db"
+    else:
+        if backend != "sqlite":
+            yield f"{backend} is not connected yet; sqlite is"

@@ -134,7 +134,7 @@ class SqliteRunner:
             self._local.lane = None
         orig = error.orig if isinstance(error, DBAPIError) else None
         name = getattr(orig, "sqlite_errorname", "") or ""
-        text = str(orig or type(error).__name__)
+        text = f"{self._path}: {orig or type(error).__name__}"
         if name == "SQLITE_INTERRUPT":
             return BackendTimeout("the statement took too long and was stopped")
         if any(name.startswith(each) for each in DOWN) or (not name and "open" in text):

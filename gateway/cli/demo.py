@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import sys
 from datetime import datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -118,8 +119,17 @@ async def _introduce(gateway: Gateway) -> None:
     for name, value in {**secrets, "BASE": gateway.base, **ids}.items():
         click.echo(f"export {name}={value}")
     system = f"http://127.0.0.1:{gateway.operations_port}"
+    own = gateway.settings.state / "gateway.yaml"
+    if own.exists():
+        click.echo(f"\nIts keys, and more keys: {_program()} --config {own} keys list")
     click.echo(f"\nThe interface: {gateway.base}/docs   The figures: {system}/metrics")
     click.echo("Ctrl-C ends the demo.")
+
+
+def _program() -> str:
+    """How this program was called, so that it can be called again from anywhere."""
+    called = Path(sys.argv[0])
+    return str(called.absolute()) if called.name == "clinic-gateway" else "clinic-gateway"
 
 
 async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:

@@ -9,13 +9,14 @@ from pathlib import Path
 import click
 
 from adapters.base import Adapter, Page, Query
-from gateway.app import open_own_store, utc_now
-from gateway.backend import open_backend
+from gateway.app import utc_now
+from gateway.backend import check_configured, open_backend
 from gateway.cli.options import config_option, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
 from gateway.settings import Settings, load_settings
+from gateway.state import open_own_store
 
 WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
 
@@ -58,6 +59,7 @@ async def _read(settings: Settings, resource: str, limit: int) -> Page:
 @asynccontextmanager
 async def practice_system(settings: Settings) -> AsyncIterator[Adapter]:
     """The configured adapter, without a gateway around it."""
+    check_configured(settings)
     store = open_own_store(settings)
     try:
         await store.migrate()

@@ -17,7 +17,7 @@ from gateway.contract.fields import read_instant, write_instant
 from gateway.contract.resources import GOVERNED
 
 T = TypeVar("T")
-SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over on a safe way."
+SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -38,7 +38,7 @@ class Scope(click.ParamType[Any]):
 
 
 class Moment(click.ParamType[Any]):
-    """A date-time with its offset."""
+    """A date-time with its offset, that is still to come."""
 
     name = "DATE-TIME"
 
@@ -46,9 +46,12 @@ class Moment(click.ParamType[Any]):
         if value in ("", "never"):
             return value
         try:
-            return read_instant(value)
+            moment = read_instant(value)
         except ValueError:
-            return self.fail("write it with its offset, such as 2027-01-31T00:00:00Z", param, ctx)
+            self.fail("write it with its offset, such as 2027-01-31T00:00:00Z", param, ctx)
+        if moment <= datetime.now(UTC):
+            self.fail("that time is past; to end a key, revoke it", param, ctx)
+        return moment
 
 
 class Overlap(click.ParamType[Any]):
@@ -120,8 +123,10 @@ def list_keys(config: Path | None, as_json: bool) -> None:
     found = _with_store(config, lambda store: store.list())
     if as_json:
         click.echo(orjson.dumps([told(key, hints) for key, hints in found]))
-    else:
+    elif found:
         _table(found)
+    else:
+        click.echo("no keys yet; `clinic-gateway keys create` makes one")
 
 
 @keys.command()
@@ -171,10 +176,11 @@ def rotate(config: Path | None, as_json: bool, key_id: str, overlap: timedelta) 
 
     async def work(store: Any) -> Any:
         secret = await store.rotate(key_id, overlap, datetime.now(UTC))
-        return await store.get(key_id), secret
+        [found] = [(key, hints) for key, hints in await store.list() if key.id == key_id]
+        return *found, secret
 
-    key, secret = _with_store(config, work)
-    _tell(key, as_json, secret=secret)
+    key, hints, secret = _with_store(config, work)
+    _tell(key, as_json, secret=secret, hints=hints)
 
 
 @keys.command()
@@ -218,6 +224,7 @@ def _tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = (
     for name, value in data.items():
         if value not in (None, {}):
             click.echo(f"{name:{width}}  {_plain(value)}")
+    click.echo(f"{'state':{width}}  {_state(key, datetime.now(UTC))}")
     if secret:
         click.echo(f"\n{secret}\n\n{SHOWN_ONCE}")
 
@@ -226,31 +233,49 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={level}" for name, level in value.items())
     if isinstance(value, list):
-        return ", ".join(each["hint"] if isinstance(each, dict) else str(each) for each in value)
+        return ", ".join(_secret(each) if isinstance(each, dict) else str(each) for each in value)
     return str(value)
 
 
+def _secret(told_of: dict[str, Any]) -> str:
+    """A secret by its hint, and when it ends."""
+    until = told_of["expiresAt"]
+    return f"{told_of['hint']}... until {until}" if until else f"{told_of['hint']}..."
+
+
 def _table(found: Sequence[Any]) -> None:
+    rows = [_row(key, hints) for key, hints in found]
+    if not sys.stdout.isatty():  # one line a key, for other programs
+        for row in (COLUMNS, *rows):
+            click.echo("\t".join(row))
+        return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in ("id", "name", "hint", "level", "permissions", "limit", "state", "last used"):
+    for column in COLUMNS:
         table.add_column(column, overflow="fold", no_wrap=column == "id")
-    now = datetime.now(UTC)
-    for key, hints in found:
-        scopes = "".join(f" {name}={level}" for name, level in key.scopes.items())
-        table.add_row(
-            key.id,
-            key.name,
-            hints[-1].hint if hints else "",
-            f"{key.level}{scopes}",
-            " ".join(sorted(key.permissions)),
-            str(key.limit),
-            _state(key, now),
-            _when(key.last_used_at) or "never",
-        )
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
+
+
+def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
+    scopes = "".join(f" {name}={level}" for name, level in key.scopes.items())
+    return (
+        key.id,
+        " ".join(key.name.split()),
+        hints[-1].hint if hints else "",
+        f"{key.level}{scopes}",
+        " ".join(sorted(key.permissions)),
+        str(key.limit),
+        _state(key, datetime.now(UTC)),
+        _when(key.last_used_at) or "never",
+    )
 
 
 def _state(key: Any, now: datetime) -> str:
@@ -299,12 +324,12 @@ def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run work on the configured store's keys; what is refused is said in a sentence."""
     import asyncio
 
-    from gateway.keys.store import KeyStore, UnknownKey
+    from gateway.keys.store import KeyStore, RevokedKey, UnknownKey
     from gateway.settings import load_settings
-    from gateway.store import open_store
+    from gateway.state import open_own_store
 
     async def run() -> T:
-        store = open_store(load_settings(config).store.get_secret_value())
+        store = open_own_store(load_settings(config))
         try:
             await store.migrate()
             return await work(KeyStore(store))
@@ -315,3 +340,5 @@ def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
         return asyncio.run(run())
     except UnknownKey as error:
         fail(_unknown(str(error)))
+    except RevokedKey:
+        fail("this key was revoked, for good; `clinic-gateway keys create` makes a new one")

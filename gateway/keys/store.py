@@ -37,6 +37,10 @@ class UnknownKey(LookupError):
     """No key has that id."""
 
 
+class RevokedKey(Exception):
+    """The key with that id was taken away for good."""
+
+
 class KeyStore:
     """The keys of one store; every verb may raise StoreError."""
 
@@ -77,11 +81,15 @@ class KeyStore:
         return key
 
     async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> str:
-        """A new secret for the key; those before it are valid for the overlap. UnknownKey."""
+        """A new secret for the key; those before it are valid for the overlap.
+
+        UnknownKey; RevokedKey, since a new secret would open nothing.
+        """
         secret = mint()
         async with self._store.begin() as connection:
             revision = await _next_revision(connection)
-            await _get(connection, key_id)
+            if (await _get(connection, key_id)).revoked_at is not None:
+                raise RevokedKey(key_id)
             until = now + overlap
             lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
             await connection.execute(

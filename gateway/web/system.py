@@ -64,8 +64,13 @@ def system_app(readiness: Readiness, metrics: Metrics) -> web.Application:
     async def figures(_: web.Request) -> web.Response:
         return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
+    async def elsewhere(_: web.Request) -> web.Response:
+        paths = ["/healthz", "/readyz", "/metrics"]
+        return web.json_response({"message": "Resource not found", "paths": paths}, status=404)
+
     app = web.Application()
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", figures)
+    app.router.add_route("*", "/{elsewhere:.*}", elsewhere)
     return app

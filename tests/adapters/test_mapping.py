@@ -50,8 +50,8 @@ MISTAKES = [
         "vetId: {sql: r.ID_VETO, of: vet}",
         "of must name a resource (did you mean vets?)",
     ),
-    ("version: 1", "version: 2", "version: input should be 1"),
-    ("step: 15 ", "step: 1 ", "step: input should be greater than or equal to 5"),
+    ("version: 1", "version: 2", "version: must be 1"),
+    ("step: 15 ", "step: 1 ", "step: must be greater than or equal to 5"),
     (
         "QUI: PASSERELLE",
         "QUI: {made: rdv, draft: reason}",

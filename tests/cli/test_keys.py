@@ -1,6 +1,7 @@
 """`clinic-gateway keys`, as a person types it; and a server that hears of it within a second."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -79,6 +80,11 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
+        (
+            [*CREATE, "--expires", "2020-01-01T00:00:00Z"],
+            "that time is past; to end a key, revoke",
+            2,
+        ),
         (["create", "--name", "x", "--level", "BASIC"], "--permission", 2),
         ([*CREATE, "--permission", "CLIENT_REED"], "did you mean CLIENT_READ?", 2),
         ([*CREATE, "--level", "basic"], "did you mean BASIC?", 2),
@@ -102,6 +108,35 @@ def test_wrong_use_is_2_and_a_no_is_1_each_with_the_remedy(
     assert said in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+def test_the_state_folder_is_made_and_an_empty_list_says_so(tmp_path: Path) -> None:
+    (tmp_path / "gateway.yaml").write_text("state: deep/state\n")
+    assert "no keys yet" in keys(tmp_path, "list").stdout
+    assert (tmp_path / "deep" / "state").stat().st_mode & 0o777 == 0o700
+    assert told(tmp_path, "list") == []
+
+
+def test_a_revoked_key_gets_no_new_secret(folder: Path) -> None:
+    made = told(folder, *CREATE)
+    told(folder, "revoke", made["id"])
+    done = keys(folder, "rotate", made["id"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "this key was revoked, for good" in done.stderr
+    assert "state      " in keys(folder, "show", made["id"]).stdout
+
+
+def test_it_is_said_when_an_old_secret_ends_and_what_state_a_key_is_in(folder: Path) -> None:
+    made = told(folder, *CREATE)
+    rotated = keys(folder, "rotate", made["id"], "--overlap", "1h").stdout
+    shown = keys(folder, "show", made["id"]).stdout
+    for text in (rotated, shown):
+        assert re.search(
+            rf"secrets +{made['key'][:8]}\.\.\. until 20\S+Z, vk_\S{{5}}\.\.\.\n", text
+        )
+        assert re.search(r"state +active\n", text)
+    lines = keys(folder, "list").stdout.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["id", made["id"]]
 
 
 async def test_a_running_server_hears_of_every_change_within_a_second(

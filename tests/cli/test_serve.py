@@ -63,6 +63,20 @@ def test_every_problem_of_the_configuration_is_said_at_once(folder: Path) -> Non
     ]
 
 
+def test_a_start_without_any_practice_system_says_so_and_makes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "gateway.yaml").write_text("drain: 1\n")
+    said = refused(tmp_path)
+    assert said.startswith("backend.url and backend.mapping must say where the practice system is")
+    assert [file.name for file in tmp_path.iterdir()] == ["gateway.yaml"]
+
+
+def test_a_wrong_address_and_a_wrong_mapping_are_said_together(folder: Path) -> None:
+    change(folder, str(MAPPING), "none.yaml")
+    change(folder, "sqlite:///clinic.db", "oracle://x/y")
+    said = refused(folder).splitlines()
+    assert [line.split(": ")[0] for line in said] == ["STATE/none.yaml:1:1", "backend.url"]
+
+
 def test_a_missing_configuration_is_named(folder: Path) -> None:
     (folder / "gateway.yaml").unlink()
     assert refused(folder) == "STATE/gateway.yaml:1:1: cannot be read: no such file or directory"
@@ -215,6 +229,7 @@ def test_a_practice_system_that_is_down_does_not_keep_the_gateway_from_starting(
     try:
         warned = json.loads(running.process.stderr.readline())  # type: ignore[union-attr]
         assert warned["event"] == "the practice system does not answer"
+        reason = f"{folder}/clinic.db: {reason}"
         assert warned["said"] == reason
         status, ready = get(running.operations_port, "/readyz")
         assert status == 503

@@ -144,7 +144,7 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]\n  never: []",
         "FULL: [address]\n  never: []\n  ^FULL: []",
-        "FULL stands here a second time",
+        "FULL stands here a second time (first in line 28)",
         id="a level twice",
     ),
     pytest.param(

@@ -26,6 +26,15 @@ async def test_ready_says_so_for_each_part(
     assert running_gateway.gateway.policy().hash[:12] in text
 
 
+async def test_any_other_path_names_those_that_there_are(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession
+) -> None:
+    for path in ("/", "/metric", "/healthz/x"):
+        status, text = await get(session, running_gateway, path)
+        assert status == 404
+        assert all(f'"{each}"' in text for each in ("/healthz", "/readyz", "/metrics"))
+
+
 async def test_a_practice_system_that_is_down_makes_it_not_ready_but_alive(
     partner_of: Begin, session: aiohttp.ClientSession
 ) -> None:

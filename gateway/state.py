@@ -1,0 +1,16 @@
+"""The state folder: where the gateway keeps what is its own."""
+
+from gateway.settings import Settings, StartRefused
+from gateway.store import Store, open_store
+
+
+def open_own_store(settings: Settings) -> Store:
+    """The gateway's own database, its folder made where it is not there."""
+    try:
+        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(
+            f"the state folder {settings.state} cannot be made: {reason}; choose another state"
+        ) from error
+    return open_store(settings.store.get_secret_value())
