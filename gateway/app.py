@@ -10,9 +10,9 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.base import Adapter, AdapterError
+from adapters.base import Adapter, AdapterError, Trouble
 from adapters.document import DocumentErrors, Problem
-from gateway.backend import check_configured, check_serves, open_backend
+from gateway.backend import adapter_of, check_configured, check_serves, open_backend
 from gateway.booking.ledger import Ledger
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
@@ -26,7 +26,7 @@ from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
-from gateway.settings import Settings, StartRefused, split_address
+from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store
 from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES, Documents
@@ -110,6 +110,27 @@ class Gateway:
     def _fault(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         error = context.get("exception") or RuntimeError(context["message"])
         self.events.fault("fault outside a call", error)
+
+
+async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
+    """What is wrong with the configuration, and with the files that the rest of it names."""
+    settings, problems = error.settings, list(error.problems)
+    try:
+        load_policy(settings.policy, _unheard)
+    except DocumentErrors as more:
+        problems += more.problems
+    if settings.backend.mapping is not None:
+        try:
+            await adapter_of(settings, bytes(32), _unheard).aclose()
+        except DocumentErrors as more:
+            problems += more.problems
+        except StartRefused as more:
+            problems.append(Problem("backend", 0, 0, str(more)))
+    return DocumentErrors(problems)
+
+
+def _unheard(_: Trouble) -> None:
+    """Nothing is read while files are checked."""
 
 
 async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Gateway:

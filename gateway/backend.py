@@ -26,6 +26,11 @@ def check_configured(settings: Settings) -> None:
 async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
+    return adapter_of(settings, secret, report), secret
+
+
+def adapter_of(settings: Settings, secret: bytes, report: Report) -> Adapter:
+    """The adapter that the settings name; StartRefused, or DocumentErrors of its mapping."""
     backend = settings.backend
     options = AdapterOptions(
         url=backend.url.get_secret_value() if backend.url else "",
@@ -37,7 +42,7 @@ async def open_backend(settings: Settings, store: Store, report: Report) -> tupl
         booking_timeout=backend.booking_timeout,
     )
     try:
-        return open_adapter(backend.adapter, options), secret
+        return open_adapter(backend.adapter, options)
     except ValueError as error:
         raise StartRefused(str(error)) from error
 

@@ -5,7 +5,7 @@ environment says counts more than the file.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -176,10 +176,19 @@ def read_sealing_secret(text: str) -> bytes:
     return secret
 
 
+class ConfigurationErrors(DocumentErrors):
+    """All that is wrong with a configuration; `settings` is what is left without that."""
+
+    def __init__(self, problems: Iterable[Problem], settings: Settings) -> None:
+        super().__init__(problems)
+        self.settings = settings
+
+
 def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings in that file, or in ./gateway.yaml where there is one, and the environment.
 
-    DocumentErrors names everything that is wrong with either.
+    ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
+    that cannot be read at all.
     """
     if config is None and DEFAULT_FILE.exists():
         config = DEFAULT_FILE
@@ -196,14 +205,30 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     problems += strangers
     given = _nested(variables)
     problems += _environment_problems(given)
-    if problems:
-        raise DocumentErrors(problems)
-    try:
-        settings = Settings.model_validate(_merged(document.data, given))
-    except ValidationError as error:
-        raise DocumentErrors([_said(each) for each in error.errors()]) from error
     folder = Path.cwd() if config is None else config.resolve().parent
+    merged = _merged(document.data, given)
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        # what stands in one place alone has been said with that place
+        problems = problems or [_said(each) for each in error.errors()]
+        settings = Settings.model_validate(_without(merged, error))
+    if problems:
+        raise ConfigurationErrors(problems, _located(settings, folder))
     return _located(settings, folder)
+
+
+def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
+    """The data without the members that the error is about."""
+    kept = {name: dict(each) if isinstance(each, dict) else each for name, each in data.items()}
+    for each in error.errors():
+        name, *inner = map(str, each["loc"])
+        group = kept.get(name)
+        if inner and isinstance(group, dict):
+            group.pop(inner[0], None)
+        else:
+            kept.pop(name, None)
+    return kept
 
 
 def names() -> Iterator[tuple[str, str]]:
@@ -256,7 +281,7 @@ def _said(error: Any) -> Problem:
 
 def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(data) | dict(given)
-    if "backend" in data and "backend" in given:
+    if "backend" in given and isinstance(data.get("backend"), dict):
         merged["backend"] = {**data["backend"], **given["backend"]}
     return merged
 

@@ -4,7 +4,14 @@ from pathlib import Path
 import pytest
 
 from adapters.document import DocumentErrors
-from gateway.settings import Settings, load_settings, names, split_address, variable
+from gateway.settings import (
+    ConfigurationErrors,
+    Settings,
+    load_settings,
+    names,
+    split_address,
+    variable,
+)
 
 SECRET = "ab" * 32
 
@@ -121,6 +128,19 @@ def test_a_value_of_the_wrong_kind_is_said_in_plain_words(
 @pytest.mark.parametrize("text", ["", "- listen", "listen", "listen: 1\nlisten: 2\n", "a: &b 1"])
 def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
     assert len(said(written(tmp_path, text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["backend: x", "backend: [a]", "listen: 1\nlisten2: 2", "state: []", "5: 6"]
+)
+def test_what_is_left_of_a_wrong_configuration_can_still_be_looked_at(
+    tmp_path: Path, text: str
+) -> None:
+    config = written(tmp_path, f"{text}\npolicy: mine.yaml\n")
+    with pytest.raises(ConfigurationErrors) as raised:
+        load_settings(config, {"GATEWAY_BACKEND_MAPPING": "m.yaml", "GATEWAY_DRAIN": "soon"})
+    assert raised.value.settings.policy == tmp_path / "mine.yaml"
+    assert len(raised.value.problems) >= 2
 
 
 def test_a_file_that_is_asked_for_must_be_there(tmp_path: Path) -> None:

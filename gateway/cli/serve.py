@@ -7,16 +7,20 @@ from pathlib import Path
 
 import click
 
-from gateway.app import Gateway, build
+from gateway.app import Gateway, all_problems, build
 from gateway.cli.options import config_option
-from gateway.settings import Settings, load_settings
+from gateway.settings import ConfigurationErrors, Settings, load_settings
 
 
 @click.command()
 @config_option
 def serve(config: Path | None) -> None:
     """Serve the partners, and the operations listener."""
-    asyncio.run(serve_until_stopped(load_settings(config)))
+    try:
+        settings = load_settings(config)
+    except ConfigurationErrors as error:
+        raise asyncio.run(all_problems(error)) from error
+    asyncio.run(serve_until_stopped(settings))
 
 
 async def serve_until_stopped(

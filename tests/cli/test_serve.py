@@ -63,6 +63,22 @@ def test_every_problem_of_the_configuration_is_said_at_once(folder: Path) -> Non
     ]
 
 
+def test_every_problem_of_all_three_files_is_said_at_once(folder: Path) -> None:
+    (folder / "mapping.yaml").write_text(MAPPING.read_text().replace("key: a.", "kee: a."))
+    (folder / "policies.yaml").write_text("version: 1\nclients:\n  BASIC: [id, id]\n")
+    change(folder, str(MAPPING), "mapping.yaml\n  timeout: soon\npolicy: policies.yaml\ndran: 1")
+    change(folder, "sqlite:///clinic.db", "oracle://x/y")
+    said = refused(folder).splitlines()
+    files = {line.split(":")[0] for line in said}
+    assert files == {
+        "STATE/gateway.yaml",
+        "STATE/policies.yaml",
+        "STATE/mapping.yaml",
+        "backend.url",
+    }
+    assert sum(line.startswith("STATE/gateway.yaml:") for line in said) == 2
+
+
 def test_a_start_without_any_practice_system_says_so_and_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("drain: 1\n")
     said = refused(tmp_path)
