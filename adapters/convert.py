@@ -363,8 +363,11 @@ class SealedId:
         if raw is None or raw == "":
             return None
         try:
-            return self.sealer.seal(int(raw))
-        except (ValueError, TypeError) as error:
+            key = int(raw)
+            if isinstance(raw, float) and raw != key:
+                raise Unreadable
+            return self.sealer.seal(key)
+        except (ValueError, TypeError, OverflowError) as error:
             raise Unreadable from error
 
     def encode(self, value: Any) -> tuple[Any, ...]:

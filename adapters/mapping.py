@@ -146,8 +146,8 @@ class Diary(_Strict):
 
     step: int = Field(default=15, ge=5, le=240)
     duration: int = Field(default=30, ge=5, le=1440)
-    hours: tuple[Hours, ...]
-    busy: tuple[Busy, ...]
+    hours: tuple[Hours, ...] = Field(min_length=1)
+    busy: tuple[Busy, ...] = Field(min_length=1)
 
     @field_validator("hours", "busy", mode="before")
     @classmethod

@@ -28,7 +28,7 @@ from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store
-from gateway.store import Store, StoreError
+from gateway.store import Store
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
@@ -259,7 +259,7 @@ class _Assembly:
         self.closers.callback(journal.close)
         return journal
 
-    def store_failed(self, error: StoreError) -> None:
+    def store_failed(self, error: Exception) -> None:
         self.events.fault("the store cannot be read; the known keys go on", error)
 
     def readiness(self, store: Store, adapter: Adapter, policy: Policy) -> Readiness:

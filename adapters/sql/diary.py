@@ -32,6 +32,8 @@ from adapters.sql.writes import BookingWrites
 # Bounds are compared as the backend writes them, so a change of the clocks needs some room.
 ROOM = timedelta(hours=2)
 LONGEST_OPEN = timedelta(days=2)
+# So many appointments of one patient at one time with one vet are looked through at the most.
+MOST_ALIKE = 50
 
 
 class ShiftRows:
@@ -165,8 +167,8 @@ class Diary:
             Filter("since", ("createdAt",), since.replace(microsecond=0)),
         ]
         usable = [each for each in wanted if each.fields[0] in reader.filterable]
-        found = reader.page(connection, usable, 1, None).records
-        return found[0] if found else None
+        found = reader.page(connection, usable, MOST_ALIKE, None).records
+        return next((each for each in found if _is_of(each, draft, reader.filterable)), None)
 
     def _keys(self, connection: Connection, draft: Draft) -> dict[str, int]:
         """The keys of all that the draft names; NotFound, also for another client's animal."""
@@ -205,6 +207,18 @@ class Diary:
         except OverflowError:  # the first and the last days of the calendar
             return []
         return [each for each in free if self._booking.can_write(each)]
+
+
+def _is_of(record: Record, draft: Draft, mapped: frozenset[str]) -> bool:
+    """Whether an appointment is what this very draft would have made, and still stands."""
+    expected = {
+        "status": "SCHEDULED",
+        "clientId": draft.client_id,
+        "appointmentTypeId": draft.appointment_type_id,
+        "reason": draft.reason and draft.reason.strip(),
+        "isUrgent": draft.is_urgent,
+    }
+    return all(record[name] == value for name, value in expected.items() if name in mapped)
 
 
 def _verify(record: Record, draft: Draft, wanted: Interval, mapped: frozenset[str]) -> None:

@@ -46,8 +46,10 @@ DOWN = frozenset(
 )
 
 
-def fold(text: str | None) -> str:
+def fold(text: str | bytes | None) -> str:
     """Lower case without accents; all but letters and digits become blanks; one blank before."""
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
     bare = unicodedata.normalize("NFKD", text or "")
     kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
     return " " + "".join(letter if letter.isalnum() else " " for letter in kept.casefold())
@@ -144,6 +146,14 @@ class SqliteRunner:
         return BackendNonsense(text)
 
 
+def _text(raw: bytes) -> str | bytes:
+    """A text as the driver hands it over; one in another encoding stays bytes, for a converter."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
 class _Lane:
     """One thread's connection, its deadline, and whether it is in the middle of a commit."""
 
@@ -154,6 +164,7 @@ class _Lane:
         raw = connection.connection.driver_connection
         if not isinstance(raw, sqlite3.Connection):
             raise TypeError(raw)
+        raw.text_factory = _text
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
         raw.set_progress_handler(self._overdue, OPCODES_BETWEEN_LOOKS)
         raw.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")

@@ -9,8 +9,10 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    LargeBinary,
     Select,
     bindparam,
+    cast,
     false,
     func,
     literal_column,
@@ -19,7 +21,16 @@ from sqlalchemy import (
     text,
 )
 
-from adapters.base import FieldShape, Filter, NotFound, Page, Record, Report, Trouble
+from adapters.base import (
+    BackendNonsense,
+    FieldShape,
+    Filter,
+    NotFound,
+    Page,
+    Record,
+    Report,
+    Trouble,
+)
 from adapters.convert import Converter, SealedId, Unreadable
 from adapters.mapping import Expression, ListOf, ResourceMap, Rows
 from adapters.sql.converters import Converters
@@ -174,9 +185,11 @@ class Reader:
     def one(self, connection: Connection, key: int) -> Record:
         """The record with that key."""
         row = connection.execute(self._one, {"key": key}).first()
-        record = None if row is None else self.table.record(row)
-        if record is None:
+        if row is None:
             raise NotFound(f"no {self.name} has that id")
+        record = self.table.record(row)
+        if record is None:
+            raise BackendNonsense(f"a row of {self.name} has no usable id")
         self._fill(connection, {key: record})
         return record
 
@@ -195,9 +208,12 @@ class Reader:
         records = {row[0]: record for row, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {row[0] for row in rows}
+        more = len(found) > limit
+        if more and not isinstance(rows[-1][0], int):
+            raise BackendNonsense(f"the keys of {self.name} are no whole numbers")
         return Page(
             records=list(records.values()),
-            after=str(rows[-1][0]) if len(found) > limit else None,
+            after=str(rows[-1][0]) if more else None,
             skipped=len(keys) - len(records),
         )
 
@@ -236,9 +252,11 @@ def _is_one_of(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElem
 
 def _search(texts: list[ColumnElement[Any]], words: str) -> ColumnElement[bool]:
     """Each word begins a word of the texts; letters and digits count, nothing else."""
-    joined: ColumnElement[Any] = func.clinic_fold(func.coalesce(texts[0], ""))
-    for each in texts[1:]:
-        joined = joined.op("||")(func.clinic_fold(func.coalesce(each, "")))
+    # as bytes: a text in another encoding must not fail the search for all others
+    folded = [func.clinic_fold(cast(each, LargeBinary)) for each in texts]
+    joined: ColumnElement[Any] = folded[0]
+    for each in folded[1:]:
+        joined = joined.op("||")(each)
     wanted = fold(words).split()
     if not wanted:
         return false()

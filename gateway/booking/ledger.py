@@ -126,7 +126,10 @@ class Ledger:
         except AdapterError:
             await self._quietly(self._delete(row.id))
             raise
-        except BaseException:  # a fault in an adapter says nothing about what was written
+        except Exception as error:  # a fault in an adapter says nothing about what was written
+            await self._settle(row.id, "unknown")
+            raise OutcomeUnknown("the adapter failed in the middle of a booking") from error
+        except BaseException:
             await self._settle(row.id, "unknown")
             raise
         await self._settle(row.id, "done", record=orjson.dumps(record))

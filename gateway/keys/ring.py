@@ -21,7 +21,7 @@ class MemoryKeyRing:
     `failed` is called when the store can't be read; the known keys go on.
     """
 
-    def __init__(self, store: KeyStore, failed: Callable[[StoreError], None]) -> None:
+    def __init__(self, store: KeyStore, failed: Callable[[Exception], None]) -> None:
         self._store = store
         self._failed = failed
         self._entries: dict[bytes, Entry] = {}
@@ -95,5 +95,5 @@ class MemoryKeyRing:
                 await self.refresh()
                 if turn % SAVE_EVERY == 0 and self._used:
                     await self.save()
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
                 self._failed(error)

@@ -46,6 +46,10 @@ def translated(error: AdapterError) -> GatewayError:
     return InternalError()
 
 
+# A list that is always whole and still goes on after so many pages has no end.
+MOST_PAGES = 100
+
+
 class Asker:
     """Turns the values of one operation's calls into the adapter's queries."""
 
@@ -82,6 +86,18 @@ class Asker:
             after=values.after,
         )
         return await self._adapter.read_many(query)
+
+    async def rest(self, page: Page, values: Values, now: datetime) -> Page:
+        """A list that has no pages for partners: this page and all that follow."""
+        records, skipped = list(page.records), page.skipped
+        for _ in range(MOST_PAGES):
+            if page.after is None:
+                return Page(records=records, skipped=skipped)
+            values.after = page.after
+            page = await self.many(values, now)
+            records += page.records
+            skipped += page.skipped
+        raise base.BackendNonsense(f"a whole list of {self._resource} does not end")
 
 
 class Ledger(Protocol):

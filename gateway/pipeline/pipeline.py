@@ -83,6 +83,8 @@ class Pipeline:
         try:
             if operation.many:
                 page = await road.asker.many(values, now)
+                if not operation.paged:
+                    page = await road.asker.rest(page, values, now)
                 return self._list(call, road.operation, values, page, redactor)
             record = await road.asker.one(values, now)
         except AdapterError as error:

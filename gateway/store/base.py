@@ -67,7 +67,8 @@ class Store:
     async def ping(self) -> None:
         """StoreError where the store does not answer."""
         async with self.begin() as connection:
-            await connection.execute(select(1))
+            # a statement that needs the file, not only the driver
+            await connection.execute(select(meta.c.name).limit(1))
 
     async def aclose(self) -> None:
         """Close every connection."""

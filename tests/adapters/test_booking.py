@@ -336,3 +336,28 @@ async def test_a_row_that_cannot_be_read_blocks_rather_than_opens_and_is_reporte
     # half an hour, the default duration, overlaps two starts of the grid
     assert after == ([] if left == 0 else before[-left:])
     assert set(troubles) == {Trouble("unreadable", "slots", "diary.busy", "")}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"reason": "another partner's"}, {"is_urgent": False}, {"appointment_type_id": "kind"}],
+)
+async def test_the_booking_of_somebody_else_is_not_found_as_ones_own(
+    adapter: SqlAdapter, other: dict[str, Any]
+) -> None:
+    draft = await a_draft(adapter)
+    if "appointment_type_id" in other:
+        kinds = (await adapter.read_many(ask("appointmentTypes"))).records
+        other = {"appointment_type_id": next(k["id"] for k in kinds if k["durationMinutes"] == 30)}
+    await adapter.create_appointment(replace(draft, **other))
+    assert await adapter.find_appointment(draft, NOW) is None
+
+
+async def test_a_booking_that_was_cancelled_since_is_not_found(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    made = await adapter.create_appointment(draft)
+    assert await adapter.find_appointment(draft, NOW) == made
+    run(database, "UPDATE RDV SET STATUT = 'A' WHERE ID_RDV = (SELECT MAX(ID_RDV) FROM RDV)")
+    assert await adapter.find_appointment(draft, NOW) is None

@@ -234,3 +234,28 @@ async def test_reads_at_the_same_time_do_not_disturb_each_other(adapter: SqlAdap
     pages = await asyncio.gather(*(adapter.read_many(ask("invoices")) for _ in range(30)))
     assert all(page == pages[0] for page in pages)
     assert NOW.tzinfo is not None
+
+
+async def test_a_text_in_another_encoding_is_none_and_reported_and_harms_no_other_record(
+    adapter: SqlAdapter, database: Path, troubles: list[Trouble]
+) -> None:
+    before = await everything(adapter, "clients")
+    run(database, "UPDATE PERSONNES SET ADRESSE1 = CAST(X'636865E2' AS TEXT), ADRESSE2 = NULL,"
+        " CODE_POSTAL = NULL, VILLE = NULL WHERE ID_PERS = (SELECT MIN(ID_PERS) FROM PERSONNES"
+        " WHERE GENRE_PERS = 'C' AND ACTIF = 'O')")  # fmt: skip
+    troubles.clear()
+    after = await everything(adapter, "clients")
+    assert after == [{**before[0], "address": None}, *before[1:]]
+    assert Trouble("unreadable", "clients", "address", before[0]["id"]) in troubles
+    words = Filter("search", ("firstName", "lastName"), str(before[1]["lastName"]))
+    assert before[1] in await everything(adapter, "clients", words)
+
+
+async def test_a_search_is_not_stopped_by_a_text_in_another_encoding(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    before = await everything(adapter, "clients")
+    run(database, "UPDATE PERSONNES SET NOM = CAST(X'E9' AS TEXT) WHERE ID_PERS ="
+        " (SELECT MIN(ID_PERS) FROM PERSONNES WHERE GENRE_PERS = 'C' AND ACTIF = 'O')")  # fmt: skip
+    words = Filter("search", ("firstName", "lastName"), str(before[1]["lastName"]))
+    assert before[1] in await everything(adapter, "clients", words)

@@ -10,6 +10,7 @@ from adapters.base import AdapterError, Page, Record
 from gateway.contract.access import LEVELS
 from gateway.contract.errors import GatewayError, InternalError
 from gateway.contract.operations import OPERATIONS, Operation
+from gateway.contract.resources import APPOINTMENT_TYPE
 from gateway.pipeline.forward import TRANSLATED, translated
 from tests.conftest import Begin
 from tests.partner import Answer, Partner
@@ -144,7 +145,9 @@ async def test_records_that_differ_in_hidden_fields_look_the_same(
     for source in (plain, other):
         record = plain if visible is None else _with_hidden(plain, source, visible)
         world.one = world.create = lambda _, record=record: record
-        world.many = lambda _, record=record: Page(records=[record, record], after="9", skipped=1)
+        world.many = lambda query, record=record: Page(
+            records=[record, record], after=None if query.after else "9", skipped=1
+        )
         answer = await ask(partner, operation)
         assert answer.status == operation.status, answer.text
         headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -229,3 +232,20 @@ def test_every_error_class_has_a_status_and_a_sentence() -> None:
 
     for kind in below(GatewayError)[1:]:
         assert kind.status in range(400, 600)
+
+
+async def test_types_are_whole_however_many_pages_the_practice_system_makes_of_them(
+    partner_of: Begin,
+) -> None:
+    record = record_of(APPOINTMENT_TYPE)
+    pages = {None: "50", "50": "100", "100": None}
+    world = World(many=lambda query: Page(records=[record], after=pages[query.after]))
+    answer = await (await partner_of(world)).get("/appointments/types")
+    assert answer.status == 200
+    assert len(answer.data) == 3
+    assert "Link" not in answer.headers
+
+
+async def test_a_whole_list_that_never_ends_is_no_answer(partner_of: Begin) -> None:
+    world = World(many=lambda query: Page(records=[], after="again"))
+    assert (await (await partner_of(world)).get("/appointments/types")).status == 502
