@@ -32,6 +32,7 @@ from adapters.sql.writes import BookingWrites
 # Bounds are compared as the backend writes them, so a change of the clocks needs some room.
 ROOM = timedelta(hours=2)
 LONGEST_OPEN = timedelta(days=2)
+MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
 
@@ -102,10 +103,17 @@ class BusyRows:
             ends = self._end.instant(end, latest=True)
             if ends is not None and ends > begins:
                 return ends
-            return begins + timedelta(minutes=int(minutes or self._default))
-        except (Unreadable, ValueError):
+            return begins + _length(minutes or self._default)
+        except (Unreadable, ValueError, OverflowError):
             self._report(Trouble("unreadable", "slots", "diary.busy", ""))
             return begins + timedelta(minutes=self._default)
+
+
+def _length(minutes: Any) -> timedelta:
+    length = timedelta(minutes=int(minutes))
+    if timedelta() < length <= LONGEST_OPEN:
+        return length
+    raise Unreadable
 
 
 class Diary:
@@ -153,7 +161,10 @@ class Diary:
         if wanted not in free:
             raise SlotTaken("not one of the free slots")
         key = self._booking.write(connection, self._booking.draft_values(draft, wanted))
-        record = self._readers["appointments"].one(connection, key)
+        try:
+            record = self._readers["appointments"].one(connection, key)
+        except NotFound as error:
+            raise BackendNonsense("the written appointment cannot be read back") from error
         _verify(record, draft, wanted, self._readers["appointments"].filterable)
         return record
 
@@ -191,6 +202,8 @@ class Diary:
         reader = self._readers["appointmentTypes"]
         kind = reader.one(connection, reader.key_of(type_id))
         minutes = kind["durationMinutes"]
+        if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
+            raise BackendNonsense("an appointment type lasts longer than two days")
         return timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes)
 
     def _free(
@@ -210,12 +223,11 @@ class Diary:
 
 
 def _is_of(record: Record, draft: Draft, mapped: frozenset[str]) -> bool:
-    """Whether an appointment is what this very draft would have made, and still stands."""
+    """Whether an appointment is what this very draft would have made, whatever became of it."""
     expected = {
-        "status": "SCHEDULED",
         "clientId": draft.client_id,
         "appointmentTypeId": draft.appointment_type_id,
-        "reason": draft.reason and draft.reason.strip(),
+        "reason": (draft.reason or "").strip() or None,
         "isUrgent": draft.is_urgent,
     }
     return all(record[name] == value for name, value in expected.items() if name in mapped)

@@ -67,10 +67,7 @@ class Ledger:
     async def _claim(self, attempt: Attempt) -> "Booked | _Row":
         """An earlier outcome, or the row that this call is to work on, marked as running."""
         while True:
-            row = await self._find(attempt)
-            if row is not None and row.created_at <= attempt.now() - KEPT and row.settled:
-                await self._delete(row.id)
-                continue
+            row = await self._present(attempt)
             if row is None:
                 attempt.check_future()
                 row = await self._insert(attempt)
@@ -81,10 +78,34 @@ class Ledger:
             elif row.settled:
                 return row.outcome_again()
             running = self._running.get(row.id)
-            if running is None:
-                self._running[row.id] = asyncio.get_running_loop().create_future()
+            if running is not None:
+                await asyncio.shield(running)
+                continue
+            self._running[row.id] = asyncio.get_running_loop().create_future()
+            if row.fresh or await self._still(row):
                 return row
-            await asyncio.shield(running)
+            self._release(row)
+
+    async def _present(self, attempt: Attempt) -> "_Row | None":
+        """The row that counts for the attempt; one that is settled is forgotten after a day."""
+        row = await self._find(attempt)
+        if row is not None and row.settled and row.created_at <= attempt.now() - KEPT:
+            await self._delete(row.id)
+            return None
+        return row
+
+    async def _still(self, row: "_Row") -> bool:
+        """Whether the row is as it was read: between the two its first call may have ended."""
+        try:
+            async with self._store.begin() as connection:
+                state = select(bookings.c.state).where(bookings.c.id == row.id)
+                return (await connection.execute(state)).scalar_one_or_none() == row.state
+        except BaseException:
+            self._release(row)
+            raise
+
+    def _release(self, row: "_Row") -> None:
+        self._running.pop(row.id).set_result(None)
 
     async def _work(self, attempt: Attempt, row: "_Row") -> Booked:
         try:
@@ -95,7 +116,7 @@ class Ledger:
                 attempt.check_future()
             return Booked(await self._create(attempt, row), replayed=False)
         finally:
-            self._running.pop(row.id).set_result(None)
+            self._release(row)
 
     async def _look_up(self, attempt: Attempt, row: "_Row") -> Record | None:
         """What an attempt of unknown outcome left behind; None where it certainly left nothing."""
@@ -212,6 +233,7 @@ class _Row:
         self.id: int = row.id
         self.fingerprint: bytes = row.fingerprint
         self.created_at: datetime = row.created_at
+        self.state: str = row.state
         self.settled = row.state in ("done", "refused")
         self.fresh = fresh
         self._row = row

@@ -353,11 +353,24 @@ async def test_the_booking_of_somebody_else_is_not_found_as_ones_own(
     assert await adapter.find_appointment(draft, NOW) is None
 
 
-async def test_a_booking_that_was_cancelled_since_is_not_found(
-    adapter: SqlAdapter, database: Path
+@pytest.mark.parametrize("reason", [None, "", "  ", "cough"])
+async def test_a_booking_is_found_as_ones_own_whatever_became_of_it(
+    adapter: SqlAdapter, database: Path, reason: str | None
 ) -> None:
-    draft = await a_draft(adapter)
+    draft = await a_draft(adapter, reason=reason)
     made = await adapter.create_appointment(draft)
     assert await adapter.find_appointment(draft, NOW) == made
     run(database, "UPDATE RDV SET STATUT = 'A' WHERE ID_RDV = (SELECT MAX(ID_RDV) FROM RDV)")
-    assert await adapter.find_appointment(draft, NOW) is None
+    found = await adapter.find_appointment(draft, NOW)
+    assert found is not None
+    assert (found["id"], found["status"]) == (made["id"], "CANCELLED")
+
+
+async def test_a_booking_that_the_mapping_does_not_show_is_withdrawn_and_no_404(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    run(database, "CREATE TRIGGER GONE AFTER INSERT ON RDV BEGIN"
+        " DELETE FROM RDV WHERE ID_RDV = NEW.ID_RDV; END")  # fmt: skip
+    with pytest.raises(BackendNonsense):
+        await adapter.create_appointment(draft)
