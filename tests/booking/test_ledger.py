@@ -66,7 +66,7 @@ class World:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.ledger = Ledger(store, wait=0.2)
+        self.ledger = Ledger(store, wait=60)
         self.clinic = Clinic()
         self.now = NOW
         self.past = False
@@ -226,6 +226,7 @@ async def test_calls_at_the_same_time_wait_and_get_one_outcome(world: World) -> 
 
 
 async def test_who_waits_too_long_for_the_first_is_told_to_come_back(world: World) -> None:
+    world.ledger = Ledger(world.store, wait=0.2)
     world.clinic.gate = asyncio.Event()
     first = asyncio.create_task(world.book())
     await world.clinic.called.wait()
