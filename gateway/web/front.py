@@ -120,7 +120,7 @@ class Front:
         )
 
     async def _answer(self, request: web.BaseRequest, call: Call, path: str) -> Written:
-        close = self._leaving or UPGRADE in request.headers
+        close = self._leaving or must_close(request)
         if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
             reply = await self._pipeline.run(call)
             return self._replies.reply(call, reply, close=close)
@@ -135,7 +135,7 @@ class Front:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
-        close = close or waits or self._leaving or UPGRADE in request.headers
+        close = close or waits or self._leaving or must_close(request)
         return self._replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )
@@ -168,6 +168,14 @@ class RequestIds:
             digits = os.urandom(16 * 256).hex()
             for start in range(0, len(digits), 32):
                 yield digits[start : start + 32]
+
+
+def must_close(request: web.BaseRequest) -> bool:
+    """Whether nothing may follow on the connection.
+
+    The parser takes the trailers of a chunked body for headers of the request that comes next.
+    """
+    return UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:

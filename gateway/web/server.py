@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import http_parser, web
 from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler
+from yarl import URL
 
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
@@ -74,6 +75,13 @@ class PublicServer(web.Server):
 
     def __call__(self) -> Connection:
         return Connection(self, self._refuse, asyncio.get_running_loop())
+
+    def _make_request(self, message: Any, *rest: Any) -> web.BaseRequest:
+        """A target whose host cannot be decoded counts as /, so that it gets an answer at all."""
+        try:
+            return super()._make_request(message, *rest)
+        except ValueError:
+            return super()._make_request(message._replace(url=URL("/"), path="/"), *rest)
 
     def _refuse(self, error: BaseException | None, status: int) -> Written:
         refusal = _refusal(error, status)

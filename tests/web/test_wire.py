@@ -209,3 +209,20 @@ async def test_a_body_nobody_asked_for_is_skipped(partner: Partner) -> None:
     with_body = head(partner, "GET", TYPES, "Content-Length: 5") + b"hello"
     heard = await say(partner.gateway.port, with_body + head(partner, "GET", TYPES, END))
     assert heard.statuses == [200, 200]
+
+
+async def test_a_trailer_never_becomes_a_header_of_the_next_request(partner: Partner) -> None:
+    chunked = (
+        "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        f"2\r\n{{}}\r\n0\r\nX-API-Key: {partner.secret}\r\n\r\n"
+    ).encode()
+    keyless = f"GET {TYPES} HTTP/1.1\r\nHost: b\r\n\r\n".encode()
+    heard = await say(partner.gateway.port, chunked, keyless)
+    assert (heard.statuses, heard.closed) == ([404], True)
+
+
+async def test_a_host_that_cannot_be_decoded_gets_an_answer(partner: Partner) -> None:
+    for target in ("http://xn--a/", "http://xn--a.b/x", "ws://xn--a/"):
+        sent = f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
+        heard = await say(partner.gateway.port, sent)
+        assert (heard.statuses, heard.closed) == ([404], True)
