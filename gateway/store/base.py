@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0001"
+HEAD = "0002"
 
 
 class StoreError(Exception):
@@ -35,19 +35,29 @@ class Store:
         except (SQLAlchemyError, OSError) as error:
             raise self.explain(error) from error
 
-    async def migrate(self) -> None:
-        """Bring the tables up to this version; a store of a later version is refused."""
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction beside which no other process migrates."""
         async with self.begin() as connection:
-            version = await connection.run_sync(_version)
-        if version == HEAD:
-            return
+            yield connection
+
+    async def migrate(self) -> None:
+        """Bring the tables up to this version, all or none; one of a later version is refused."""
+        async with self.begin() as connection:
+            if await connection.run_sync(self._is_current):
+                return
+        async with self.alone() as connection:
+            if not await connection.run_sync(self._is_current):
+                await connection.run_sync(_upgrade)
+
+    def _is_current(self, connection: Connection) -> bool:
+        version = _version(connection)
         if version is not None and version > HEAD:
             raise StoreError(
                 f"{self.place} belongs to a later version of the gateway (its tables are at"
                 f" {version}, this one knows {HEAD}): run that version, or restore a backup"
             )
-        async with self.begin() as connection:
-            await connection.run_sync(_upgrade)
+        return version == HEAD
 
     async def meta(self, name: str) -> str | None:
         """A thing that was set once."""

@@ -1,14 +1,18 @@
 """The store in an SQLite file: write-ahead log, every commit on disk before it counts."""
 
+import asyncio
 import os
 import sqlite3
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 from sqlalchemy import event
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from gateway.store.base import Store, StoreError
 
@@ -24,9 +28,10 @@ _PRAGMAS = (
 class SqliteStore(Store):
     """One file, for one machine."""
 
-    def __init__(self, url: str) -> None:
-        path = url.removeprefix("sqlite:///")
-        super().__init__(create_async_engine(f"sqlite+aiosqlite:///{path}"), path)
+    def __init__(self, path: Path) -> None:
+        # an address of parts: nothing in a path is taken for a mark of the address
+        address = URL.create("sqlite+aiosqlite", database=str(path))
+        super().__init__(create_async_engine(address, async_creator=self._open), str(path))
         event.listen(self.engine.sync_engine, "connect", _prepare)
 
     async def migrate(self) -> None:
@@ -35,6 +40,18 @@ class SqliteStore(Store):
         with suppress(OSError):
             os.close(os.open(self.place, os.O_CREAT | os.O_EXCL, 0o600))
         await super().migrate()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[AsyncConnection]:
+        """As every store; the write lock is held before anything is read."""
+        async with self.begin() as connection:
+            await connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+
+    async def _open(self) -> aiosqlite.Connection:
+        # the driver's thread outlives a file that cannot be opened: so that is tried before it
+        await asyncio.to_thread(lambda: sqlite3.connect(self.place).close())
+        return await aiosqlite.connect(self.place)
 
     def explain(self, error: Exception) -> StoreError:
         """SQLite's own names of errors tell the remedy."""

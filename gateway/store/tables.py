@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 
 
-class Moment(TypeDecorator[datetime]):
+class Instant(TypeDecorator[datetime]):
     """An aware datetime as text of 27 characters, which sorts as time does."""
 
     impl = String(27)
@@ -61,10 +61,10 @@ keys = Table(
     Column("level", String(10), nullable=False),
     Column("scopes", Text, nullable=False),  # JSON object
     Column("hourly_limit", Integer, nullable=False),
-    Column("created_at", Moment, nullable=False),
-    Column("expires_at", Moment),
-    Column("last_used_at", Moment),
-    Column("revoked_at", Moment),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("last_used_at", Instant),
+    Column("revoked_at", Instant),
     Column("revision", Integer, nullable=False),
     Index("keys_by_revision", "revision"),
 )
@@ -76,12 +76,13 @@ secrets = Table(
     Column("digest", LargeBinary(32), primary_key=True),
     Column("key_id", String(36), ForeignKey("keys.id"), nullable=False),
     Column("hint", String(8), nullable=False),
-    Column("created_at", Moment, nullable=False),
-    Column("expires_at", Moment),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
     Index("secrets_by_key", "key_id"),
 )
 
-# state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal.
+# state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal; `reference`
+# what the practice system may keep of the attempt; `appointment_id` what came of it.
 bookings = Table(
     "bookings",
     metadata,
@@ -92,8 +93,11 @@ bookings = Table(
     Column("state", String(10), nullable=False),
     Column("outcome", String(40)),
     Column("record", LargeBinary),
-    Column("created_at", Moment, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("reference", String(36)),
+    Column("appointment_id", String(36)),
     UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
     Index("bookings_by_time", "created_at"),
+    Index("bookings_by_appointment", "appointment_id"),
 )

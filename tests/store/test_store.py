@@ -1,6 +1,8 @@
 """The gateway's own database: made, brought up to date, and refused in a sentence."""
 
+import asyncio
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -99,3 +101,39 @@ async def test_a_locked_file_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_database_that_is_not_possible_is_refused() -> None:
     with pytest.raises(StoreError, match="oracle is not possible so far"):
         open_store("oracle://x:secret@host/db")
+
+
+async def test_many_that_migrate_at_once_make_the_tables_once(tmp_path: Path) -> None:
+    stores = [at(tmp_path / "g.db") for _ in range(6)]
+    await asyncio.gather(*(store.migrate() for store in stores))
+    for store in stores:
+        await store.aclose()
+    with closing(sqlite3.connect(tmp_path / "g.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM revisions").fetchall() == [(1,)]
+        assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(HEAD,)]
+
+
+async def test_a_migration_that_was_interrupted_left_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = at(tmp_path / "g.db")
+    with monkeypatch.context() as patched:
+        patched.setattr("alembic.op.create_index", lambda *_: sys.exit("stopped half way"))
+        with pytest.raises(SystemExit):
+            await store.migrate()
+    with closing(sqlite3.connect(tmp_path / "g.db")) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+    await store.migrate()
+    await store.ping()
+    await store.aclose()
+
+
+@pytest.mark.parametrize("folder", ["50% off", "a?b", "x#y", "%41", "file:z"])
+async def test_a_path_is_taken_as_it_is(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir()
+    path = tmp_path / folder / "g?mode=ro.db"
+    store = open_store(path)
+    await store.migrate()
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(HEAD,)]

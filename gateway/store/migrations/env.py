@@ -4,6 +4,11 @@ from alembic import context
 
 from gateway.store.tables import metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    # SQLite too can undo a change of its tables: a migration is whole or not there
+    transactional_ddl=True,
+)
 with context.begin_transaction():
     context.run_migrations()
