@@ -4,7 +4,7 @@ An adapter speaks the gateway's words (resources, fields, UUIDs, UTC) on one sid
 system's on the other. It knows nothing of keys, levels or policies.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,7 +53,8 @@ class Page:
     """Records in a stable order; `after` is None on the last page.
 
     `after` is the adapter's own text (at most 200 characters); the gateway encrypts it on its way
-    through the partner. `skipped` counts rows that had no usable id.
+    through the partner. `skipped` counts rows that had no usable id; of rows whose key is blank
+    all are counted with the first page, as they have no place among the others.
     """
 
     records: list[Record]
@@ -63,7 +64,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An appointment that is to be made; ids are public, times are aware and in UTC."""
+    """An appointment that is to be made; ids are public, times are aware and in UTC.
+
+    `reference` (up to 16 letters and digits, or none) names the attempt: a practice system that
+    keeps it can tell this booking from every other.
+    """
 
     client_id: str
     patient_id: str
@@ -73,6 +78,7 @@ class Draft:
     reason: str | None
     is_urgent: bool
     now: datetime
+    reference: str = ""
 
 
 class Adapter(Protocol):
@@ -97,8 +103,14 @@ class Adapter(Protocol):
     async def create_appointment(self, draft: Draft) -> Record:
         """Book; the whole new record. SlotTaken, NotFound, Rejected, or OutcomeUnknown."""
 
-    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
-        """The appointment that an attempt made at `since` or later left behind, if it did."""
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        """The appointments that an attempt made at `since` may have left behind, oldest first.
+
+        None at all means that it certainly left nothing.
+        """
+
+    async def check(self) -> None:
+        """Whether the practice system has all that is asked of it; DocumentErrors with what not."""
 
     async def ping(self) -> None:
         """Whether the practice system answers at all; raises where it does not."""

@@ -241,7 +241,7 @@ def wall(raw: Any, zero: tuple[str, ...]) -> datetime | None:
         raise Unreadable from error
 
 
-class Moment(Protocol):
+class TimeConverter(Protocol):
     """A converter of times; `instant` reads one as an aware datetime in UTC."""
 
     def instant(self, raw: Any, *, latest: bool = False) -> datetime | None: ...

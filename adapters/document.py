@@ -231,7 +231,8 @@ def _model_problems(
         place, kind = _existing(document, tuple(each["loc"])), each["type"]
         name = str(each["loc"][-1]) if each["loc"] else ""
         if kind == "extra_forbidden":
-            text = f"{name} is not known here{did_you_mean(name, _names(each, model))}"
+            others = [other for other in _names(each, model) if other != name]
+            text = f"{name} is not known here{did_you_mean(name, others)}"
             yield document.problem(place, text, at_key=True)
         elif kind == "missing":
             yield document.problem(place, f"{name} is missing", at_key=True)

@@ -4,7 +4,9 @@ The file is data, checked as a whole: every problem at once, with file, line and
 in it only as expressions and joins in the words of the practice's own database.
 """
 
+import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -12,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from adapters.base import FieldShape, Shapes
+from adapters.convert import ZERO_DATES, Unreadable, wall, written
 from adapters.document import (
     Document,
     DocumentErrors,
@@ -33,7 +36,15 @@ DRAFT_FIELDS = {
     "createdAt": FieldShape(format="date-time"),
     "reason": FieldShape(format="text"),
     "isUrgent": FieldShape(format="boolean"),
+    "reference": FieldShape(format="text"),
 }
+# What a booking cannot do without: to know whose animal it is, and to know itself again.
+NEEDED = {
+    "patients": ("clientId",),
+    "appointments": ("vetId", "patientId", "scheduledAt"),
+}
+# The names in a write's `sql`, each with a colon before it.
+NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
 
 # `as` -> (the parameters it takes, the formats it makes)
 CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -202,9 +213,13 @@ class Write(_Strict):
 
 
 class Booking(_Strict):
-    """The rows that a booking writes, in order; `appointment` names the step whose key it is."""
+    """The rows that a booking writes, in order; `appointment` names the step whose key it is.
+
+    `reference`, of the appointments' rows, is where the draft's reference was written.
+    """
 
     appointment: str
+    reference: str | None = None
     writes: tuple[Write, ...] = Field(min_length=1)
 
     @field_validator("writes", mode="before")
@@ -234,14 +249,14 @@ class Mapping(_Strict):
         return name
 
 
-def load_mapping(path: Path, shapes: Shapes) -> Mapping:
-    """The mapping at `path`; DocumentErrors with every problem."""
+def load_mapping(path: Path, shapes: Shapes) -> tuple[Mapping, Document]:
+    """The mapping at `path`, and where all of it stands; DocumentErrors with every problem."""
     document = read_document(path)
     mapping = check(document, Mapping)
     problems = list(_Checker(document, shapes).problems(mapping))
     if problems:
         raise DocumentErrors(problems)
-    return mapping
+    return mapping, document
 
 
 def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
@@ -253,6 +268,17 @@ def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
     if shape.many:
         return "split text"
     return DEFAULTS[shape.format]
+
+
+_TIME = FieldShape(format="date-time")
+_EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
+
+
+def _reads_back(pattern: str) -> bool:
+    try:
+        return wall(written(_EXAMPLE, pattern), ZERO_DATES) == _EXAMPLE
+    except (Unreadable, ValueError):
+        return False
 
 
 class _Checker:
@@ -283,7 +309,31 @@ class _Checker:
             if name not in mapping.resources:
                 text = f"{name} is missing: every resource needs its tables"
                 yield self.document.problem(("resources",), text, at_key=True)
+        yield from self._busy(mapping.diary)
         yield from self._booking(mapping.booking)
+        yield from self._needed(mapping)
+
+    def _busy(self, diary: Diary) -> Iterator[Problem]:
+        for number, busy in enumerate(diary.busy):
+            place: Place = ("diary", "busy", number)
+            yield from self._conversion((*place, "start"), busy.start, _TIME)
+            yield from self._conversion((*place, "end"), busy.end, _TIME)
+
+    def _needed(self, mapping: Mapping) -> Iterator[Problem]:
+        """What must be there so that a booking can be checked, and found again."""
+        needed = dict(NEEDED)
+        if mapping.booking.reference is None:
+            needed["appointments"] = (*NEEDED["appointments"], "createdAt")
+        for resource, names in needed.items():
+            rows = mapping.resources.get(resource)
+            for name in names:
+                if rows is not None and name not in rows.fields:
+                    text = f"{name} is missing: no booking can be made without it"
+                    if name == "createdAt":
+                        text += ", unless booking.reference says where a booking's reference is"
+                    yield self.document.problem(
+                        ("resources", resource, "fields"), text, at_key=True
+                    )
 
     def _fields(
         self, place: Place, shapes: Any, prefix: str, fields: dict[str, Expression]
@@ -322,6 +372,9 @@ class _Checker:
                 yield self.document.problem((*place, parameter), text, at_key=True)
         if name == "code" and conversion.codes is None:
             yield self.document.problem(place, "as: code needs codes, a table of code: value")
+        if conversion.pattern is not None and not _reads_back(conversion.pattern):
+            text = "pattern must write what can be read and sorted: %Y-%m-%d %H:%M:%S, or parts of"
+            yield self.document.problem((*place, "pattern"), f"{text} it down to the minute")
         yield from self._code_values(place, conversion, shape)
         target = conversion.of or shape.refers
         if name == "id" and target not in self.shapes:
@@ -350,6 +403,17 @@ class _Checker:
         if booking.appointment not in inserts:
             text = f"{booking.appointment} is not the name of an insert with a key"
             yield self.document.problem(("booking", "appointment"), text)
+        yield from self._reference(booking)
+
+    def _reference(self, booking: Booking) -> Iterator[Problem]:
+        values = (value for write in booking.writes for value in write.values.values())
+        is_written = any(value.draft == "reference" for value in values)
+        if is_written and booking.reference is None:
+            text = "reference is missing: say where the reference that is written can be read"
+            yield self.document.problem(("booking",), text, at_key=True)
+        if booking.reference is not None and not is_written:
+            text = "no write has {draft: reference}, so there is nothing to be read here"
+            yield self.document.problem(("booking", "reference"), text)
 
     def _value(self, place: Place, value: Value, made: list[str]) -> Iterator[Problem]:
         if value.draft is not None:
@@ -361,3 +425,8 @@ class _Checker:
         if value.made is not None and value.made not in made:
             text = f"no step before this one is called {value.made}{did_you_mean(value.made, made)}"
             yield self.document.problem((*place, "made"), text)
+        for name in NAMED(value.sql or ""):
+            if name not in made:
+                near = did_you_mean(name, made)
+                text = f"no step before this one is called {name}{near}; write \\: for a colon"
+                yield self.document.problem((*place, "sql"), text)

@@ -1,6 +1,6 @@
 """An adapter that returns ready records: what is left is the cost of our own road."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record, Rejected
@@ -38,7 +38,10 @@ class ReadyAdapter:
     async def create_appointment(self, draft: Draft) -> Record:
         raise Rejected(f"nothing is booked here: {draft.patient_id}")
 
-    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        return ()
+
+    async def check(self) -> None:
         return None
 
     async def ping(self) -> None:

@@ -1,7 +1,7 @@
 """The composition root: settings become a gateway that serves; nothing here decides anything."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -129,6 +129,17 @@ async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
     return DocumentErrors(problems)
 
 
+async def _lacking(adapter: Adapter) -> Sequence[Problem]:
+    """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
+    try:
+        await adapter.check()
+    except DocumentErrors as error:
+        return error.problems
+    except AdapterError:
+        return ()
+    return ()
+
+
 def _unheard(_: Trouble) -> None:
     """Nothing is read while files are checked."""
 
@@ -176,12 +187,15 @@ class _Assembly:
         await ring.start()
         limiter = open_limiter(settings.limiter)
         closers.push_async_callback(limiter.aclose)
+        ledger = Ledger(store, wait=settings.booking_wait, failed=self.outcome_waits)
+        closers.push_async_callback(ledger.aclose)
+        ledger.start(now)
         pipeline = Pipeline(
             keys=ring,
             limiter=limiter,
             policy=lambda: policy,
             adapter=adapter,
-            ledger=Ledger(store, wait=settings.booking_wait),
+            ledger=ledger,
             cursors=Cursors(secret),
             now=now,
         )
@@ -239,7 +253,8 @@ class _Assembly:
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
         self.closers.push_async_callback(adapter.aclose)
-        if policy is None:
+        problems += await _lacking(adapter)
+        if policy is None or problems:
             raise DocumentErrors(problems)
         check_serves(adapter)
         self.metrics.policy(policy.hash)
@@ -261,6 +276,9 @@ class _Assembly:
 
     def store_failed(self, error: Exception) -> None:
         self.events.fault("the store cannot be read; the known keys go on", error)
+
+    def outcome_waits(self, error: Exception) -> None:
+        self.events.fault("a booking's outcome cannot be written yet; it is kept", error)
 
     def readiness(self, store: Store, adapter: Adapter, policy: Policy) -> Readiness:
         async def backend() -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 `backend.adapter: tests.world:WorldAdapter` with `backend.url` naming one of WORLDS.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -49,7 +49,8 @@ class World:
     one: Callable[[Query], Record] | None = None
     many: Callable[[Query], Page] | None = None
     create: Callable[[Draft], Record] | None = None
-    find: Callable[[Draft], Record | None] = lambda draft: None
+    find: Callable[[Draft], Sequence[Record]] = lambda draft: ()
+    check: Callable[[], None] = lambda: None
     ping: Callable[[], None] = lambda: None
     unfilterable: frozenset[str] = frozenset()
     asked: list[Query] = field(default_factory=list)
@@ -85,8 +86,11 @@ class WorldAdapter:
             return self._records["appointments"]
         return self.world.create(draft)
 
-    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         return self.world.find(draft)
+
+    async def check(self) -> None:
+        self.world.check()
 
     async def ping(self) -> None:
         self.world.ping()

@@ -32,6 +32,7 @@ class Booking(NamedTuple):
     urgent: str | None
     statut: str | None
     dt_saisie: str
+    ref_ext: str | None = None
 
 
 class Entry(NamedTuple):

@@ -1,21 +1,22 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record
-from adapters.document import DocumentErrors, Problem
+from adapters.document import Document, DocumentErrors, Problem
 from adapters.mapping import Mapping as MappingFile
 from adapters.mapping import load_mapping
+from adapters.sql.checks import problems_in
 from adapters.sql.converters import Converters
 from adapters.sql.diary import Diary
 from adapters.sql.engine import SqliteRunner
-from adapters.sql.reading import Reader
+from adapters.sql.reading import ResourceReader
 
 
 class SqlAdapter:
@@ -25,15 +26,18 @@ class SqlAdapter:
     """
 
     def __init__(self, options: AdapterOptions) -> None:
-        mapping = _mapping(options)
+        mapping, document = _mapping(options)
+        self._mapping, self._document = mapping, document
         converters = Converters(ZoneInfo(mapping.zone), options.secret)
         self._readers = {
-            name: Reader(name, rows, options.shapes[name], converters, options.report)
+            name: ResourceReader(name, rows, options.shapes[name], converters, options.report)
             for name, rows in mapping.resources.items()
         }
         self._diary = Diary(mapping, converters, self._readers, options.report)
         self._runner = SqliteRunner(
-            options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
+            make_url(options.url).database or "",
+            timeout=options.timeout,
+            booking_timeout=options.booking_timeout,
         )
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
@@ -56,15 +60,23 @@ class SqlAdapter:
         """Check and insert under the write lock, in one transaction."""
         return await self._runner.book(lambda connection: self._diary.book(connection, draft))
 
-    async def find_appointment(self, draft: Draft, since: datetime) -> Record | None:
-        """Looked up under the write lock, so that None is certain."""
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        """Looked up under the write lock, so that none is certain."""
         return await self._runner.book(
             lambda connection: self._diary.find(connection, draft, since)
         )
 
+    async def check(self) -> None:
+        """DocumentErrors where the database lacks a table or column that the mapping names."""
+        found = await self._runner.read(
+            lambda connection: list(problems_in(connection, self._mapping, self._document))
+        )
+        if found:
+            raise DocumentErrors(found)
+
     async def ping(self) -> None:
-        """A statement that needs the file but no table."""
-        await self._runner.read(lambda connection: connection.execute(_PING).scalar())
+        """Whether the database's file can be read."""
+        await self._runner.ping()
 
     async def aclose(self) -> None:
         """End the threads and their connections."""
@@ -81,28 +93,33 @@ class SqlAdapter:
         return reader.page(connection, query.filters, query.limit, query.after)
 
 
-_PING = text("SELECT count(*) FROM sqlite_master")
+def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
+    """The mapping, and where all of it stands.
 
-
-def _mapping(options: AdapterOptions) -> MappingFile:
-    """The mapping; DocumentErrors with all that is wrong with it and with the address."""
+    DocumentErrors with all that is wrong with it and with the address.
+    """
     if options.mapping is None:
         raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
     problems = [Problem("backend.url", 0, 0, text) for text in _wrong_with(options.url)]
     try:
-        mapping = load_mapping(options.mapping, options.shapes)
+        loaded = load_mapping(options.mapping, options.shapes)
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     if problems:
         raise DocumentErrors(problems)
-    return mapping
+    return loaded
 
 
 def _wrong_with(url: str) -> Iterator[str]:
     try:
-        backend = make_url(url).get_backend_name()
+        address = make_url(url)
     except ArgumentError:
         yield "must be a database address such as sqlite:////srv/clinic.db"
-    else:
-        if backend != "sqlite":
-            yield f"{backend} is not connected yet; sqlite is"
+        return
+    backend = address.get_backend_name()
+    if backend != "sqlite":
+        yield f"{backend} is not connected yet; sqlite is"
+    elif not address.database or address.host or address.database.startswith(":"):
+        yield "must name the database's file, such as sqlite:////srv/clinic.db"
+    elif address.query:
+        yield "takes nothing behind a ?; a ? in a path is written %3F"

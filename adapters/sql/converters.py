@@ -16,12 +16,12 @@ from adapters.convert import (
     Email,
     Integer,
     LocalTime,
-    Moment,
     Money,
     Number,
     SealedId,
     SplitText,
     Text,
+    TimeConverter,
     UtcTime,
 )
 from adapters.mapping import Conversion, conversion_name
@@ -52,10 +52,10 @@ class Converters:
         }
         return made[name]() if name in made else _PLAIN[name]
 
-    def moment(self, conversion: Conversion) -> Moment:
+    def moment(self, conversion: Conversion) -> TimeConverter:
         """The converter of a time that is no field: of a shift, of what blocks."""
         converter: Any = self.make(conversion, _TIME)
-        moment: Moment = converter
+        moment: TimeConverter = converter
         return moment
 
     def _time(self, name: str, conversion: Conversion, zero: tuple[str, ...]) -> Converter:

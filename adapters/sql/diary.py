@@ -9,6 +9,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    func,
     or_,
 )
 
@@ -22,15 +23,17 @@ from adapters.base import (
     SlotTaken,
     Trouble,
 )
-from adapters.convert import Moment, Unreadable, instant_text
+from adapters.convert import TimeConverter, Unreadable, instant_text
 from adapters.mapping import Busy, Hours, Mapping
 from adapters.slots import Interval, Shift, day_window, free_slots
 from adapters.sql.converters import Converters
-from adapters.sql.reading import Reader, rows_of, sql
+from adapters.sql.reading import ResourceReader, rows_of, sql
 from adapters.sql.writes import BookingWrites
 
-# Bounds are compared as the backend writes them, so a change of the clocks needs some room.
-ROOM = timedelta(hours=2)
+# Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
+# time, needs some room. What then really blocks is decided on the times that were read.
+ROOM = timedelta(days=1, hours=2)
+BLANKS = " \t\n\v\f\r"
 LONGEST_OPEN = timedelta(days=2)
 MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
@@ -49,16 +52,24 @@ class ShiftRows:
         """The shifts of a vet; a row that can't be read opens nothing."""
         for weekday, start, end in connection.execute(self._statement, {"vet": vet}):
             try:
-                yield Shift(int(weekday), _clock(start), _clock(end))
-            except (TypeError, ValueError):
+                yield Shift(_weekday(weekday), _clock(start), _clock(end))
+            except (TypeError, ValueError, OverflowError):
                 self._report(Trouble("unreadable", "slots", "diary.hours", ""))
 
 
+def _weekday(raw: Any) -> int:
+    day = int(raw)
+    if not 1 <= day <= 7:
+        raise ValueError(raw)
+    return day
+
+
 def _clock(raw: Any) -> time:
-    if isinstance(raw, time):
-        return raw
     shown = str(raw).strip()
-    return time() if shown.startswith("24:00") else time.fromisoformat(shown)
+    read = time() if shown.startswith("24:00") else time.fromisoformat(shown)
+    if read.tzinfo is not None:  # a wall clock has no offset
+        raise ValueError(raw)
+    return read
 
 
 class BusyRows:
@@ -68,13 +79,13 @@ class BusyRows:
         self, busy: Busy, converters: Converters, default_minutes: int, report: Report
     ) -> None:
         self._report = report
-        self._start: Moment = converters.moment(busy.start)
-        self._end: Moment = converters.moment(busy.end)
+        self._start: TimeConverter = converters.moment(busy.start)
+        self._end: TimeConverter = converters.moment(busy.end)
         self._default = default_minutes
-        start, end = sql(busy.start.sql), sql(busy.end.sql)
-        minutes = sql(busy.minutes or "NULL")
+        raw = sql(busy.start.sql), sql(busy.end.sql), sql(busy.minutes or "NULL")
+        start, end = (func.trim(each, BLANKS) for each in raw[:2])
         no_end = or_(end.is_(None), end < start)
-        self._statement: Select[Any] = rows_of(busy, start, end, minutes).where(
+        self._statement: Select[Any] = rows_of(busy, *raw).where(
             sql(busy.vet) == bindparam("vet"),
             start < bindparam("until"),
             or_(end > bindparam("since"), and_(no_end, start > bindparam("early"))),
@@ -123,7 +134,7 @@ class Diary:
         self,
         mapping: Mapping,
         converters: Converters,
-        readers: dict[str, Reader],
+        readers: dict[str, ResourceReader],
         report: Report,
     ) -> None:
         self._readers = readers
@@ -135,6 +146,8 @@ class Diary:
             BusyRows(each, converters, self._minutes, report) for each in mapping.diary.busy
         ]
         self._booking = BookingWrites(mapping, converters)
+        reference = mapping.booking.reference
+        self._reference = None if reference is None else sql(reference)
 
     def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
         """The free slots of a day as records."""
@@ -166,20 +179,28 @@ class Diary:
         except NotFound as error:
             raise BackendNonsense("the written appointment cannot be read back") from error
         _verify(record, draft, wanted, self._readers["appointments"].filterable)
+        if wanted in self._free(connection, keys["vetId"], day, duration, draft.now):
+            raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
         return record
 
-    def find(self, connection: Connection, draft: Draft, since: datetime) -> Record | None:
-        """The appointment of this vet, start and patient that was made at `since` or later."""
+    def find(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
+        """The appointments that carry the draft's reference.
+
+        Where the practice system keeps none: those that are all that the draft says, and were
+        written at `since` or later by the practice's own clock.
+        """
         reader = self._readers["appointments"]
+        if self._reference is not None and draft.reference:
+            return reader.marked(connection, self._reference, draft.reference, MOST_ALIKE)
         wanted = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("equals", ("scheduledAt",), draft.scheduled_at),
             Filter("equals", ("patientId",), draft.patient_id),
-            Filter("since", ("createdAt",), since.replace(microsecond=0)),
         ]
-        usable = [each for each in wanted if each.fields[0] in reader.filterable]
-        found = reader.page(connection, usable, MOST_ALIKE, None).records
-        return next((each for each in found if _is_of(each, draft, reader.filterable)), None)
+        if "createdAt" in reader.filterable:
+            wanted.append(Filter("written since", ("createdAt",), since))
+        found = reader.page(connection, wanted, MOST_ALIKE, None).records
+        return [each for each in found if _is_of(each, draft, reader.filterable)]
 
     def _keys(self, connection: Connection, draft: Draft) -> dict[str, int]:
         """The keys of all that the draft names; NotFound, also for another client's animal."""

@@ -11,11 +11,10 @@ import time
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -31,19 +30,21 @@ T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 READERS = 4
+MOST_WAITING = 256
 OPCODES_BETWEEN_LOOKS = 5_000
-DOWN = frozenset(
-    {
-        "SQLITE_BUSY",
-        "SQLITE_LOCKED",
-        "SQLITE_CANTOPEN",
-        "SQLITE_IOERR",
-        "SQLITE_FULL",
-        "SQLITE_CORRUPT",
-        "SQLITE_NOTADB",
-        "SQLITE_READONLY",
-    }
-)
+# An execution option: the statement is prepared, so that every name in it is known, and not run.
+EXPLAIN = "clinic_explain"
+DOWN = {
+    "SQLITE_BUSY": "is locked by another program",
+    "SQLITE_LOCKED": "is locked by another program",
+    "SQLITE_CANTOPEN": "can't be opened",
+    "SQLITE_IOERR": "can't be read or written",
+    "SQLITE_FULL": "can't be written: the disk is full",
+    "SQLITE_CORRUPT": "is damaged",
+    "SQLITE_NOTADB": "is no SQLite database",
+    "SQLITE_READONLY": "can't be written",
+}
+_PING = text("SELECT count(*) FROM sqlite_master")
 
 
 def fold(text: str | bytes | None) -> str:
@@ -56,32 +57,39 @@ def fold(text: str | bytes | None) -> str:
 
 
 class SqliteRunner:
-    """Threads, each with its own connection: a few that read, one that books."""
+    """Threads, each with its own connection: a few that read, one that books, one that asks.
 
-    def __init__(self, url: str, *, timeout: float, booking_timeout: float) -> None:
-        self._path = make_url(url).database or ""
-        self._timeout = timeout
-        self._booking_timeout = booking_timeout
+    A deadline counts from the moment of the call. What waits too long for a thread, and what finds
+    too much waiting, is BackendUnavailable: nothing was asked of the database.
+    """
+
+    def __init__(self, path: str, *, timeout: float, booking_timeout: float) -> None:
+        self._path = path
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
+        event.listen(self._engine, "before_cursor_execute", _explained, retval=True)
         self._local = threading.local()
         self._opened: set[_Lane] = set()
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="practice-read")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="practice-book")
+        self._readers = _Threads("practice-read", READERS, timeout)
+        self._writer = _Threads("practice-book", 1, booking_timeout)
+        # behind many slow reads it would say that nothing answers
+        self._pinger = _Threads("practice-ping", 1, timeout)
 
     async def read(self, work: Work[T]) -> T:
         """The work's result, in one snapshot; BackendTimeout when the time is up."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, self._read, work)
+        return await self._readers.run(self._read, work)
 
     async def book(self, work: Work[T]) -> T:
         """The same under the write lock; committed when the work returns, else undone."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writer, self._book, work)
+        return await self._writer.run(self._book, work)
+
+    async def ping(self) -> None:
+        """A statement that needs the file but no table."""
+        await self._pinger.run(self._read, lambda connection: connection.execute(_PING).scalar())
 
     async def aclose(self) -> None:
         """Wait for what runs and close every connection."""
-        for pool in (self._readers, self._writer):
-            await asyncio.to_thread(pool.shutdown)
+        for threads in (self._readers, self._writer, self._pinger):
+            await threads.aclose()
         for lane in self._opened:
             lane.connection.close()
         self._opened.clear()
@@ -96,19 +104,18 @@ class SqliteRunner:
             check_same_thread=False,
         )
 
-    def _read(self, work: Work[T]) -> T:
+    def _read(self, work: Work[T], deadline: float) -> T:
         try:
-            lane = self._lane(read_only=True, timeout=self._timeout)
-            with lane.transaction("BEGIN"):
-                return work(lane.connection)
+            with self._lane(read_only=True, deadline=deadline).transaction("BEGIN") as connection:
+                return work(connection)
         except SQLAlchemyError as error:
             raise self._translated(error) from error
 
-    def _book(self, work: Work[T]) -> T:
+    def _book(self, work: Work[T], deadline: float) -> T:
         try:
-            lane = self._lane(read_only=False, timeout=self._booking_timeout)
-            with lane.transaction("BEGIN IMMEDIATE"):
-                result = work(lane.connection)
+            lane = self._lane(read_only=False, deadline=deadline)
+            with lane.transaction("BEGIN IMMEDIATE") as connection:
+                result = work(connection)
         except SQLAlchemyError as error:
             translated = self._translated(error)
             if isinstance(translated, BackendTimeout):  # undone: nothing was written
@@ -116,17 +123,20 @@ class SqliteRunner:
             raise translated from error
         return result
 
-    def _lane(self, *, read_only: bool, timeout: float) -> "_Lane":
+    def _lane(self, *, read_only: bool, deadline: float) -> "_Lane":
         lane: _Lane | None = getattr(self._local, "lane", None)
         if lane is None:
-            lane = _Lane(self._engine.connect(), read_only=read_only, patience=timeout)
+            lane = _Lane(self._engine.connect(), read_only=read_only)
             self._local.lane = lane
             self._opened.add(lane)
-        lane.deadline = time.monotonic() + timeout
+        lane.until(deadline)
         return lane
 
     def _translated(self, error: SQLAlchemyError) -> AdapterError:
-        """What the driver said, as an adapter's error; the thread's connection is given up."""
+        """What the driver said, as an adapter's error; the thread's connection is given up.
+
+        The driver's own words stay out: they may quote a value.
+        """
         lane: _Lane | None = getattr(self._local, "lane", None)
         unsure = lane is not None and lane.committing
         if lane is not None:
@@ -134,16 +144,58 @@ class SqliteRunner:
             lane.connection.invalidate()
             lane.connection.close()
             self._local.lane = None
-        orig = error.orig if isinstance(error, DBAPIError) else None
-        name = getattr(orig, "sqlite_errorname", "") or ""
-        text = f"{self._path}: {orig or type(error).__name__}"
+        name = error_name(error)
         if name == "SQLITE_INTERRUPT":
             return BackendTimeout("the statement took too long and was stopped")
-        if any(name.startswith(each) for each in DOWN) or (not name and "open" in text):
-            if unsure and not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                return OutcomeUnknown(text)
-            return BackendUnavailable(text)
-        return BackendNonsense(text)
+        down = next((said for each, said in DOWN.items() if name.startswith(each)), None)
+        if down is None:
+            return BackendNonsense(f"{self._path}: a statement failed ({name})")
+        text = f"{self._path} {down} ({name})"
+        if unsure and not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return OutcomeUnknown(text)
+        return BackendUnavailable(text)
+
+
+def error_name(error: SQLAlchemyError) -> str:
+    """SQLite's own name of what went wrong; without one, the class of the error."""
+    orig = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(orig, "sqlite_errorname", "") or type(orig or error).__name__
+
+
+def _explained(*call: Any) -> tuple[str, Any]:
+    """A statement that is only to be looked at is prepared and not run."""
+    _, _, statement, parameters, context, _ = call
+    explain = context is not None and context.execution_options.get(EXPLAIN)
+    return (f"EXPLAIN {statement}" if explain else statement), parameters
+
+
+class _Threads:
+    """A few threads that take work in turn, each piece with `patience` seconds in all."""
+
+    def __init__(self, name: str, number: int, patience: float) -> None:
+        self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
+        self._most = number + MOST_WAITING
+        self._patience = patience
+        self._taken = 0
+
+    async def run(self, runner: Callable[[Work[T], float], T], work: Work[T]) -> T:
+        if self._taken >= self._most:
+            raise BackendUnavailable("too much is waiting for the practice system already")
+        deadline = time.monotonic() + self._patience
+
+        def begin() -> T:
+            if time.monotonic() >= deadline:
+                raise BackendUnavailable("the practice system was busy with other calls")
+            return runner(work, deadline)
+
+        self._taken += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, begin)
+        finally:
+            self._taken -= 1
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._pool.shutdown)
 
 
 def _text(raw: bytes) -> str | bytes:
@@ -157,7 +209,7 @@ def _text(raw: bytes) -> str | bytes:
 class _Lane:
     """One thread's connection, its deadline, and whether it is in the middle of a commit."""
 
-    def __init__(self, connection: Connection, *, read_only: bool, patience: float) -> None:
+    def __init__(self, connection: Connection, *, read_only: bool) -> None:
         self.connection = connection
         self.deadline = 0.0
         self.committing = False
@@ -167,15 +219,20 @@ class _Lane:
         raw.text_factory = _text
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
         raw.set_progress_handler(self._overdue, OPCODES_BETWEEN_LOOKS)
-        raw.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
         raw.execute(f"PRAGMA query_only = {int(read_only)}")
         self._raw = raw
+
+    def until(self, deadline: float) -> None:
+        """From now on everything is to end by then, waiting for locks included."""
+        self.deadline = deadline
+        left = max(0, int((deadline - time.monotonic()) * 1000))
+        self._raw.execute(f"PRAGMA busy_timeout = {left}")
 
     def transaction(self, begin: str) -> "_Transaction":
         return _Transaction(self, self._raw, begin)
 
     def _overdue(self) -> bool:
-        return time.monotonic() > self.deadline
+        return time.monotonic() >= self.deadline
 
 
 class _Transaction:
@@ -184,8 +241,9 @@ class _Transaction:
     def __init__(self, lane: _Lane, raw: sqlite3.Connection, begin: str) -> None:
         self._lane, self._raw, self._begin = lane, raw, begin
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Connection:
         self._lane.connection.exec_driver_sql(self._begin)
+        return self._lane.connection
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:

@@ -36,7 +36,7 @@ from adapters.mapping import Expression, ListOf, ResourceMap, Rows
 from adapters.sql.converters import Converters
 from adapters.sql.engine import fold
 
-LEAST_KEY, MOST_KEY = -(1 << 63), (1 << 63) - 1
+MOST_BLANK = 1_000
 
 
 def sql(expression: str) -> ColumnElement[Any]:
@@ -51,7 +51,7 @@ def rows_of(rows: Rows, *columns: ColumnElement[Any]) -> Select[Any]:
     return statement if rows.where is None else statement.where(sql(rows.where))
 
 
-class Column:
+class FieldColumn:
     """One field: its expression, and its converter."""
 
     def __init__(self, name: str, expression: Expression, converter: Converter) -> None:
@@ -60,7 +60,7 @@ class Column:
         self.converter = converter
 
 
-class Table:
+class KeyedRows:
     """Rows with a sealed key and columns: what a resource and a list inside it have in common."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Table:
         self.has_id = f"{prefix}id" in shapes
         self.report = report
         self.columns = [
-            Column(name, each, converters.make(each, shapes[prefix + name]))
+            FieldColumn(name, each, converters.make(each, shapes[prefix + name]))
             for name, each in rows.fields.items()
         ]
         self.names = [
@@ -122,7 +122,7 @@ class Table:
 class Children:
     """A list inside the records of a page: one statement for all of them."""
 
-    def __init__(self, name: str, rows: ListOf, table: Table) -> None:
+    def __init__(self, name: str, rows: ListOf, table: KeyedRows) -> None:
         self.name = name
         self.table = table
         parent = sql(rows.parent)
@@ -142,7 +142,7 @@ class Children:
                 records[row[0]][self.name].append(child)
 
 
-class Reader:
+class ResourceReader:
     """Reads one resource."""
 
     def __init__(
@@ -154,13 +154,16 @@ class Reader:
         report: Report,
     ) -> None:
         self.name = name
-        self.table = Table(rows, "", shapes, converters, report, name)
+        self.table = KeyedRows(rows, "", shapes, converters, report, name)
         self.children = [
-            Children(each, nested, Table(nested, f"{each}[].", shapes, converters, report, name))
+            Children(
+                each, nested, KeyedRows(nested, f"{each}[].", shapes, converters, report, name)
+            )
             for each, nested in rows.lists.items()
         ]
         self.lists = {path.split("[].")[0] for path in shapes if "[]." in path}
         self._all = rows_of(rows, *self.table.selected()).where(self.table.key.is_not(None))
+        self._blank = rows_of(rows, self.table.key).where(self.table.key.is_(None))
         self._one = self._all.where(self.table.key == bindparam("key")).limit(1)
         self._exists = (
             rows_of(rows, self.table.key).where(self.table.key == bindparam("key")).limit(1)
@@ -193,13 +196,22 @@ class Reader:
         self._fill(connection, {key: record})
         return record
 
+    def marked(
+        self, connection: Connection, mark: ColumnElement[Any], value: str, limit: int
+    ) -> list[Record]:
+        """The records whose `mark` is that value, in the order of their keys."""
+        statement = self._all.where(mark == value).order_by(self.table.key).limit(limit)
+        rows = connection.execute(statement).all()
+        records = {row[0]: record for row, record in self._read(rows) if record is not None}
+        self._fill(connection, records)
+        return list(records.values())
+
     def page(
         self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
     ) -> Page:
         """Up to `limit` records in the order of their keys, from behind the key `after`."""
-        statement = self._all
-        for each in filters:
-            statement = statement.where(self._condition(each))
+        conditions = [self._condition(each) for each in filters]
+        statement = self._all.where(*conditions)
         if after is not None:
             statement = statement.where(self.table.key > bindparam("after", int(after)))
         statement = statement.order_by(self.table.key).limit(limit + 1)
@@ -214,8 +226,20 @@ class Reader:
         return Page(
             records=list(records.values()),
             after=str(rows[-1][0]) if more else None,
-            skipped=len(keys) - len(records),
+            skipped=len(keys) - len(records) + self._blanks(connection, conditions, after),
         )
+
+    def _blanks(
+        self, connection: Connection, conditions: Sequence[ColumnElement[bool]], after: str | None
+    ) -> int:
+        """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
+        if after is not None:
+            return 0
+        blank = self._blank.where(*conditions).limit(MOST_BLANK)
+        count = len(connection.execute(blank).all())
+        for _ in range(count):
+            self.table.report(Trouble("no id", self.name, "id", ""))
+        return count
 
     def _read(self, rows: Sequence[Any]) -> Iterator[tuple[Any, Record | None]]:
         for row in rows:
@@ -234,9 +258,11 @@ class Reader:
         if wanted.match == "search":
             return _search([column.expression for column in columns], wanted.value)
         column = columns[0]
+        converter: Any = column.converter
         if wanted.match == "since":
-            converter: Any = column.converter
             return column.expression >= bindparam(None, converter.since(wanted.value))
+        if wanted.match == "written since":
+            return column.expression >= bindparam(None, converter.encode(wanted.value)[0])
         return _is_one_of(column.expression, column.converter.encode(wanted.value))
 
 

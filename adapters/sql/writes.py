@@ -61,6 +61,7 @@ class BookingWrites:
             "createdAt": draft.now,
             "reason": draft.reason,
             "isUrgent": draft.is_urgent,
+            "reference": draft.reference,
         }
 
     def write(self, connection: Connection, values: dict[str, Any]) -> int:

@@ -2,22 +2,28 @@
 
 One row per booking. A row with an Idempotency-Key keeps its outcome for a day: 201 and the
 practice system's own 404 and 409; after any other outcome the key is free again. A row whose
-outcome is not known is looked up in the practice system before anything is sent anew.
+outcome is not known is looked up in the practice system before anything is sent anew; an
+appointment that another row holds is somebody else's.
 """
 
 import asyncio
-from collections.abc import Awaitable
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any
 
 import orjson
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import CursorResult, Update, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from adapters.base import (
+    Adapter,
     AdapterError,
     BackendTimeout,
+    Draft,
     NotFound,
     OutcomeUnknown,
     Record,
@@ -30,18 +36,54 @@ from gateway.store.tables import bookings
 
 KEPT = timedelta(hours=24)
 UNKNOWN_KEPT = timedelta(days=7)
+TIDY_EVERY = 10.0  # seconds between two looks at what could not be written
 PURGE_EVERY = timedelta(minutes=10)
+_SETTLED = ("done", "refused")
+# What became of a row: the values to write, or None where it is to go.
+Outcome = dict[str, Any] | None
 
 
 class Ledger:
-    """Books through an adapter, once; `wait` is how long a second call waits for the first."""
+    """Books through an adapter, once; `wait` is how long a second call waits for the first.
 
-    def __init__(self, store: Store, *, wait: float = 10.0) -> None:
+    `failed` is called, once each time, when an outcome could not be written; it is kept and
+    written later.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        wait: float = 10.0,
+        failed: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
         self._store = store
         self._wait = wait
+        self._failed = failed
         # rows that this process is working on; a row in between that is not here was left behind
         self._running: dict[int, asyncio.Future[None]] = {}
+        self._unwritten: dict[int, Outcome] = {}
+        self._alike: dict[bytes, _Turns] = {}
         self._purged: datetime | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, now: Callable[[], datetime]) -> None:
+        """Tidy now and then, until `aclose`."""
+        self._task = asyncio.create_task(self._keep_tidy(now), name="tidy the ledger")
+
+    async def aclose(self) -> None:
+        """Write what is not written, where that is possible; what runs has ended before."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        with contextlib.suppress(StoreError):
+            await self._write_outcomes()
+
+    async def tidy(self, now: datetime) -> None:
+        """Write the outcomes that wait, and forget what is old. StoreError."""
+        await self._write_outcomes()
+        await self._purge(now)
 
     async def book(self, attempt: Attempt) -> Booked:
         """The appointment, new or as it was made before.
@@ -51,7 +93,6 @@ class Ledger:
         `check_future` raises, once it is certain that nothing was made before.
         """
         try:
-            await self._purge(attempt.now())
             async with asyncio.timeout(self._wait) as patience:
                 row = await self._claim(attempt)
                 patience.reschedule(None)
@@ -89,8 +130,11 @@ class Ledger:
     async def _present(self, attempt: Attempt) -> "_Row | None":
         """The row that counts for the attempt; one that is settled is forgotten after a day."""
         row = await self._find(attempt)
+        if row is not None and row.id in self._unwritten:
+            await self._write_outcomes()
+            row = await self._find(attempt)
         if row is not None and row.settled and row.created_at <= attempt.now() - KEPT:
-            await self._delete(row.id)
+            await self._purge(attempt.now(), at_once=True)
             return None
         return row
 
@@ -109,51 +153,81 @@ class Ledger:
 
     async def _work(self, attempt: Attempt, row: "_Row") -> Booked:
         try:
-            if not row.fresh:
-                found = await self._look_up(attempt, row)
-                if found is not None:
-                    return Booked(found, replayed=True)
-                attempt.check_future()
-            return Booked(await self._create(attempt, row), replayed=False)
+            draft = replace(attempt.draft, reference=row.reference)
+            # two that ask for just the same could be taken for one another: one after the other
+            async with self._turn(attempt.fingerprint):
+                if not row.fresh:
+                    found = await self._look_up(attempt.adapter, draft, row)
+                    if found is not None:
+                        return Booked(found, replayed=True)
+                    attempt.check_future()
+                return Booked(await self._create(attempt, draft, row), replayed=False)
         finally:
             self._release(row)
 
-    async def _look_up(self, attempt: Attempt, row: "_Row") -> Record | None:
+    @contextlib.asynccontextmanager
+    async def _turn(self, fingerprint: bytes) -> AsyncIterator[None]:
+        turns = self._alike.setdefault(fingerprint, _Turns())
+        turns.waiting += 1
+        try:
+            async with turns.lock:
+                yield
+        finally:
+            turns.waiting -= 1
+            if not turns.waiting:
+                del self._alike[fingerprint]
+
+    async def _look_up(self, adapter: Adapter, draft: Draft, row: "_Row") -> Record | None:
         """What an attempt of unknown outcome left behind; None where it certainly left nothing."""
         try:
-            found = await attempt.adapter.find_appointment(attempt.draft, row.created_at)
+            found = await adapter.find_appointments(draft, row.created_at)
         except AdapterError as error:
             raise OutcomeUnknown("the practice system can't be asked") from error
-        if found is not None:
-            await self._settle(row.id, "done", record=orjson.dumps(found))
-        return found
-
-    async def _create(self, attempt: Attempt, row: "_Row") -> Record:
+        except Exception as error:
+            raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
         try:
-            await self._set(row.id, state="sent")
-            record = await attempt.adapter.create_appointment(attempt.draft)
-        except (NotFound, SlotTaken) as error:
-            name = type(error).__name__
-            if attempt.idempotency_key is None:
-                await self._quietly(self._delete(row.id))
-            else:
-                await self._settle(row.id, "refused", outcome=name)
-            raise Refused(name, replayed=False) from error
-        except (OutcomeUnknown, BackendTimeout) as error:
-            await self._settle(row.id, "unknown")
-            raise OutcomeUnknown(str(error)) from error
+            for record in found:
+                if await self._hold(row.id, record):
+                    return record
         except StoreError as error:
             raise Unavailable from error
+        return None
+
+    async def _hold(self, row_id: int, record: Record) -> bool:
+        """Settle the row with this record, unless the appointment is another row's."""
+        other = bookings.alias()
+        taken = exists().where(other.c.appointment_id == record.get("id"), other.c.id != row_id)
+        claim = update(bookings).where(bookings.c.id == row_id, ~taken).values(_done(record))
+        async with self._store.begin() as connection:
+            done: CursorResult[Any] = await connection.execute(claim)
+            return done.rowcount == 1
+
+    async def _create(self, attempt: Attempt, draft: Draft, row: "_Row") -> Record:
+        try:
+            await self._write(row.id, {"state": "sent"})
+        except StoreError as error:
+            await self._settle(row.id, None)
+            raise Unavailable from error
+        try:
+            record = await attempt.adapter.create_appointment(draft)
+        except (NotFound, SlotTaken) as error:
+            name = type(error).__name__
+            kept = attempt.idempotency_key is not None
+            await self._settle(row.id, {"state": "refused", "outcome": name} if kept else None)
+            raise Refused(name, replayed=False) from error
+        except (OutcomeUnknown, BackendTimeout) as error:
+            await self._settle(row.id, {"state": "unknown"})
+            raise OutcomeUnknown(str(error)) from error
         except AdapterError:
-            await self._quietly(self._delete(row.id))
+            await self._settle(row.id, None)
             raise
         except Exception as error:  # a fault in an adapter says nothing about what was written
-            await self._settle(row.id, "unknown")
+            await self._settle(row.id, {"state": "unknown"})
             raise OutcomeUnknown("the adapter failed in the middle of a booking") from error
         except BaseException:
-            await self._settle(row.id, "unknown")
+            await self._settle(row.id, {"state": "unknown"})
             raise
-        await self._settle(row.id, "done", record=orjson.dumps(record))
+        await self._settle(row.id, _done(record))
         return record
 
     async def _find(self, attempt: Attempt) -> "_Row | None":
@@ -168,7 +242,7 @@ class Ledger:
                 bookings.c.idempotency_digest.is_(None),
                 bookings.c.fingerprint == attempt.fingerprint,
                 bookings.c.state.in_(("intended", "sent", "unknown")),
-                bookings.c.id.not_in(list(self._running)),
+                bookings.c.id.not_in([*self._running, *self._unwritten]),
             )
         async with self._store.begin() as connection:
             found = (await connection.execute(statement.order_by(bookings.c.id).limit(1))).first()
@@ -181,6 +255,7 @@ class Ledger:
             "fingerprint": attempt.fingerprint,
             "state": "intended",
             "created_at": attempt.draft.now,
+            "reference": token_hex(8),
         }
         try:
             async with self._store.begin() as connection:
@@ -191,34 +266,63 @@ class Ledger:
         except IntegrityError:
             return None
 
-    async def _set(self, row_id: int, **values: Any) -> None:
+    async def _write(self, row_id: int, outcome: Outcome) -> None:
+        this = bookings.c.id == row_id
+        change: Update | Any = delete(bookings).where(this)
+        if outcome is not None:
+            change = update(bookings).where(this).values(outcome)
         async with self._store.begin() as connection:
-            await connection.execute(update(bookings).where(bookings.c.id == row_id).values(values))
+            await connection.execute(change)
 
-    async def _settle(self, row_id: int, state: str, **values: Any) -> None:
-        """What happened has happened: where it can't be written, a later look-up will find it."""
-        await self._quietly(self._set(row_id, state=state, **values))
+    async def _settle(self, row_id: int, outcome: Outcome) -> None:
+        """What happened has happened: where it can't be written now, it is kept and written later.
 
-    async def _delete(self, row_id: int) -> None:
-        async with self._store.begin() as connection:
-            await connection.execute(delete(bookings).where(bookings.c.id == row_id))
-
-    async def _quietly(self, work: Awaitable[None]) -> None:
+        Should this process end before, the row is looked up like any that was left behind.
+        """
         try:
-            await work
-        except StoreError:
-            return
+            await self._write(row_id, outcome)
+        except StoreError as error:
+            self._unwritten[row_id] = outcome
+            self._failed(error)
 
-    async def _purge(self, now: datetime) -> None:
-        """Forget what is older than a day, at most every few minutes."""
-        if self._purged is not None and now - self._purged < PURGE_EVERY:
+    async def _write_outcomes(self) -> None:
+        for row_id, outcome in list(self._unwritten.items()):
+            await self._write(row_id, outcome)
+            self._unwritten.pop(row_id, None)
+
+    async def _keep_tidy(self, now: Callable[[], datetime]) -> None:
+        while True:
+            await asyncio.sleep(TIDY_EVERY)
+            with contextlib.suppress(StoreError):  # the store's own probe says so
+                await self.tidy(now())
+
+    async def _purge(self, now: datetime, *, at_once: bool = False) -> None:
+        """Forget what is older than a day, at most every few minutes.
+
+        Whose an appointment is stays known for as long as an unknown outcome may be looked up.
+        """
+        if not at_once and self._purged is not None and now - self._purged < PURGE_EVERY:
             return
-        settled = bookings.c.state.in_(("done", "refused"))
-        old = settled & (bookings.c.created_at <= now - KEPT)
+        settled = bookings.c.state.in_(_SETTLED) & (bookings.c.created_at <= now - KEPT)
+        gone = settled & bookings.c.appointment_id.is_(None)
         stale = bookings.c.created_at <= now - UNKNOWN_KEPT
+        forgotten = {"idempotency_digest": None, "record": None}
         async with self._store.begin() as connection:
-            await connection.execute(delete(bookings).where(old | stale))
+            await connection.execute(delete(bookings).where(gone | stale))
+            await connection.execute(update(bookings).where(settled).values(forgotten))
         self._purged = now
+
+
+class _Turns:
+    """Who works on the same request waits here; `waiting` counts who works too."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting = 0
+
+
+def _done(record: Record) -> dict[str, Any]:
+    return {"state": "done", "record": orjson.dumps(record), "appointment_id": record.get("id")}
 
 
 def _digest(idempotency_key: str | None) -> bytes | None:
@@ -234,7 +338,8 @@ class _Row:
         self.fingerprint: bytes = row.fingerprint
         self.created_at: datetime = row.created_at
         self.state: str = row.state
-        self.settled = row.state in ("done", "refused")
+        self.settled = row.state in _SETTLED
+        self.reference: str = row.reference or ""
         self.fresh = fresh
         self._row = row
 

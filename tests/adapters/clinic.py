@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sqlalchemy.engine import URL
+
 from adapters.base import Adapter, AdapterOptions, Draft, Filter, Query, Record, Trouble
 from adapters.sample import MAPPING, create
 from adapters.sql.adapter import SqlAdapter
@@ -28,19 +30,40 @@ def copy_to(folder: Path) -> Path:
     return Path(shutil.copy(template, folder / "clinic.db"))
 
 
-def connect(database: Path, troubles: list[Trouble] | None = None, **more: Any) -> SqlAdapter:
-    """The sample's own mapping over a database file."""
+# A practice system that keeps no reference of another program's: one line each that goes.
+WITHOUT_REFERENCE = ("reference: r.REF_EXT", "REF_EXT: {draft: reference}")
+
+
+def connect(
+    database: Path,
+    troubles: list[Trouble] | None = None,
+    *,
+    mapping: str | None = None,
+    **more: Any,
+) -> SqlAdapter:
+    """The sample's own mapping, or another text, over a database file."""
     kept = [] if troubles is None else troubles
+    file = MAPPING
+    if mapping is not None:
+        file = database.with_suffix(".yaml")
+        file.write_text(mapping)
     return SqlAdapter(
         AdapterOptions(
-            url=f"sqlite:///{database}",
-            mapping=MAPPING,
+            url=URL.create("sqlite", database=str(database)).render_as_string(),
+            mapping=file,
             secret=SECRET,
             shapes=shapes(),
             report=kept.append,
             **more,
         )
     )
+
+
+def mapping_without(*lines: str) -> str:
+    """The sample's mapping without the lines that hold these texts."""
+    kept = [each for each in MAPPING.read_text().splitlines() if not any(t in each for t in lines)]
+    assert len(kept) == len(MAPPING.read_text().splitlines()) - len(lines)
+    return "\n".join(kept)
 
 
 def run(database: Path, sql: str, *values: object) -> list[Any]:
@@ -98,5 +121,6 @@ async def a_draft(adapter: Adapter, **more: Any) -> Draft:
         reason="Boite depuis hier\nà gauche",
         is_urgent=True,
         now=NOW,
+        reference="0123456789abcdef",
     )
     return replace(draft, **more)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -24,8 +25,18 @@ from adapters.base import (
     SlotTaken,
     Trouble,
 )
+from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.clinic import NOW, a_draft, ask, connect, run, slots
+from tests.adapters.clinic import (
+    NOW,
+    WITHOUT_REFERENCE,
+    a_draft,
+    ask,
+    connect,
+    mapping_without,
+    run,
+    slots,
+)
 
 
 async def test_a_booking_reads_back_as_asked_and_takes_its_slot(
@@ -294,14 +305,44 @@ async def test_the_second_of_a_doubled_hour_is_not_offered_as_it_could_not_be_wr
     assert "2026-10-25T02:00:00Z" in starts  # 03:00
 
 
-async def test_a_lost_booking_is_found_by_vet_start_patient_and_time_of_making(
-    adapter: SqlAdapter,
+@pytest.fixture
+async def plain(database: Path) -> AsyncIterator[SqlAdapter]:
+    """The same practice system, did it keep no reference of the gateway's."""
+    opened = connect(database, mapping=mapping_without(*WITHOUT_REFERENCE))
+    yield opened
+    await opened.aclose()
+
+
+async def test_without_a_reference_a_lost_booking_is_found_by_what_was_asked_and_when(
+    plain: SqlAdapter,
+) -> None:
+    draft = await a_draft(plain)
+    assert await plain.find_appointments(draft, NOW) == []
+    made = await plain.create_appointment(draft)
+    assert await plain.find_appointments(draft, NOW) == [made]
+    assert await plain.find_appointments(draft, NOW + timedelta(seconds=1)) == []
+
+
+async def test_with_a_reference_it_is_found_whatever_the_desk_made_of_it_and_no_other(
+    adapter: SqlAdapter, database: Path
 ) -> None:
     draft = await a_draft(adapter)
-    assert await adapter.find_appointment(draft, NOW) is None
+    twin = replace(draft, reference="fedcba9876543210")
     made = await adapter.create_appointment(draft)
-    assert await adapter.find_appointment(draft, NOW) == made
-    assert await adapter.find_appointment(draft, NOW + timedelta(seconds=1)) is None
+    assert await adapter.find_appointments(twin, NOW - timedelta(days=1)) == []
+    run(database, "UPDATE RDV SET MOTIF = 'x', ID_TYPE = 2, D_DEBUT = '2026-01-01 10:00:00',"
+        " DT_SAISIE = NULL WHERE REF_EXT = ?", draft.reference)  # fmt: skip
+    [found] = await adapter.find_appointments(draft, NOW + timedelta(days=1))
+    assert (found["id"], found["reason"]) == (made["id"], "x")
+
+
+async def test_in_the_hour_that_comes_twice_ones_own_booking_is_found(plain: SqlAdapter) -> None:
+    second_time = datetime(2026, 10, 25, 1, 30, tzinfo=UTC)  # 02:30, shown for the second time
+    draft = await a_draft(plain, now=second_time)
+    free = await slots(plain, draft.vet_id, date(2026, 10, 27), now=second_time)
+    draft = replace(draft, scheduled_at=datetime.fromisoformat(free[0]["startTime"]))
+    made = await plain.create_appointment(draft)
+    assert await plain.find_appointments(draft, second_time) == [made]
 
 
 def _day(draft: Draft) -> date:
@@ -343,26 +384,25 @@ async def test_a_row_that_cannot_be_read_blocks_rather_than_opens_and_is_reporte
     [{"reason": "another partner's"}, {"is_urgent": False}, {"appointment_type_id": "kind"}],
 )
 async def test_the_booking_of_somebody_else_is_not_found_as_ones_own(
-    adapter: SqlAdapter, other: dict[str, Any]
+    plain: SqlAdapter, other: dict[str, Any]
 ) -> None:
-    draft = await a_draft(adapter)
+    draft = await a_draft(plain)
     if "appointment_type_id" in other:
-        kinds = (await adapter.read_many(ask("appointmentTypes"))).records
+        kinds = (await plain.read_many(ask("appointmentTypes"))).records
         other = {"appointment_type_id": next(k["id"] for k in kinds if k["durationMinutes"] == 30)}
-    await adapter.create_appointment(replace(draft, **other))
-    assert await adapter.find_appointment(draft, NOW) is None
+    await plain.create_appointment(replace(draft, **other))
+    assert await plain.find_appointments(draft, NOW) == []
 
 
 @pytest.mark.parametrize("reason", [None, "", "  ", "cough"])
 async def test_a_booking_is_found_as_ones_own_whatever_became_of_it(
-    adapter: SqlAdapter, database: Path, reason: str | None
+    plain: SqlAdapter, database: Path, reason: str | None
 ) -> None:
-    draft = await a_draft(adapter, reason=reason)
-    made = await adapter.create_appointment(draft)
-    assert await adapter.find_appointment(draft, NOW) == made
+    draft = await a_draft(plain, reason=reason)
+    made = await plain.create_appointment(draft)
+    assert await plain.find_appointments(draft, NOW) == [made]
     run(database, "UPDATE RDV SET STATUT = 'A' WHERE ID_RDV = (SELECT MAX(ID_RDV) FROM RDV)")
-    found = await adapter.find_appointment(draft, NOW)
-    assert found is not None
+    [found] = await plain.find_appointments(draft, NOW)
     assert (found["id"], found["status"]) == (made["id"], "CANCELLED")
 
 
@@ -374,3 +414,54 @@ async def test_a_booking_that_the_mapping_does_not_show_is_withdrawn_and_no_404(
         " DELETE FROM RDV WHERE ID_RDV = NEW.ID_RDV; END")  # fmt: skip
     with pytest.raises(BackendNonsense):
         await adapter.create_appointment(draft)
+
+
+async def test_a_booking_that_the_diary_does_not_see_is_withdrawn(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    seen = "where: COALESCE(r.STATUT, 'P') NOT IN ('A', 'N')"
+    blind = MAPPING.read_text().replace(seen, "where: r.STATUT = 'C'")
+    other = connect(database, mapping=blind)
+    with pytest.raises(BackendNonsense, match="blocks nothing"):
+        await other.create_appointment(draft)
+    await other.aclose()
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [("\n {start}", None), (" {start}", " {end} "), ("{start}", "\t{end}"), ("{iso}", "{end}")],
+)
+async def test_blanks_round_a_time_and_a_t_inside_it_hide_nothing_from_the_diary(
+    adapter: SqlAdapter, database: Path, start: str, end: str | None
+) -> None:
+    draft = await a_draft(adapter)
+    paris = draft.scheduled_at.astimezone(ZoneInfo("Europe/Paris"))
+    shown = {
+        "start": f"{paris:%Y-%m-%d %H:%M:%S}",
+        "iso": f"{paris:%Y-%m-%dT%H:%M:%S}",
+        "end": f"{paris + timedelta(minutes=30):%Y-%m-%d %H:%M:%S}",
+    }
+    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    run(database, "INSERT INTO RDV (ID_VETO, D_DEBUT, D_FIN, STATUT) VALUES (?, ?, ?, 'P')",
+        vet, start.format_map(shown), end and end.format_map(shown))  # fmt: skip
+    with pytest.raises(SlotTaken):
+        await adapter.create_appointment(draft)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("H_DEBUT", "08:00+02:00"), ("JOUR", 9e999), ("JOUR", 0), ("H_FIN", "x")]
+)
+async def test_a_shift_that_cannot_be_read_opens_nothing_harms_no_other_and_is_reported(
+    adapter: SqlAdapter, database: Path, troubles: list[Trouble], column: str, value: object
+) -> None:
+    draft = await a_draft(adapter)
+    before = await slots(adapter, draft.vet_id, _day(draft))
+    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    broken = {"ID_VETO": vet, "JOUR": 1, "H_DEBUT": "08:00", "H_FIN": "20:00"} | {column: value}
+    columns, marks = ", ".join(broken), ", ".join("?" * len(broken))
+    run(database, f"INSERT INTO HORAIRES ({columns}) VALUES ({marks})", *broken.values())
+    troubles.clear()
+    assert await slots(adapter, draft.vet_id, _day(draft)) == before
+    assert set(troubles) == {Trouble("unreadable", "slots", "diary.hours", "")}

@@ -36,6 +36,7 @@ async def test_it_answers_and_filters_what_the_operations_need(adapter: Adapter)
     assert adapter.filterable["invoices"] >= {"clientId"}
     assert adapter.filterable["stock"] >= {"isLow"}
     await adapter.ping()
+    await adapter.check()
 
 
 @pytest.mark.parametrize("resource", WITH_IDS, ids=lambda each: each.name)
@@ -109,12 +110,12 @@ def _moment(text: str) -> datetime:
 
 async def test_a_booking_takes_its_slot_reads_back_and_can_be_found(adapter: Adapter) -> None:
     draft = await a_draft(adapter)
-    assert await adapter.find_appointment(draft, NOW) is None
+    assert not await adapter.find_appointments(draft, NOW)
     made = await adapter.create_appointment(draft)
     assert (made["vetId"], made["patientId"]) == (draft.vet_id, draft.patient_id)
     assert (made["status"], _moment(made["scheduledAt"])) == ("SCHEDULED", draft.scheduled_at)
     assert await adapter.read_one(ask("appointments", id=made["id"])) == made
-    assert await adapter.find_appointment(draft, NOW) == made
+    assert list(await adapter.find_appointments(draft, NOW)) == [made]
     free = await slots(adapter, draft.vet_id, draft.scheduled_at.date())
     assert made["scheduledAt"] not in [each["startTime"] for each in free]
     with pytest.raises(SlotTaken):

@@ -1,13 +1,15 @@
 """A mapping file is checked as a whole: every problem at once, each at its place."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from adapters.document import DocumentErrors
+from adapters.document import DocumentErrors, parse_document
 from adapters.mapping import load_mapping
 from adapters.sample import MAPPING
 from gateway.backend import shapes
+from tests.adapters.clinic import WITHOUT_REFERENCE, mapping_without
 
 SAMPLE = MAPPING.read_text()
 
@@ -57,6 +59,18 @@ MISTAKES = [
         "QUI: {made: rdv, draft: reason}",
         "takes one of draft, made, sql, not draft and made",
     ),
+    (":number)", ":numbre)", "no step before this one is called numbre (did you mean number?)"),
+    ("  reference: r.REF_EXT", "", "reference is missing: say where the reference"),
+    (
+        "start: r.D_DEBUT",
+        "start: {sql: r.D_DEBUT, as: local tim}",
+        "no converter is called local tim (did you mean local time?)",
+    ),
+    (
+        "D_FIN: {draft: endTime}",
+        'D_FIN: {draft: endTime, pattern: "%d/%m/%Y %H:%M"}',
+        "pattern must write what can be read and sorted",
+    ),
 ]
 
 
@@ -77,6 +91,47 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     assert len(problems(tmp_path, text)) == 5
 
 
+@pytest.mark.parametrize(
+    ("resource", "gone", "named"),
+    [
+        ("patients", "clientId", "clientId is missing: no booking can be made without it"),
+        ("appointments", "vetId", "vetId is missing"),
+        ("appointments", "createdAt", "unless booking.reference says where"),
+    ],
+)
+def test_what_a_booking_needs_must_be_mapped(
+    tmp_path: Path, resource: str, gone: str, named: str
+) -> None:
+    text = mapping_without(*WITHOUT_REFERENCE)
+    data = parse_document(text.encode(), "clinic.yaml").data
+    del data["resources"][resource]["fields"][gone]
+    [found] = problems(tmp_path, json.dumps(data))
+    assert named in found
+
+
+def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> None:
+    data = parse_document(SAMPLE.encode(), "clinic.yaml").data
+    del data["resources"]["appointments"]["fields"]["createdAt"]
+    file = tmp_path / "clinic.yaml"
+    file.write_text(json.dumps(data))
+    load_mapping(file, shapes())
+
+
+def test_a_reference_that_nothing_writes_is_refused(tmp_path: Path) -> None:
+    [found] = problems(tmp_path, mapping_without("REF_EXT: {draft: reference}"))
+    assert "no write has {draft: reference}" in found
+
+
+@pytest.mark.parametrize(
+    "pattern", ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.000"]
+)
+def test_a_pattern_that_reads_back_is_taken(tmp_path: Path, pattern: str) -> None:
+    file = tmp_path / "clinic.yaml"
+    wanted = f'D_FIN: {{draft: endTime, pattern: "{pattern}"}}'
+    file.write_text(SAMPLE.replace("D_FIN: {draft: endTime}", wanted))
+    load_mapping(file, shapes())
+
+
 def test_a_missing_resource_is_named(tmp_path: Path) -> None:
     start, end = SAMPLE.index("  stock:\n"), SAMPLE.index("  appointmentTypes:\n")
     found = problems(tmp_path, SAMPLE[:start] + SAMPLE[end:])
@@ -84,7 +139,7 @@ def test_a_missing_resource_is_named(tmp_path: Path) -> None:
 
 
 def test_the_sample_maps_every_field_of_every_resource() -> None:
-    mapping = load_mapping(MAPPING, shapes())
+    mapping, _ = load_mapping(MAPPING, shapes())
     for name, fields in shapes().items():
         if name == "slots":
             continue

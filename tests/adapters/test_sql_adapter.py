@@ -1,14 +1,16 @@
 """The sample clinic through its mapping: every oddity undone, pages whole, statements counted."""
 
 import asyncio
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from adapters.base import (
+    AdapterOptions,
     BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
@@ -17,8 +19,12 @@ from adapters.base import (
     Record,
     Trouble,
 )
+from adapters.document import DocumentErrors
+from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.clinic import NOW, ask, connect, everything, run
+from adapters.sql.engine import MOST_WAITING, READERS
+from gateway.backend import shapes
+from tests.adapters.clinic import NOW, SECRET, ask, connect, everything, run
 
 COUNTS = {
     "clients": 300,
@@ -152,6 +158,10 @@ async def test_a_page_and_a_record_cost_a_fixed_number_of_statements(
         for limit in (1, 50, 200):
             said.clear()
             page = await adapter.read_many(ask(resource, limit=limit))
+            # one more on the first page: whether rows have no key at all
+            assert len([each for each in said if each.startswith("SELECT")]) == statements + 1
+            said.clear()
+            await adapter.read_many(ask(resource, limit=limit, after=page.after))
             assert len([each for each in said if each.startswith("SELECT")]) == statements
         said.clear()
         await adapter.read_one(ask(resource, id=page.records[0]["id"]))
@@ -191,6 +201,50 @@ async def test_a_row_without_a_usable_id_is_left_out_and_counted(
     assert troubles == [Trouble("no id", "appointmentTypes", "id", "")]
 
 
+@pytest.mark.parametrize("limit", [3, 50])
+async def test_rows_without_a_key_are_left_out_and_counted_with_the_first_page(
+    database: Path, troubles: list[Trouble], limit: int
+) -> None:
+    run(database, "CREATE TABLE T2 AS SELECT * FROM TYPES_RDV")
+    run(database, "INSERT INTO T2 (LIBELLE, ACTIF) VALUES ('a', 'O'), ('b', 'O'), ('c', 'N')")
+    run(database, "DROP TABLE TYPES_RDV")
+    run(database, "ALTER TABLE T2 RENAME TO TYPES_RDV")
+    adapter = connect(database, troubles)
+    first = await adapter.read_many(ask("appointmentTypes", limit=limit))
+    assert (len(first.records), first.skipped) == (min(limit, 8), 2)
+    assert troubles == [Trouble("no id", "appointmentTypes", "id", "")] * 2
+    if first.after is not None:
+        second = await adapter.read_many(ask("appointmentTypes", limit=limit, after=first.after))
+        assert second.skipped == 0
+    await adapter.aclose()
+
+
+@pytest.mark.parametrize("folder", ["50% off", "a?b", "x#y", "%41"])
+async def test_a_path_is_taken_as_it_is(database: Path, folder: str) -> None:
+    place = database.parent / folder
+    place.mkdir()
+    adapter = connect(Path(shutil.copy(database, place / "c?mode=ro.db")))
+    await adapter.ping()
+    await adapter.aclose()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("sqlite:///clinic.db?mode=ro", "takes nothing behind a ?"),
+        ("sqlite:///:memory:", "must name the database's file"),
+        ("sqlite://", "must name the database's file"),
+        ("clinic.db", "must be a database address"),
+    ],
+)
+def test_an_address_that_names_no_file_is_refused(url: str, said: str) -> None:
+    options = AdapterOptions(
+        url=url, mapping=MAPPING, secret=SECRET, shapes=shapes(), report=lambda _: None
+    )
+    with pytest.raises(DocumentErrors, match=said.replace("?", r"\?")):
+        SqlAdapter(options)
+
+
 async def test_a_backend_that_is_gone_is_unavailable_and_no_empty_file_appears(
     tmp_path: Path,
 ) -> None:
@@ -216,13 +270,52 @@ async def test_a_table_that_is_not_there_is_nonsense(adapter: SqlAdapter, databa
     assert (await adapter.read_many(ask("clients"))).records  # the thread goes on
 
 
-async def test_a_statement_that_takes_too_long_is_stopped(adapter: SqlAdapter) -> None:
-    adapter._runner._timeout = 0.0
-    endless = (
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-    )
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+
+async def test_a_statement_that_takes_too_long_is_stopped(database: Path) -> None:
+    adapter = connect(database, timeout=0.05)
     with pytest.raises(BackendTimeout):
-        await adapter._runner.read(lambda connection: connection.exec_driver_sql(endless))
+        await adapter._runner.read(lambda connection: connection.exec_driver_sql(ENDLESS))
+    await adapter.aclose()
+
+
+async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
+    database: Path,
+) -> None:
+    adapter = connect(database, timeout=0.3)
+    asked: list[int] = []
+
+    def endless(connection: Connection) -> None:
+        connection.exec_driver_sql(ENDLESS)
+
+    slow = [asyncio.create_task(adapter._runner.read(endless)) for _ in range(READERS)]
+    await asyncio.sleep(0)
+    adapter._runner._readers._patience = 0.01
+    late = [
+        asyncio.create_task(adapter._runner.read(lambda _: asked.append(1)))
+        for _ in range(MOST_WAITING)
+    ]
+    await asyncio.sleep(0)
+    with pytest.raises(BackendUnavailable, match="too much is waiting"):
+        await adapter._runner.read(lambda _: asked.append(1))
+    await adapter.ping()  # on a lane of its own
+    ends = await asyncio.gather(*slow, *late, return_exceptions=True)
+    await adapter.aclose()
+    assert {type(each) for each in ends[:READERS]} == {BackendTimeout}
+    assert {str(each) for each in ends[READERS:]} == {
+        "the practice system was busy with other calls"
+    }
+    assert asked == []
+
+
+async def test_no_error_quotes_a_value(adapter: SqlAdapter, database: Path) -> None:
+    with pytest.raises(BackendNonsense) as raised:
+        await adapter._runner.read(
+            lambda it: it.exec_driver_sql("SELECT json_extract('0612345678', '$.x[')")
+        )
+    assert "0612345678" not in str(raised.value)
+    assert "SQLITE_ERROR" in str(raised.value)
 
 
 async def test_a_reader_cannot_write(adapter: SqlAdapter) -> None:

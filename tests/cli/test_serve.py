@@ -93,6 +93,18 @@ def test_a_wrong_address_and_a_wrong_mapping_are_said_together(folder: Path) -> 
     assert [line.split(": ")[0] for line in said] == ["STATE/none.yaml:1:1", "backend.url"]
 
 
+def test_what_the_database_lacks_is_said_with_what_is_wrong_with_the_policy(folder: Path) -> None:
+    text = MAPPING.read_text().replace("from: LIGNES_FACT l", "from: LIGNES l")
+    (folder / "mapping.yaml").write_text(text)
+    line = text[: text.index("from: LIGNES l")].count("\n") + 1
+    (folder / "policies.yaml").write_text("version: 1\nclients:\n  BASIC: [id, id]\n")
+    change(folder, str(MAPPING), "mapping.yaml\npolicy: policies.yaml")
+    said = refused(folder).splitlines()
+    lacking = "the database says: no such table: LIGNES"
+    assert f"STATE/mapping.yaml:{line}:15: {lacking}" in said
+    assert any(each.startswith("STATE/policies.yaml:3:") for each in said)
+
+
 def test_a_missing_configuration_is_named(folder: Path) -> None:
     (folder / "gateway.yaml").unlink()
     assert refused(folder) == "STATE/gateway.yaml:1:1: cannot be read: no such file or directory"
@@ -232,8 +244,8 @@ def remove_clinic(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (spoil_clinic, "file is not a database"),
-        (remove_clinic, "unable to open database file"),
+        (spoil_clinic, "is no SQLite database (SQLITE_NOTADB)"),
+        (remove_clinic, "can't be opened (SQLITE_CANTOPEN)"),
     ],
 )
 def test_a_practice_system_that_is_down_does_not_keep_the_gateway_from_starting(
@@ -245,7 +257,7 @@ def test_a_practice_system_that_is_down_does_not_keep_the_gateway_from_starting(
     try:
         warned = json.loads(running.process.stderr.readline())  # type: ignore[union-attr]
         assert warned["event"] == "the practice system does not answer"
-        reason = f"{folder}/clinic.db: {reason}"
+        reason = f"{folder}/clinic.db {reason}"
         assert warned["said"] == reason
         status, ready = get(running.operations_port, "/readyz")
         assert status == 503

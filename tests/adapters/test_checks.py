@@ -1,0 +1,70 @@
+"""Before it serves, the database is asked for everything that the mapping names."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.base import BackendUnavailable
+from adapters.document import DocumentErrors
+from adapters.sample import MAPPING
+from tests.adapters.clinic import connect, run
+
+SAMPLE = MAPPING.read_text()
+
+# what stands in the sample's mapping, what stands there instead, what the database says of it
+WRONG = [
+    ("c.TYPE = 'T'", "c.TIPE = 'T'", "no such column: c.TIPE"),
+    ("key: p.ID_PERS", "key: p.ID_PERSON", "no such column: p.ID_PERSON"),
+    ("from: RDV r\n", "from: RENDEZVOUS r\n", "no such table: RENDEZVOUS"),
+    ("where: t.ACTIF = 'O'", "where: t.ACTIVE = 'O'", "no such column: t.ACTIVE"),
+    ("from: HORAIRES h", "from: HOURS h", "no such table: HOURS"),
+    ("weekday: h.JOUR", "weekday: h.JOURS", "no such column: h.JOURS"),
+    ("start: b.D_DEBUT", "start: b.DEBUT", "no such column: b.DEBUT"),
+    ("minutes: t.DUREE_MIN", "minutes: t.DUREE", "no such column: t.DUREE"),
+    ("counter: COMPTEURS", "counter: COMPTEUR", "no such table: COMPTEUR"),
+    ("column: VALEUR", "column: VALUE", "no such column: COMPTEURS.VALUE"),
+    ("insert: RDV_JOURNAL", "insert: JOURNAL", "no such table: JOURNAL"),
+    ("ACTION: C", "ACTIONS: C", "has no column named ACTIONS"),
+    ("strftime('%Y', 'now')", "year('now')", "no such function: year"),
+    ("reference: r.REF_EXT", "reference: r.REF", "no such column: r.REF"),
+]
+
+
+async def said(database: Path, text: str) -> list[str]:
+    """What `check` says of a mapping, as `line: what`."""
+    adapter = connect(database, mapping=text)
+    try:
+        await adapter.check()
+    except DocumentErrors as error:
+        return [f"{each.line}: {each.text}" for each in error.problems]
+    finally:
+        await adapter.aclose()
+    return []
+
+
+@pytest.mark.parametrize(("right", "wrong", "expected"), WRONG)
+async def test_what_the_database_does_not_have_is_named_with_its_line(
+    database: Path, right: str, wrong: str, expected: str
+) -> None:
+    line = SAMPLE[: SAMPLE.index(right)].count("\n") + 1
+    [problem] = await said(database, SAMPLE.replace(right, wrong, 1))
+    assert expected in problem
+    assert abs(int(problem.split(":")[0]) - line) <= 2
+
+
+async def test_everything_is_named_at_once_and_nothing_is_run(database: Path) -> None:
+    text = SAMPLE
+    for right, wrong, _ in WRONG[:4]:
+        text = text.replace(right, wrong, 1)
+    counted = "SELECT (SELECT VALEUR FROM COMPTEURS WHERE NOM = 'RDV'), (SELECT count(*) FROM RDV)"
+    before = run(database, counted)
+    assert len(await said(database, text)) == 4
+    assert await said(database, SAMPLE) == []
+    assert run(database, counted) == before
+
+
+async def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path: Path) -> None:
+    adapter = connect(tmp_path / "nowhere.db")
+    with pytest.raises(BackendUnavailable):
+        await adapter.check()
+    await adapter.aclose()
