@@ -108,7 +108,13 @@ _MESSAGE = {"type": "string", "description": "What went wrong, in one sentence."
 _INVALID_FIELD = {
     "type": "object",
     "properties": {
-        "field": {"type": "string", "description": "A member, a parameter or a header."},
+        "field": {
+            "type": "string",
+            "description": (
+                "A member, a parameter or a header; `request`, `query` or `body` where it is the"
+                " whole of that."
+            ),
+        },
         "problem": {"type": "string", "description": "The end of a sentence that it begins."},
     },
     "required": ["field", "problem"],
@@ -118,7 +124,7 @@ _PROBLEMS = {
     "type": "array",
     "items": _INVALID_FIELD,
     "minItems": 1,
-    "description": "All that is wrong; absent where the bytes were no readable request.",
+    "description": "All that is wrong.",
 }
 
 
@@ -192,7 +198,7 @@ def _error_schemas() -> dict[str, Any]:
     wait = {**_SECONDS, "description": "Seconds until the next hour begins."}
     return {
         "Error": _object({"message": _MESSAGE}, "message"),
-        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message"),
+        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message", "errors"),
         "LimitExceeded": _object(
             {"message": _MESSAGE, "retryAfter": wait}, "message", "retryAfter"
         ),

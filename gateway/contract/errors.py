@@ -1,13 +1,13 @@
 """The error table as classes: status and message stand on the class, matching is by class.
 
 GatewayError
-|-- NotARequest 400        what is no HTTP request
 |-- KeyMissing 401, KeyInvalid 401
 |-- Forbidden 403
 |-- NotFound 404, MethodNotAllowed 405
 |-- BodyTooSlow 408, BodyTooLarge 413, NotJson 415
 |-- ExpectationFailed 417, HeadersTooLarge 431
 |-- InvalidRequest 400     with all problems at once
+|   |-- NotARequest        what is no HTTP request
 |   `-- KeyReused          an Idempotency-Key with another request
 |-- TimeSlotConflict 409
 |-- LimitExceeded 429      with the seconds to wait
@@ -26,7 +26,10 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
-    """One thing that is wrong with a request: `field` is a member, parameter or header name."""
+    """One thing that is wrong with a request.
+
+    `field` is the name of a member, a parameter or a header, or `request`, `query` or `body`.
+    """
 
     field: str
     problem: str
@@ -45,13 +48,6 @@ class GatewayError(Exception):
     def headers(self) -> Mapping[str, str]:
         """What the answer carries beyond the headers of every answer."""
         return {}
-
-
-class NotARequest(GatewayError):
-    """The bytes are no HTTP request that we can read."""
-
-    status = 400
-    message = "Bad request"
 
 
 class _Unauthenticated(GatewayError):
@@ -150,6 +146,13 @@ class InvalidRequest(GatewayError):
     def members(self) -> dict[str, Any]:
         errors = [{"field": each.field, "problem": each.problem} for each in self.problems]
         return {"message": self.message, "errors": errors}
+
+
+class NotARequest(InvalidRequest):
+    """The bytes are no HTTP request that we can read."""
+
+    def __init__(self, field: str = "request", problem: str = "cannot be read as HTTP/1.1") -> None:
+        super().__init__(InvalidField(field, problem))
 
 
 class KeyReused(InvalidRequest):

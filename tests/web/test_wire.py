@@ -11,7 +11,10 @@ TYPES = "/api/v1/appointments/types"
 BOOK = "/api/v1/appointments"
 JSON = "Content-Type: application/json"
 END = "Connection: close"
-BAD = b'{"message":"Bad request"}'
+BAD = (
+    b'{"message":"Invalid request: request cannot be read as HTTP/1.1",'
+    b'"errors":[{"field":"request","problem":"cannot be read as HTTP/1.1"}]}'
+)
 TOO_LARGE = b'{"message":"Request header fields too large"}'
 
 
