@@ -16,6 +16,7 @@ from gateway.pipeline.cursor import Cursors, bound_to
 
 Texts = dict[str, str]
 
+_surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
 _visible = re.compile("[!-~]{1,255}").fullmatch
@@ -69,10 +70,10 @@ class Reader:
         `visible` are the paths of the fields that are open at the key's level.
         """
         values, problems = self._read(raw_id, raw_query, visible)
+        if self._operation.paged:
+            self._page(values, key_id, problems)
         if problems:
             raise InvalidRequest(*problems)
-        if self._operation.paged:
-            self._page(values, key_id)
         return values
 
     def read_creation(
@@ -119,13 +120,14 @@ class Reader:
     def _pairs(self, raw_query: str, problems: list[InvalidField]) -> Iterator[tuple[str, str]]:
         """The known parameters, each once; what is wrong with the others."""
         found: dict[str, list[str]] = {}
-        try:
-            raw_query.encode()
-            for name, text in parse_qsl(raw_query, keep_blank_values=True, errors="strict"):
+        garbled: dict[str, None] = {}
+        # bytes that are not UTF-8 come out as lone surrogates
+        for name, text in parse_qsl(raw_query, keep_blank_values=True, errors="surrogateescape"):
+            if _surrogate(name + text):
+                garbled[name if name in self._query else "query"] = None
+            else:
                 found.setdefault(name, []).append(text)
-        except UnicodeError:
-            problems.append(InvalidField("query", "must be percent-encoded UTF-8"))
-            return
+        problems += [InvalidField(name, "must be percent-encoded UTF-8") for name in garbled]
         for name, texts in found.items():
             if name not in self._query:
                 hint = f"is not a parameter of this operation{_near(name, self._query)}"
@@ -134,10 +136,10 @@ class Reader:
                 problems.append(InvalidField(name, "must be given once"))
             else:
                 yield name, texts[0]
-        missing = [name for name in self._required if name not in found]
+        missing = [name for name in self._required if name not in {*found, *garbled}]
         problems.extend(InvalidField(name, "is required") for name in missing)
 
-    def _page(self, values: Values, key_id: str) -> None:
+    def _page(self, values: Values, key_id: str, problems: list[InvalidField]) -> None:
         values.limit = values.params.pop(LIMIT.name, PAGE_DEFAULT)
         values.texts.pop(LIMIT.name, None)
         cursor = values.params.pop(CURSOR.name, None)
@@ -147,9 +149,9 @@ class Reader:
         bound = bound_to(key_id, self._operation.id, values.texts)
         try:
             values.after = self._cursors.read(cursor, bound)
-        except ValueError as error:
+        except ValueError:
             problem = "must be taken from the Link header of the page before, with its filters"
-            raise InvalidRequest(InvalidField(CURSOR.name, problem)) from error
+            problems.append(InvalidField(CURSOR.name, problem))
 
     def _body(self, members: dict[str, Any], read: dict[str, Any]) -> Iterator[InvalidField]:
         known = [each.name for each in self._operation.body]

@@ -100,8 +100,10 @@ def test_only_a_lower_case_uuid_is_an_id(operation: Operation, text: str) -> Non
         ("search=" + "a" * 101, "search", "must have from 2 to 100 characters"),
         ("search=ab%00", "search", "must not contain control characters"),
         ("search=ab%0A", "query", ""),
-        ("search=%ff%fe", "query", "must be percent-encoded UTF-8"),
-        ("search=\udcff\udcfe", "query", "must be percent-encoded UTF-8"),
+        ("search=%ff%fe", "search", "must be percent-encoded UTF-8"),
+        ("search=\udcff\udcfe", "search", "must be percent-encoded UTF-8"),
+        ("s%ffarch=ab", "query", "must be percent-encoded UTF-8"),
+        ("x=%ED%B3%BF", "query", "must be percent-encoded UTF-8"),
         ("updatedSince=2026-03-01T09:00:00", "updatedSince", "must be a date-time with its offset"),
         ("updatedSince=2026-02-30T09:00:00Z", "updatedSince", "must be a date-time"),
         ("cursor=", "cursor", "must have from 1 to 512 characters"),
@@ -141,6 +143,24 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     }
     assert problems["isUrgnet"].endswith("(did you mean isUrgent?)")
     assert problems["patientId"] == "is required"
+
+
+def test_a_cursor_that_does_not_fit_is_said_with_all_the_rest() -> None:
+    problems = problems_of("list_clients", "cursor=abc&limit=0&foo=1")
+    assert set(problems) == {"cursor", "limit", "foo"}
+    cursor = CURSORS.write("42", bound_to("key", "list_clients", {}))
+    assert set(problems_of("list_clients", f"cursor={cursor}&limit=0")) == {"limit"}
+
+
+def test_bytes_that_are_not_utf_8_hide_nothing_else_that_is_wrong() -> None:
+    garbled = "must be percent-encoded UTF-8"
+    assert problems_of("list_available_slots", "date=%ff") == {
+        "date": garbled,
+        "vetId": "is required",
+    }
+    problems = problems_of("list_clients", "x=%ff&%fe=&search=a&limit=0")
+    assert set(problems) == {"query", "search", "limit"}
+    assert problems["query"] == garbled
 
 
 def test_what_slots_need_is_required() -> None:
