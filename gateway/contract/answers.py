@@ -8,7 +8,13 @@ from typing import Any
 
 from gateway.contract import errors
 from gateway.contract.access import LEVELS
-from gateway.contract.errors import COMMON_STATUSES, STATUS_SUMMARIES, GatewayError, InvalidField
+from gateway.contract.errors import (
+    COMMON_STATUSES,
+    MOST_NAMED,
+    STATUS_SUMMARIES,
+    GatewayError,
+    InvalidField,
+)
 from gateway.contract.operations import Operation
 
 _RATE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -124,7 +130,8 @@ _PROBLEMS = {
     "type": "array",
     "items": _INVALID_FIELD,
     "minItems": 1,
-    "description": "All that is wrong.",
+    "maxItems": MOST_NAMED + 1,
+    "description": f"All that is wrong; after {MOST_NAMED} problems a last entry counts more.",
 }
 
 

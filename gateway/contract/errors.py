@@ -23,6 +23,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+# So many problems of one request are named; the rest are counted.
+MOST_NAMED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
@@ -133,11 +136,18 @@ class HeadersTooLarge(GatewayError):
 
 
 class InvalidRequest(GatewayError):
-    """The request is malformed; `problems` names all that is wrong, never an empty tuple."""
+    """The request is malformed; `problems` names what is wrong, never an empty tuple.
+
+    The first 20 are named, a last one counts the rest.
+    """
 
     status = 400
 
     def __init__(self, *problems: InvalidField) -> None:
+        more = len(problems) - MOST_NAMED
+        if more > 0:
+            rest = InvalidField("request", f"has further problems: {more}")
+            problems = (*problems[:MOST_NAMED], rest)
         super().__init__(problems)
         self.problems = problems
         first = problems[0]

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,6 +21,7 @@ _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
 _visible = re.compile("[!-~]{1,255}").fullmatch
 _LONGEST_NAME = 64
+_MOST_HINTS = 5
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
@@ -128,16 +129,14 @@ class Reader:
             else:
                 found.setdefault(name, []).append(text)
         problems += [InvalidField(name, "must be percent-encoded UTF-8") for name in garbled]
-        for name, texts in found.items():
-            if name not in self._query:
-                hint = f"is not a parameter of this operation{_near(name, self._query)}"
-                problems.append(InvalidField(name[:_LONGEST_NAME], hint))
-            elif len(texts) > 1:
+        for name in [name for name in found if name in self._query]:
+            if len(found[name]) > 1:
                 problems.append(InvalidField(name, "must be given once"))
             else:
-                yield name, texts[0]
+                yield name, found[name][0]
         missing = [name for name in self._required if name not in {*found, *garbled}]
-        problems.extend(InvalidField(name, "is required") for name in missing)
+        problems += [InvalidField(name, "is required") for name in missing]
+        problems += _unknown(found, self._query, "is not a parameter of this operation")
 
     def _page(self, values: Values, key_id: str, problems: list[InvalidField]) -> None:
         values.limit = values.params.pop(LIMIT.name, PAGE_DEFAULT)
@@ -165,10 +164,7 @@ class Reader:
                 read[each.name] = _read_member(each, members[each.name])
             except _Unfit as error:
                 yield InvalidField(each.name, str(error))
-        for name in members:
-            if name not in known:
-                problem = f"is not a member of this request{_near(name, known)}"
-                yield InvalidField(name[:_LONGEST_NAME], problem)
+        yield from _unknown(members, known, "is not a member of this request")
 
 
 def _read_param(param: Param, text: str) -> Any:
@@ -237,6 +233,14 @@ def _idempotency_key(keys: list[str], problems: list[InvalidField]) -> str | Non
     elif not _visible(keys[0]):
         problems.append(InvalidField(IDEMPOTENCY_KEY, "must be 1 to 255 visible ASCII characters"))
     return keys[0]
+
+
+def _unknown(names: Iterable[str], known: Collection[str], problem: str) -> Iterator[InvalidField]:
+    """A problem for each name that is not known; to look for a near one takes long."""
+    unknown = (name for name in names if name not in known)
+    for number, name in enumerate(unknown):
+        hint = _near(name, known) if number < _MOST_HINTS else ""
+        yield InvalidField(name[:_LONGEST_NAME], problem + hint)
 
 
 def _near(name: str, known: Iterable[str]) -> str:

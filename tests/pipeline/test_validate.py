@@ -1,10 +1,12 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from gateway.contract.errors import InvalidRequest
 from gateway.contract.operations import OPERATIONS, Operation, Param
+from gateway.pipeline import validate
 from gateway.pipeline.cursor import Cursors, bound_to
 from gateway.pipeline.validate import Creation, Reader
 from tests.conftest import Begin
@@ -44,10 +46,15 @@ def creation(body: Any, *keys: str, query: str = "") -> Creation:
     return reader(operation.id).read_creation(query, data, keys, everything(operation))
 
 
-def problems_of_creation(body: Any, *keys: str, query: str = "") -> Any:
+def refusal(call: Callable[[], object]) -> InvalidRequest:
     with pytest.raises(InvalidRequest) as raised:
-        creation(body, *keys, query=query)
-    return {each.field: each.problem for each in raised.value.problems}
+        call()
+    return raised.value
+
+
+def problems_of_creation(body: Any, *keys: str, query: str = "") -> Any:
+    problems = refusal(lambda: creation(body, *keys, query=query)).problems
+    return {each.field: each.problem for each in problems}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
@@ -161,6 +168,34 @@ def test_bytes_that_are_not_utf_8_hide_nothing_else_that_is_wrong() -> None:
     problems = problems_of("list_clients", "x=%ff&%fe=&search=a&limit=0")
     assert set(problems) == {"query", "search", "limit"}
     assert problems["query"] == garbled
+
+
+def test_of_very_many_problems_the_first_are_named_and_the_rest_counted() -> None:
+    wrong = {f"isUrgnet{number}": 1 for number in range(4000)}
+    query = "&".join(f"limti{number}" for number in range(400))
+    for raised, known, total in (
+        (refusal(lambda: creation({"clientId": 1} | wrong)), 4, 4004),
+        (refusal(lambda: values_of("list_clients", f"search=a&{query}")), 1, 401),
+        (refusal(lambda: values_of("list_available_slots", query)), 2, 402),
+    ):
+        *named, last = raised.problems
+        assert len(named) == 20
+        assert (last.field, last.problem) == ("request", f"has further problems: {total - 20}")
+        hinted = [each for each in named if "did you mean" in each.problem]
+        assert all(each in named[known : known + 5] for each in hinted)
+        assert raised.members()["errors"][-1]["field"] == "request"
+    assert problems_of_creation({"isUrgnet": 1})["isUrgnet"].endswith("(did you mean isUrgent?)")
+
+
+def test_very_many_unknown_names_are_not_compared_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = []
+    monkeypatch.setattr(validate, "_near", lambda name, known: compared.append(name) or "")
+    wrong = {f"isUrgnet{number}": 1 for number in range(4000)}
+    problems_of_creation(DRAFT | wrong)
+    problems_of("list_clients", "&".join(wrong))
+    assert len(compared) == 10
 
 
 def test_what_slots_need_is_required() -> None:
