@@ -1,6 +1,8 @@
+import base64
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -295,6 +297,34 @@ def test_a_cursor_holds_for_its_key_its_operation_and_its_filters() -> None:
     patients = reader("list_patients").read
     with pytest.raises(InvalidRequest, match="cursor"):
         patients("", f"search=ab&cursor={cursor}", "key", everything(BY_ID["list_patients"]))
+
+
+def test_a_cursor_does_not_tell_how_long_the_place_is() -> None:
+    bound = bound_to("key", "list_clients", {})
+    for places in (("", "7", "4242424242", "x\0\0", "x" * 30), ("x" * 31, "é" * 31)):
+        cursors = [CURSORS.write(each, bound) for each in places]
+        assert [CURSORS.read(each, bound) for each in cursors] == list(places)
+        assert len({len(each) for each in cursors}) == 1
+    assert len(CURSORS.write("x" * 200, bound)) <= 512
+
+
+def test_a_cursor_has_one_spelling() -> None:
+    bound = bound_to("key", "list_clients", {})
+    cursor = CURSORS.write("x" * 40, bound)
+    assert values_of("list_clients", f"cursor={cursor}").after == "x" * 40
+    last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    same_bytes = cursor[:-1] + last[last.index(cursor[-1]) ^ 1]
+    for other in ("!!", "=", "==", "\n", "é", "A"):
+        assert "cursor" in problems_of("list_clients", urlencode({"cursor": cursor + other}))
+    for other in (same_bytes, f"!{cursor}", cursor[:5] + "%" + cursor[5:], cursor[:-1]):
+        assert "cursor" in problems_of("list_clients", urlencode({"cursor": other}))
+    with pytest.raises(ValueError, match="another version"):
+        CURSORS.read(sealed_as_before("42", bound), bound)
+
+
+def sealed_as_before(after: str, bound: bytes) -> str:
+    sealed = CURSORS._cipher.encrypt(b"1" + after.encode(), [bound])
+    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
 
 async def test_filters_reach_the_adapter_as_the_table_says(partner_of: Begin) -> None:
