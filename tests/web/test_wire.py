@@ -40,6 +40,10 @@ TOO_LARGE = b'{"message":"Request header fields too large"}'
             400,
             BAD,
         ),
+        (b"GET / HTTP/2.0\r\nHost: x\r\nX-API-Key: vk_secret\r\n\r\n", 400, BAD),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, BAD),
+        (b"GET / HTTP/0.9\r\nHost: x\r\n\r\n", 400, BAD),
+        (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", 400, BAD),
     ],
     ids=[
         "tls",
@@ -52,6 +56,10 @@ TOO_LARGE = b'{"message":"Request header fields too large"}'
         "many",
         "cl",
         "cl+te",
+        "2.0",
+        "preface",
+        "0.9",
+        "3.0",
     ],
 )
 async def test_what_is_no_request_is_refused_in_our_shape_and_reflected_nowhere(
@@ -103,6 +111,29 @@ async def test_http_1_0_gets_its_answer_but_no_chunks(partner: Partner) -> None:
     lines = (JSON, "Transfer-Encoding: chunked", "Connection: keep-alive")
     heard = await say(port, head(partner, "POST", BOOK, *lines, version="1.0"), b"0\r\n\r\n")
     assert (heard.statuses, heard.closed) == ([400], True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "field"),
+    [
+        (("Transfer-Encoding: Chunked",), "clientId"),
+        (("Transfer-Encoding: gzip, chunked",), "Transfer-Encoding"),
+        (("Transfer-Encoding: gzip", "Transfer-Encoding: chunked"), "request"),
+        (("Transfer-Encoding: chunked, chunked",), "request"),
+        (("Transfer-Encoding: identity",), "request"),
+        (("Transfer-Encoding: chunked, gzip",), "request"),
+        (("Transfer-Encoding:", "Transfer-Encoding: chunked"), "request"),
+    ],
+)
+async def test_a_body_comes_whole_or_in_chunks_and_no_other_way(
+    partner: Partner, lines: tuple[str, ...], field: str
+) -> None:
+    sent = head(partner, "POST", BOOK, JSON, *lines)
+    follows = head(partner, "GET", TYPES, END)
+    heard = await say(partner.gateway.port, sent + b"2\r\n{}\r\n0\r\n\r\n", follows)
+    [(status, headers, body)] = heard.answers
+    assert (status, headers["connection"], heard.closed) == (400, "close", True)
+    assert json.loads(body)["errors"][0]["field"] == field
 
 
 async def test_connect_is_405_and_the_end_of_the_connection(partner: Partner) -> None:
