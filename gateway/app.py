@@ -34,7 +34,7 @@ from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import BACKLOG, PublicServer, bind, check_runtime
-from gateway.web.system import Readiness, system_app
+from gateway.web.system import Readiness, system_server
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -61,7 +61,7 @@ class Gateway:
     events: Events
     front: Front
     public: web.ServerRunner
-    system: web.AppRunner
+    system: web.ServerRunner
     sockets: tuple[socket, socket]
     closers: AsyncExitStack
 
@@ -198,7 +198,6 @@ class _Assembly:
         )
         server = PublicServer(front, replies, observers)
         readiness = self.readiness(store, adapter, policy)
-        app = system_app(readiness, self.metrics)
         return Gateway(
             settings=settings,
             port=port,
@@ -212,7 +211,9 @@ class _Assembly:
             events=self.events,
             front=front,
             public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
-            system=web.AppRunner(app, access_log=None, shutdown_timeout=CUT_OFF),
+            system=web.ServerRunner(
+                system_server(readiness, self.metrics, self.events), shutdown_timeout=CUT_OFF
+            ),
             sockets=(public, system),
             closers=closers,
         )
