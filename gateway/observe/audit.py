@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,11 +24,20 @@ class Access(Struct, rename="camel", gc=False):
     ms: float
 
 
+class Outcome(StrEnum):
+    """How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
 class Audit(Struct, rename="camel", gc=False):
     """Who was shown what: names and ids, never a value, a query or a secret.
 
-    `policy` is the first 12 digits of the hash of the policy that was applied. `reason` says why
-    the answer was no.
+    `policy` is the first 12 digits of the hash of the policy that was applied. `reason` names the
+    error, where there was one.
     """
 
     time: datetime
@@ -37,7 +47,7 @@ class Audit(Struct, rename="camel", gc=False):
     record_ids: Sequence[str]
     level: str | None
     policy: str | None
-    outcome: str
+    outcome: Outcome
     reason: str | None
 
 
