@@ -21,7 +21,7 @@ from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import Troubles
+from gateway.observe.troubles import LogTroubles, Troubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.policy.document import load_policy
@@ -247,11 +247,8 @@ class _Assembly:
         return policy, adapter, secret
 
     def journal(self) -> Journal:
-        def complain(error: OSError) -> None:
-            self.events.fault("the access log or the audit cannot be written", error)
-
         try:
-            journal = Journal(self.settings.state, complain)
+            journal = Journal(self.settings.state, LogTroubles(self.metrics, self.events))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StartRefused(

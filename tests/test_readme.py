@@ -88,6 +88,7 @@ LABELS = {
     "gateway_authentication_failures": ("reason",),
     "gateway_limit_denials": (),
     "gateway_unusable_values": ("kind", "resource", "field"),
+    "gateway_log_lines_lost": (),
     "gateway_policy": ("hash",),
     "gateway_keys_loaded": (),
 }

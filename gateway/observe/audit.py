@@ -1,13 +1,13 @@
 """The access log and the audit: one line each per call, made when the call has ended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
 
-from gateway.observe.lines import Lines
+from gateway.observe.lines import Lines, Watcher
 
 ACCESS, AUDIT = "access.jsonl", "audit.jsonl"
 
@@ -54,9 +54,9 @@ class Audit(Struct, rename="camel", gc=False):
 class Journal:
     """The two files, `access.jsonl` and `audit.jsonl`; OSError where they cannot be opened."""
 
-    def __init__(self, folder: Path, complain: Callable[[OSError], None]) -> None:
-        self._access = Lines(folder / ACCESS, complain)
-        self._audit = Lines(folder / AUDIT, complain)
+    def __init__(self, folder: Path, watcher: Watcher) -> None:
+        self._access = Lines(folder / ACCESS, watcher)
+        self._audit = Lines(folder / AUDIT, watcher)
 
     def note(self, access: Access, audit: Audit) -> None:
         """Both lines of one call."""

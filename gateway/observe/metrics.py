@@ -97,6 +97,11 @@ class Metrics:
             ["kind", "resource", "field"],
             registry=self.registry,
         )
+        self._lines_lost = Counter(
+            "gateway_log_lines_lost",
+            "Lines of the access log and the audit that could not be kept.",
+            registry=self.registry,
+        )
         self._policy = Info("gateway_policy", "The policy in force.", registry=self.registry)
 
     def refused_key(self, reason: str) -> None:
@@ -110,6 +115,10 @@ class Metrics:
     def trouble(self, trouble: Trouble) -> None:
         """A value or row that could not be used."""
         self._troubles.labels(trouble.kind, trouble.resource, trouble.field).inc()
+
+    def lines_lost(self, lines: int) -> None:
+        """Lines of a log that will not be written any more."""
+        self._lines_lost.inc(lines)
 
     def policy(self, digest: str) -> None:
         """The hash of the policy in force."""
