@@ -1,6 +1,5 @@
 """Is the call well formed: path, query, headers and body, with all that is wrong at once."""
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -9,6 +8,7 @@ from urllib.parse import parse_qsl
 import orjson
 from msgspec import Struct
 
+from adapters.document import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
@@ -239,10 +239,6 @@ def _unknown(names: Iterable[str], known: Collection[str], problem: str) -> Iter
     """A problem for each name that is not known; to look for a near one takes long."""
     unknown = (name for name in names if name not in known)
     for number, name in enumerate(unknown):
-        hint = _near(name, known) if number < _MOST_HINTS else ""
-        yield InvalidField(name[:_LONGEST_NAME], problem + hint)
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=1, cutoff=0.6)
-    return f" (did you mean {near[0]}?)" if near else ""
+        short = name[:_LONGEST_NAME]
+        hint = did_you_mean(short, known) if number < _MOST_HINTS else ""
+        yield InvalidField(short, problem + hint)

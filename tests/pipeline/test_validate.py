@@ -187,14 +187,21 @@ def test_of_very_many_problems_the_first_are_named_and_the_rest_counted() -> Non
         assert all(each in named[known : known + 5] for each in hinted)
         assert raised.members()["errors"][-1]["field"] == "request"
     assert problems_of_creation({"isUrgnet": 1})["isUrgnet"].endswith("(did you mean isUrgent?)")
+    assert problems_of_creation({"ISURGENT": 1})["ISURGENT"].endswith("(did you mean isUrgent?)")
 
 
 def test_very_many_unknown_names_are_not_compared_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared = []
-    monkeypatch.setattr(validate, "_near", lambda name, known: compared.append(name) or "")
-    wrong = {f"isUrgnet{number}": 1 for number in range(4000)}
+
+    def compare(name: str, known: object) -> str:
+        assert len(name) <= 64
+        compared.append(name)
+        return ""
+
+    monkeypatch.setattr(validate, "did_you_mean", compare)
+    wrong = {f"isUrgnet{number:0100}": 1 for number in range(4000)}
     problems_of_creation(DRAFT | wrong)
     problems_of("list_clients", "&".join(wrong))
     assert len(compared) == 10
