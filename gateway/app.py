@@ -243,7 +243,7 @@ class _Assembly:
         if policy is None:
             raise DocumentErrors(problems)
         check_serves(adapter)
-        self.metrics.policy(policy.hash)
+        self.metrics.policy(policy.short_hash)
         return policy, adapter, secret
 
     def journal(self) -> Journal:
@@ -270,7 +270,7 @@ class _Assembly:
             return {}
 
         async def running_policy() -> Mapping[str, Any]:
-            return {"hash": policy.hash[:12], "file": policy.file}
+            return {"hash": policy.short_hash, "file": policy.file}
 
         async def limiter() -> Mapping[str, Any]:
             return {"url": self.settings.limiter}

@@ -120,9 +120,9 @@ class Metrics:
         """Lines of a log that will not be written any more."""
         self._lines_lost.inc(lines)
 
-    def policy(self, digest: str) -> None:
-        """The hash of the policy in force."""
-        self._policy.info({"hash": digest[:12]})
+    def policy(self, short_hash: str) -> None:
+        """The policy in force."""
+        self._policy.info({"hash": short_hash})
 
     def keys_loaded(self, count: Callable[[], float]) -> None:
         """How many secrets are known, asked when the figures are read."""
