@@ -125,8 +125,10 @@ class Metrics:
         self._policy.info({"hash": short_hash})
 
     def keys_loaded(self, count: Callable[[], float]) -> None:
-        """How many secrets are known, asked when the figures are read."""
-        gauge = Gauge("gateway_keys_loaded", "Secrets that are known.", registry=self.registry)
+        """How many keys are known, asked when the figures are read."""
+        gauge = Gauge(
+            "gateway_keys_loaded", "Keys that are known and not revoked.", registry=self.registry
+        )
         gauge.set_function(count)
 
     def text(self) -> bytes:
