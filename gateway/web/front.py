@@ -22,7 +22,7 @@ from gateway.contract.errors import (
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
-from gateway.web.body import Body
+from gateway.web.body import EXPECT, Body
 from gateway.web.documents import NAMES, Documents
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies, Written
@@ -32,7 +32,6 @@ from gateway.web.routes import Routes
 X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
-EXPECT = istr("Expect")
 UPGRADE = istr("Upgrade")
 
 _request_id = re.compile("[A-Za-z0-9._-]{8,64}").fullmatch
