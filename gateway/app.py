@@ -21,7 +21,7 @@ from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import Troubles
+from gateway.observe.troubles import LogTroubles, Troubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.policy.document import load_policy
@@ -34,7 +34,7 @@ from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import BACKLOG, PublicServer, bind, check_runtime
-from gateway.web.system import Readiness, system_app
+from gateway.web.system import Readiness, system_server
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -61,7 +61,7 @@ class Gateway:
     events: Events
     front: Front
     public: web.ServerRunner
-    system: web.AppRunner
+    system: web.ServerRunner
     sockets: tuple[socket, socket]
     closers: AsyncExitStack
 
@@ -212,7 +212,6 @@ class _Assembly:
         )
         server = PublicServer(front, replies, observers)
         readiness = self.readiness(store, adapter, policy)
-        app = system_app(readiness, self.metrics)
         return Gateway(
             settings=settings,
             port=port,
@@ -226,7 +225,9 @@ class _Assembly:
             events=self.events,
             front=front,
             public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
-            system=web.AppRunner(app, access_log=None, shutdown_timeout=CUT_OFF),
+            system=web.ServerRunner(
+                system_server(readiness, self.metrics, self.events), shutdown_timeout=CUT_OFF
+            ),
             sockets=(public, system),
             closers=closers,
         )
@@ -257,15 +258,12 @@ class _Assembly:
         if policy is None or problems:
             raise DocumentErrors(problems)
         check_serves(adapter)
-        self.metrics.policy(policy.hash)
+        self.metrics.policy(policy.short_hash)
         return policy, adapter, secret
 
     def journal(self) -> Journal:
-        def complain(error: OSError) -> None:
-            self.events.fault("the access log or the audit cannot be written", error)
-
         try:
-            journal = Journal(self.settings.state, complain)
+            journal = Journal(self.settings.state, LogTroubles(self.metrics, self.events))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StartRefused(
@@ -290,7 +288,7 @@ class _Assembly:
             return {}
 
         async def running_policy() -> Mapping[str, Any]:
-            return {"hash": policy.hash[:12], "file": policy.file}
+            return {"hash": policy.short_hash, "file": policy.file}
 
         async def limiter() -> Mapping[str, Any]:
             return {"url": self.settings.limiter}

@@ -19,13 +19,14 @@ FLOORS = (
     {"gateway.__main__"},
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-# What of the practice system's house each room sees; `base` is its shape, `document` reads YAML.
+# What of the practice system's house each room sees; `base` is its shape, `document` reads
+# YAML and knows near words.
 ADAPTERS = {
     "gateway.observe": {"adapters.base"},
     "gateway.policy": {"adapters.base", "adapters.document"},
     "gateway.booking": {"adapters.base"},
     "gateway.settings": {"adapters.document"},
-    "gateway.pipeline": {"adapters.base"},
+    "gateway.pipeline": {"adapters.base", "adapters.document"},
     "gateway.web": {"adapters.base"},
     "gateway.backend": {"adapters", "adapters.base"},
     "gateway.app": {"adapters.base", "adapters.document"},

@@ -50,8 +50,10 @@ def statuses() -> list[str]:
         message = getattr(kind, "message", "")
         if message:
             found.setdefault(kind.status, []).append(f"`{message}`")
-    found[400].append("`Invalid request: ` and the first problem")
-    found[400].append("`Idempotency-Key was used with another request`")
+    found[400] = [
+        "`Invalid request: ` and the first problem",
+        "`Idempotency-Key was used with another request`",
+    ]
     return [f"| {status} | {'; '.join(found[status])} |" for status in sorted(found)]
 
 
@@ -86,6 +88,7 @@ LABELS = {
     "gateway_authentication_failures": ("reason",),
     "gateway_limit_denials": (),
     "gateway_unusable_values": ("kind", "resource", "field"),
+    "gateway_log_lines_lost": (),
     "gateway_policy": ("hash",),
     "gateway_keys_loaded": (),
 }

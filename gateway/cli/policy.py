@@ -43,7 +43,7 @@ def check(file: Path | None, config: Path | None, as_json: bool) -> None:
     else:
         click.echo(
             f"{loaded.file}: in order; {len(loaded.opens)} resources, {fields} fields,"
-            f" hash {loaded.hash[:12]}"
+            f" hash {loaded.short_hash}"
         )
 
 
@@ -103,5 +103,5 @@ def _print_tables(policy: Policy) -> None:
         for path, seen in members.items():
             table.add_row(f"  {escape(path)}", *("yes" if each else "-" for each in seen.values()))
     console = Console(highlight=False)
-    console.print(f"{escape(policy.file)}, hash {policy.hash[:12]}", soft_wrap=True)
+    console.print(f"{escape(policy.file)}, hash {policy.short_hash}", soft_wrap=True)
     console.print(table)

@@ -8,7 +8,13 @@ from typing import Any
 
 from gateway.contract import errors
 from gateway.contract.access import LEVELS
-from gateway.contract.errors import COMMON_STATUSES, STATUS_SUMMARIES, GatewayError, InvalidField
+from gateway.contract.errors import (
+    COMMON_STATUSES,
+    MOST_NAMED,
+    STATUS_SUMMARIES,
+    GatewayError,
+    InvalidField,
+)
 from gateway.contract.operations import Operation
 
 _RATE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -108,7 +114,13 @@ _MESSAGE = {"type": "string", "description": "What went wrong, in one sentence."
 _INVALID_FIELD = {
     "type": "object",
     "properties": {
-        "field": {"type": "string", "description": "A member, a parameter or a header."},
+        "field": {
+            "type": "string",
+            "description": (
+                "A member, a parameter or a header; `request`, `query` or `body` where it is the"
+                " whole of that."
+            ),
+        },
         "problem": {"type": "string", "description": "The end of a sentence that it begins."},
     },
     "required": ["field", "problem"],
@@ -118,7 +130,8 @@ _PROBLEMS = {
     "type": "array",
     "items": _INVALID_FIELD,
     "minItems": 1,
-    "description": "All that is wrong; absent where the bytes were no readable request.",
+    "maxItems": MOST_NAMED + 1,
+    "description": f"All that is wrong; after {MOST_NAMED} problems a last entry counts more.",
 }
 
 
@@ -192,7 +205,7 @@ def _error_schemas() -> dict[str, Any]:
     wait = {**_SECONDS, "description": "Seconds until the next hour begins."}
     return {
         "Error": _object({"message": _MESSAGE}, "message"),
-        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message"),
+        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message", "errors"),
         "LimitExceeded": _object(
             {"message": _MESSAGE, "retryAfter": wait}, "message", "retryAfter"
         ),

@@ -1,13 +1,13 @@
 """The error table as classes: status and message stand on the class, matching is by class.
 
 GatewayError
-|-- NotARequest 400        what is no HTTP request
 |-- KeyMissing 401, KeyInvalid 401
 |-- Forbidden 403
 |-- NotFound 404, MethodNotAllowed 405
 |-- BodyTooSlow 408, BodyTooLarge 413, NotJson 415
 |-- ExpectationFailed 417, HeadersTooLarge 431
 |-- InvalidRequest 400     with all problems at once
+|   |-- NotARequest        what is no HTTP request
 |   `-- KeyReused          an Idempotency-Key with another request
 |-- TimeSlotConflict 409
 |-- LimitExceeded 429      with the seconds to wait
@@ -23,10 +23,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+# So many problems of one request are named; the rest are counted.
+MOST_NAMED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
-    """One thing that is wrong with a request: `field` is a member, parameter or header name."""
+    """One thing that is wrong with a request.
+
+    `field` is the name of a member, a parameter or a header, or `request`, `query` or `body`.
+    """
 
     field: str
     problem: str
@@ -45,13 +51,6 @@ class GatewayError(Exception):
     def headers(self) -> Mapping[str, str]:
         """What the answer carries beyond the headers of every answer."""
         return {}
-
-
-class NotARequest(GatewayError):
-    """The bytes are no HTTP request that we can read."""
-
-    status = 400
-    message = "Bad request"
 
 
 class _Unauthenticated(GatewayError):
@@ -137,11 +136,18 @@ class HeadersTooLarge(GatewayError):
 
 
 class InvalidRequest(GatewayError):
-    """The request is malformed; `problems` names all that is wrong, never an empty tuple."""
+    """The request is malformed; `problems` names what is wrong, never an empty tuple.
+
+    The first 20 are named, a last one counts the rest.
+    """
 
     status = 400
 
     def __init__(self, *problems: InvalidField) -> None:
+        more = len(problems) - MOST_NAMED
+        if more > 0:
+            rest = InvalidField("request", f"has further problems: {more}")
+            problems = (*problems[:MOST_NAMED], rest)
         super().__init__(problems)
         self.problems = problems
         first = problems[0]
@@ -150,6 +156,13 @@ class InvalidRequest(GatewayError):
     def members(self) -> dict[str, Any]:
         errors = [{"field": each.field, "problem": each.problem} for each in self.problems]
         return {"message": self.message, "errors": errors}
+
+
+class NotARequest(InvalidRequest):
+    """The bytes are no HTTP request that we can read."""
+
+    def __init__(self, field: str = "request", problem: str = "cannot be read as HTTP/1.1") -> None:
+        super().__init__(InvalidField(field, problem))
 
 
 class KeyReused(InvalidRequest):

@@ -210,7 +210,7 @@ def _param_schema(param: Param) -> dict[str, Any]:
         "default": PAGE_DEFAULT if param is LIMIT else None,
     }
     if _free_text(param.format, param.values):
-        schema["pattern"] = "^[A-Za-z0-9_=-]+$" if param is CURSOR else PLAIN_LINE
+        schema["pattern"] = "^[A-Za-z0-9_-]+$" if param is CURSOR else PLAIN_LINE
     return schema | {name: bound for name, bound in bounds.items() if bound is not None}
 
 

@@ -1,12 +1,13 @@
 """The access log and the audit: one line each per call, made when the call has ended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
 
-from gateway.observe.lines import Lines
+from gateway.observe.lines import Lines, Watcher
 
 ACCESS, AUDIT = "access.jsonl", "audit.jsonl"
 
@@ -23,11 +24,20 @@ class Access(Struct, rename="camel", gc=False):
     ms: float
 
 
+class Outcome(StrEnum):
+    """How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
 class Audit(Struct, rename="camel", gc=False):
     """Who was shown what: names and ids, never a value, a query or a secret.
 
-    `policy` is the first 12 digits of the hash of the policy that was applied. `reason` says why
-    the answer was no.
+    `policy` is the first 12 digits of the hash of the policy that was applied. `reason` names the
+    error, where there was one.
     """
 
     time: datetime
@@ -37,16 +47,16 @@ class Audit(Struct, rename="camel", gc=False):
     record_ids: Sequence[str]
     level: str | None
     policy: str | None
-    outcome: str
+    outcome: Outcome
     reason: str | None
 
 
 class Journal:
     """The two files, `access.jsonl` and `audit.jsonl`; OSError where they cannot be opened."""
 
-    def __init__(self, folder: Path, complain: Callable[[OSError], None]) -> None:
-        self._access = Lines(folder / ACCESS, complain)
-        self._audit = Lines(folder / AUDIT, complain)
+    def __init__(self, folder: Path, watcher: Watcher) -> None:
+        self._access = Lines(folder / ACCESS, watcher)
+        self._audit = Lines(folder / AUDIT, watcher)
 
     def note(self, access: Access, audit: Audit) -> None:
         """Both lines of one call."""

@@ -3,9 +3,8 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -27,15 +26,26 @@ def _sane(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
+class Watcher(Protocol):
+    """Who is told how the files fare."""
+
+    def failed(self, error: OSError) -> None:
+        """One cannot be written; said once until it can be."""
+
+    def dropped(self, lines: int) -> None:
+        """So many lines have just been given up."""
+
+    def lost(self, file: str, lines: int) -> None:
+        """So many are missing in a file: said when it can be written again, or is let go of."""
+
+
 class Lines:
-    """Appends to one file; OSError where it cannot be opened.
+    """Appends to one file; OSError where it cannot be opened. Later faults go to `watcher`."""
 
-    Later faults go to `complain`, once until the file can be written again.
-    """
-
-    def __init__(self, path: Path, complain: Callable[[OSError], None]) -> None:
+    def __init__(self, path: Path, watcher: Watcher) -> None:
         self._path = path
-        self._complain = complain
+        self._watcher = watcher
+        self._missing = 0
         self._encoder = msgspec.json.Encoder()
         self._waiting: deque[msgspec.Struct] = deque(maxlen=MOST_WAITING)
         self._file = _open(path)
@@ -44,6 +54,8 @@ class Lines:
 
     def add(self, line: msgspec.Struct) -> None:
         """One more line, written within 0.2 seconds."""
+        if len(self._waiting) == MOST_WAITING:
+            self._drop(1)
         self._waiting.append(line)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
@@ -59,16 +71,29 @@ class Lines:
             self._write(self._encoded())
         except OSError as error:
             if not self.broken:
-                self._complain(error)
+                self._watcher.failed(error)
             self.broken = True
         else:
             self._waiting.clear()
             self.broken = False
+            self._tell()
 
     def close(self) -> None:
         """Write the rest and let go of the file."""
         self.flush()
+        if self._waiting:
+            self._drop(len(self._waiting))
+            self._tell()
         os.close(self._file)
+
+    def _drop(self, lines: int) -> None:
+        self._missing += lines
+        self._watcher.dropped(lines)
+
+    def _tell(self) -> None:
+        if self._missing:
+            self._watcher.lost(self._path.name, self._missing)
+            self._missing = 0
 
     def _encoded(self) -> bytes:
         # all at once: that costs a third of what encoding each line in its call would

@@ -97,6 +97,11 @@ class Metrics:
             ["kind", "resource", "field"],
             registry=self.registry,
         )
+        self._lines_lost = Counter(
+            "gateway_log_lines_lost",
+            "Lines of the access log and the audit that could not be kept.",
+            registry=self.registry,
+        )
         self._policy = Info("gateway_policy", "The policy in force.", registry=self.registry)
 
     def refused_key(self, reason: str) -> None:
@@ -111,13 +116,19 @@ class Metrics:
         """A value or row that could not be used."""
         self._troubles.labels(trouble.kind, trouble.resource, trouble.field).inc()
 
-    def policy(self, digest: str) -> None:
-        """The hash of the policy in force."""
-        self._policy.info({"hash": digest[:12]})
+    def lines_lost(self, lines: int) -> None:
+        """Lines of a log that will not be written any more."""
+        self._lines_lost.inc(lines)
+
+    def policy(self, short_hash: str) -> None:
+        """The policy in force."""
+        self._policy.info({"hash": short_hash})
 
     def keys_loaded(self, count: Callable[[], float]) -> None:
-        """How many secrets are known, asked when the figures are read."""
-        gauge = Gauge("gateway_keys_loaded", "Secrets that are known.", registry=self.registry)
+        """How many keys are known, asked when the figures are read."""
+        gauge = Gauge(
+            "gateway_keys_loaded", "Keys that are known and not revoked.", registry=self.registry
+        )
         gauge.set_function(count)
 
     def text(self) -> bytes:

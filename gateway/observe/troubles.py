@@ -1,4 +1,4 @@
-"""Values and rows of the practice system that could not be used: counted, and logged by id."""
+"""What could not be used of the practice system, or kept in the logs: counted and logged."""
 
 from adapters.base import Trouble
 from gateway.observe.logs import Events
@@ -24,3 +24,20 @@ class Troubles:
             self._known.clear()
         self._known.add(trouble)
         self._events.trouble(trouble)
+
+
+class LogTroubles:
+    """Says on stderr, and counts, what the access log and the audit do not hold."""
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self._metrics = metrics
+        self._events = events
+
+    def failed(self, error: OSError) -> None:
+        self._events.fault("the access log or the audit cannot be written", error)
+
+    def dropped(self, lines: int) -> None:
+        self._metrics.lines_lost(lines)
+
+    def lost(self, file: str, lines: int) -> None:
+        self._events.warn("lines of a log are lost", file=file, lines=lines)

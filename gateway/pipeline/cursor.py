@@ -12,7 +12,9 @@ from typing import Any
 
 import orjson
 
-_VERSION = b"1"
+_VERSION = b"2"
+# What is encrypted has a multiple of this length, so that it does not tell how long a place is.
+_STEP = 32
 
 
 class Cursors:
@@ -30,19 +32,42 @@ class Cursors:
 
     def write(self, after: str, bound: bytes) -> str:
         """The cursor for the adapter's `after`."""
-        sealed = self._cipher.encrypt(_VERSION + after.encode(), [bound])
-        return urlsafe_b64encode(sealed).rstrip(b"=").decode()
+        sealed = self._cipher.encrypt(_padded(_VERSION + after.encode()), [bound])
+        return _text(sealed)
 
     def read(self, text: str, bound: bytes) -> str:
         """The adapter's `after`; ValueError for a cursor that was not made for this."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         try:
-            sealed = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
-            opened: bytes = self._cipher.decrypt(sealed, [bound])
+            opened: bytes = self._cipher.decrypt(_bytes(text), [bound])
         except (Error, InvalidTag, ValueError) as error:
             raise ValueError("not a cursor of this list") from error
-        return opened.removeprefix(_VERSION).decode()
+        if not opened.startswith(_VERSION):
+            raise ValueError("a cursor of another version")
+        return _unpadded(opened).removeprefix(_VERSION).decode()
+
+
+def _padded(data: bytes) -> bytes:
+    """A byte that ends the data, and zeros up to the next step."""
+    ended = data + b"\x80"
+    return ended + bytes(-len(ended) % _STEP)
+
+
+def _unpadded(data: bytes) -> bytes:
+    return data.rstrip(b"\0").removesuffix(b"\x80")
+
+
+def _text(sealed: bytes) -> str:
+    return urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+
+def _bytes(text: str) -> bytes:
+    """ValueError for any other spelling of what `_text` writes; the decoder skips much."""
+    sealed = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+    if _text(sealed) != text:
+        raise ValueError("not the spelling of a cursor")
+    return sealed
 
 
 def bound_to(key_id: str, operation: str, filters: Mapping[str, str]) -> bytes:

@@ -75,7 +75,7 @@ class Pipeline:
         throttle(quota)
         policy = self._policy()
         redactor = redactor_for(operation, key, policy)
-        call.policy, call.level = policy.hash[:12], key.level_for(operation.returns.name)
+        call.policy, call.level = policy.short_hash, key.level_for(operation.returns.name)
         road = self._roads[operation.id]
         if operation.creates:
             return await self._create(call, road, redactor)

@@ -1,14 +1,14 @@
 """Is the call well formed: path, query, headers and body, with all that is wrong at once."""
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
 from msgspec import Struct
 
+from adapters.document import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
@@ -16,10 +16,12 @@ from gateway.pipeline.cursor import Cursors, bound_to
 
 Texts = dict[str, str]
 
+_surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
 _visible = re.compile("[!-~]{1,255}").fullmatch
 _LONGEST_NAME = 64
+_MOST_HINTS = 5
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
@@ -69,10 +71,10 @@ class Reader:
         `visible` are the paths of the fields that are open at the key's level.
         """
         values, problems = self._read(raw_id, raw_query, visible)
+        if self._operation.paged:
+            self._page(values, key_id, problems)
         if problems:
             raise InvalidRequest(*problems)
-        if self._operation.paged:
-            self._page(values, key_id)
         return values
 
     def read_creation(
@@ -119,25 +121,24 @@ class Reader:
     def _pairs(self, raw_query: str, problems: list[InvalidField]) -> Iterator[tuple[str, str]]:
         """The known parameters, each once; what is wrong with the others."""
         found: dict[str, list[str]] = {}
-        try:
-            raw_query.encode()
-            for name, text in parse_qsl(raw_query, keep_blank_values=True, errors="strict"):
+        garbled: dict[str, None] = {}
+        # bytes that are not UTF-8 come out as lone surrogates
+        for name, text in parse_qsl(raw_query, keep_blank_values=True, errors="surrogateescape"):
+            if _surrogate(name + text):
+                garbled[name if name in self._query else "query"] = None
+            else:
                 found.setdefault(name, []).append(text)
-        except UnicodeError:
-            problems.append(InvalidField("query", "must be percent-encoded UTF-8"))
-            return
-        for name, texts in found.items():
-            if name not in self._query:
-                hint = f"is not a parameter of this operation{_near(name, self._query)}"
-                problems.append(InvalidField(name[:_LONGEST_NAME], hint))
-            elif len(texts) > 1:
+        problems += [InvalidField(name, "must be percent-encoded UTF-8") for name in garbled]
+        for name in [name for name in found if name in self._query]:
+            if len(found[name]) > 1:
                 problems.append(InvalidField(name, "must be given once"))
             else:
-                yield name, texts[0]
-        missing = [name for name in self._required if name not in found]
-        problems.extend(InvalidField(name, "is required") for name in missing)
+                yield name, found[name][0]
+        missing = [name for name in self._required if name not in {*found, *garbled}]
+        problems += [InvalidField(name, "is required") for name in missing]
+        problems += _unknown(found, self._query, "is not a parameter of this operation")
 
-    def _page(self, values: Values, key_id: str) -> None:
+    def _page(self, values: Values, key_id: str, problems: list[InvalidField]) -> None:
         values.limit = values.params.pop(LIMIT.name, PAGE_DEFAULT)
         values.texts.pop(LIMIT.name, None)
         cursor = values.params.pop(CURSOR.name, None)
@@ -147,9 +148,9 @@ class Reader:
         bound = bound_to(key_id, self._operation.id, values.texts)
         try:
             values.after = self._cursors.read(cursor, bound)
-        except ValueError as error:
+        except ValueError:
             problem = "must be taken from the Link header of the page before, with its filters"
-            raise InvalidRequest(InvalidField(CURSOR.name, problem)) from error
+            problems.append(InvalidField(CURSOR.name, problem))
 
     def _body(self, members: dict[str, Any], read: dict[str, Any]) -> Iterator[InvalidField]:
         known = [each.name for each in self._operation.body]
@@ -163,10 +164,7 @@ class Reader:
                 read[each.name] = _read_member(each, members[each.name])
             except _Unfit as error:
                 yield InvalidField(each.name, str(error))
-        for name in members:
-            if name not in known:
-                problem = f"is not a member of this request{_near(name, known)}"
-                yield InvalidField(name[:_LONGEST_NAME], problem)
+        yield from _unknown(members, known, "is not a member of this request")
 
 
 def _read_param(param: Param, text: str) -> Any:
@@ -237,6 +235,10 @@ def _idempotency_key(keys: list[str], problems: list[InvalidField]) -> str | Non
     return keys[0]
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=1, cutoff=0.6)
-    return f" (did you mean {near[0]}?)" if near else ""
+def _unknown(names: Iterable[str], known: Collection[str], problem: str) -> Iterator[InvalidField]:
+    """A problem for each name that is not known; to look for a near one takes long."""
+    unknown = (name for name in names if name not in known)
+    for number, name in enumerate(unknown):
+        short = name[:_LONGEST_NAME]
+        hint = did_you_mean(short, known) if number < _MOST_HINTS else ""
+        yield InvalidField(short, problem + hint)

@@ -20,8 +20,8 @@ Opens = Mapping[str, Mapping[str, AccessLevel | None]]
 class Policy:
     """What each level sees.
 
-    `hash` is the SHA-256 of the file's bytes in hexadecimal digits (12 of them are shown), `opens`
-    the decision field by field, in the order of the answers.
+    `hash` is the SHA-256 of the file's bytes in hexadecimal digits, `opens` the decision field by
+    field, in the order of the answers.
     """
 
     file: str
@@ -29,6 +29,11 @@ class Policy:
     opens: Opens
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     whole: Mapping[str, Redactor]
+
+    @property
+    def short_hash(self) -> str:
+        """The part of the hash that is shown and logged: its first 12 digits."""
+        return self.hash[:12]
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
         """The view of a governed resource; KeyError for any other."""

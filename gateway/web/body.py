@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from aiohttp import web
+from multidict import istr
 
 from gateway.contract.errors import BodyTooLarge, BodyTooSlow, NotARequest, NotJson
 
+EXPECT = istr("Expect")
 LARGEST = 64 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -28,7 +30,7 @@ class Body:
         check_type(request)
         if (request.content_length or 0) > LARGEST:
             raise BodyTooLarge
-        if "Expect" in request.headers and request.version.minor > 0:
+        if EXPECT in request.headers and request.version.minor > 0:
             transport = request.transport
             if transport is not None:
                 transport.write(_CONTINUE)

@@ -22,7 +22,7 @@ from gateway.contract.errors import (
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
-from gateway.web.body import Body
+from gateway.web.body import EXPECT, Body
 from gateway.web.documents import NAMES, Documents
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies, Written
@@ -32,11 +32,11 @@ from gateway.web.routes import Routes
 X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
-EXPECT = istr("Expect")
 UPGRADE = istr("Upgrade")
 
 _request_id = re.compile("[A-Za-z0-9._-]{8,64}").fullmatch
 _BELOW = f"{BASE_PATH}/"
+_VERSIONS = frozenset({(1, 0), (1, 1)})
 # After these the rest of what was sent can't be told from the next request.
 _CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow)
 
@@ -181,8 +181,13 @@ def must_close(request: web.BaseRequest) -> bool:
 def refuse_oddities(request: web.BaseRequest) -> None:
     """What is no request that we take, whoever sends it."""
     headers = request.headers
-    if request.version.minor == 0 and TRANSFER_ENCODING in headers:
+    if request.version not in _VERSIONS:
         raise NotARequest
+    if TRANSFER_ENCODING in headers:
+        if request.version.minor == 0:
+            raise NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
+        if [each.strip().lower() for each in headers.getall(TRANSFER_ENCODING)] != ["chunked"]:
+            raise NotARequest("Transfer-Encoding", "must be chunked and nothing else")
     if EXPECT in headers:
         wanted = {each.strip().lower() for each in headers.getall(EXPECT)}
         if wanted != {"100-continue"}:

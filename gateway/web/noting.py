@@ -4,8 +4,14 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from gateway.contract.errors import GatewayError, KeyInvalid, KeyMissing, LimitExceeded
-from gateway.observe.audit import Access, Audit, Journal
+from gateway.contract.errors import (
+    BookingUnknown,
+    GatewayError,
+    KeyInvalid,
+    KeyMissing,
+    LimitExceeded,
+)
+from gateway.observe.audit import Access, Audit, Journal, Outcome
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.pipeline.call import Call
@@ -44,7 +50,7 @@ class Observers:
                 call.records,
                 call.level,
                 call.policy,
-                "answered" if error is None else "refused",
+                outcome(error),
                 None if error is None else type(error).__name__,
             ),
         )
@@ -71,3 +77,12 @@ class Observers:
     def flush(self) -> None:
         """Write at once what waits in the logs."""
         self.journal.flush()
+
+
+def outcome(error: GatewayError | None) -> Outcome:
+    """How a call ended, for the audit."""
+    if error is None:
+        return Outcome.ANSWERED
+    if isinstance(error, BookingUnknown):
+        return Outcome.UNKNOWN
+    return Outcome.REFUSED if error.status < 500 else Outcome.FAILED

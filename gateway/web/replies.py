@@ -19,8 +19,9 @@ from gateway.web.documents import JSON, Document
 # A reader who takes longer than this for what is left of an answer is cut off.
 READER_PATIENCE = 15.0
 
+SERVER = "clinic-gateway"
 _FIXED = (
-    "Server: clinic-gateway\r\n"
+    f"Server: {SERVER}\r\n"
     "Cache-Control: private, no-store\r\n"
     "Vary: X-API-Key\r\n"
     "X-Content-Type-Options: nosniff\r\n"

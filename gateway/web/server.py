@@ -1,4 +1,4 @@
-"""The public listener's low-level server: what aiohttp answers by itself comes out in our shape.
+"""The listeners' low-level servers: what aiohttp answers by itself comes out in our shape.
 
 There is no web.Application: nothing here routes, renders or decodes twice.
 """
@@ -7,7 +7,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import http_parser, web
@@ -32,6 +32,8 @@ LIMITS: dict[str, Any] = {
     "auto_decompress": False,
     "access_log": None,
 }
+# Answers what could not be read, and faults, with the status that aiohttp would have given.
+Refuse = Callable[[BaseException | None, int], web.StreamResponse]
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
 _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
@@ -42,12 +44,7 @@ class Connection(RequestHandler):
 
     __slots__ = ("_refuse",)
 
-    def __init__(
-        self,
-        server: "PublicServer",
-        refuse: Callable[[BaseException | None, int], Written],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
+    def __init__(self, server: web.Server, refuse: Refuse, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(server, loop=loop, **LIMITS)
         self._refuse = refuse
 
@@ -64,17 +61,19 @@ class Connection(RequestHandler):
         """Nothing: the message quotes what was sent, secrets included."""
 
 
-class PublicServer(web.Server):
-    """Makes a Connection for each caller."""
+class Listener(web.Server):
+    """Makes a Connection for each caller; `handler` answers every request that could be read."""
 
-    def __init__(self, front: Front, replies: Replies, observers: Observers) -> None:
-        super().__init__(front)
-        self._front = front
-        self._replies = replies
-        self._observers = observers
+    def __init__(
+        self,
+        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        refuse: Refuse,
+    ) -> None:
+        super().__init__(handler)
+        self._answer_instead = refuse
 
     def __call__(self) -> Connection:
-        return Connection(self, self._refuse, asyncio.get_running_loop())
+        return Connection(self, self._answer_instead, asyncio.get_running_loop())
 
     def _make_request(self, message: Any, *rest: Any) -> web.BaseRequest:
         """A target whose host cannot be decoded counts as /, so that it gets an answer at all."""
@@ -83,13 +82,24 @@ class PublicServer(web.Server):
         except ValueError:
             return super()._make_request(message._replace(url=URL("/"), path="/"), *rest)
 
+
+class PublicServer(Listener):
+    """Where partners call."""
+
+    def __init__(self, front: Front, replies: Replies, observers: Observers) -> None:
+        super().__init__(front, self._refuse)
+        self._front = front
+        self._replies = replies
+        self._observers = observers
+
     def _refuse(self, error: BaseException | None, status: int) -> Written:
-        refusal = _refusal(error, status)
+        refusal = refusal_of(error, status)
         self._observers.unparsed(refusal.status, type(error).__name__)
         return self._replies.error(self._front.request_id(None), refusal, close=True)
 
 
-def _refusal(error: BaseException | None, status: int) -> GatewayError:
+def refusal_of(error: BaseException | None, status: int) -> GatewayError:
+    """What is told instead of aiohttp's own words."""
     if isinstance(error, LineTooLong) or (error is not None and error.args == _TOO_MANY):
         return HeadersTooLarge()
     return NotARequest() if status < 500 else InternalError()

@@ -8,7 +8,12 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from gateway.contract.errors import GatewayError, MethodNotAllowed, NotFound
+from gateway.observe.logs import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
+from gateway.web.documents import JSON
+from gateway.web.replies import SERVER
+from gateway.web.server import Listener, refusal_of
 
 # Raises where the part is not ready; what it returns is shown.
 Probe = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -47,30 +52,54 @@ class Readiness:
             return {"ready": False, "reason": str(error) or type(error).__name__}
 
 
-def system_app(readiness: Readiness, metrics: Metrics) -> web.Application:
-    """/healthz, /readyz and /metrics."""
+def system_server(readiness: Readiness, metrics: Metrics, events: Events) -> Listener:
+    """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
 
-    async def healthz(_: web.Request) -> web.Response:
-        return web.json_response({"alive": True})
+    async def healthz() -> web.Response:
+        return _response(200, b'{"alive": true}')
 
-    async def readyz(_: web.Request) -> web.Response:
+    async def readyz() -> web.Response:
         report = await readiness.report()
-        return web.Response(
-            status=200 if report["ready"] else 503,
-            body=orjson.dumps(report),
-            content_type="application/json",
-        )
+        return _response(200 if report["ready"] else 503, orjson.dumps(report))
 
-    async def figures(_: web.Request) -> web.Response:
-        return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+    async def figures() -> web.Response:
+        return _response(200, metrics.text(), CONTENT_TYPE)
 
-    async def elsewhere(_: web.Request) -> web.Response:
-        paths = ["/healthz", "/readyz", "/metrics"]
-        return web.json_response({"message": "Resource not found", "paths": paths}, status=404)
+    def failed(error: BaseException) -> None:
+        events.fault("the operations listener failed", error)
 
-    app = web.Application()
-    app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", readyz)
-    app.router.add_get("/metrics", figures)
-    app.router.add_route("*", "/{elsewhere:.*}", elsewhere)
-    return app
+    return _listener({"/healthz": healthz, "/readyz": readyz, "/metrics": figures}, failed)
+
+
+def _listener(
+    pages: Mapping[str, Callable[[], Awaitable[web.Response]]],
+    failed: Callable[[BaseException], None],
+) -> Listener:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        page = pages.get(request.path)
+        if page is None:
+            return _refusal(NotFound(), paths=list(pages))
+        if request.method not in {"GET", "HEAD"}:
+            return _refusal(MethodNotAllowed("GET, HEAD"))
+        return await page()
+
+    def refuse(error: BaseException | None, status: int) -> web.Response:
+        refusal = refusal_of(error, status)
+        if refusal.status >= 500 and error is not None:
+            failed(error)
+        response = _refusal(refusal)
+        response.force_close()
+        return response
+
+    return Listener(answer, refuse)
+
+
+def _refusal(error: GatewayError, **more: Any) -> web.Response:
+    response = _response(error.status, orjson.dumps(error.members() | more))
+    response.headers.update(error.headers())
+    return response
+
+
+def _response(status: int, body: bytes, kind: str = JSON) -> web.Response:
+    headers = {"Server": SERVER, "Content-Type": kind}
+    return web.Response(status=status, body=body, headers=headers)

@@ -1,3 +1,4 @@
+import io
 import os
 from pathlib import Path
 
@@ -5,6 +6,9 @@ import msgspec
 import pytest
 
 from gateway.observe.lines import MOST_WAITING, Lines
+from gateway.observe.logs import Events
+from gateway.observe.metrics import Metrics
+from gateway.observe.troubles import LogTroubles
 
 
 class Line(msgspec.Struct):
@@ -12,9 +16,26 @@ class Line(msgspec.Struct):
     ids: list[str] = []
 
 
+class Heard:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.failures, self.drops = 0, 0
+        self.losses: list[tuple[str, int]] = []
+
+    def failed(self, error: OSError) -> None:
+        self.failures += 1
+
+    def dropped(self, lines: int) -> None:
+        self.drops += lines
+
+    def lost(self, file: str, lines: int) -> None:
+        self.losses.append((file, lines))
+
+
 async def test_lines_are_whole_json_and_only_their_owner_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    lines = Lines(path, complain=lambda error: None)
+    lines = Lines(path, Heard())
     lines.add(Line("é\n"))
     lines.add(Line("\udcff", ["a\udcfe"]))
     assert path.read_bytes() == b""
@@ -28,30 +49,67 @@ async def test_lines_are_whole_json_and_only_their_owner_reads_them(tmp_path: Pa
 async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    complaints: list[OSError] = []
-    lines = Lines(tmp_path / "a.jsonl", complain=complaints.append)
+    heard = Heard()
+    lines = Lines(tmp_path / "a.jsonl", heard)
     write = os.write
 
     def full(file: int, data: bytes) -> int:
         return write(file, data[:5])
 
     monkeypatch.setattr(os, "write", full)
-    for number in range(MOST_WAITING + 1):
+    for number in range(MOST_WAITING + 3):
         lines.add(Line(str(number)))
     lines.flush()
     lines.flush()
-    assert len(complaints) == 1
+    assert (heard.failures, heard.drops, heard.losses) == (1, 3, [])
     assert (tmp_path / "a.jsonl").read_bytes() == b""
     monkeypatch.setattr(os, "write", write)
+    lines.flush()
+    lines.add(Line("after"))
     lines.close()
+    assert heard.losses == [("a.jsonl", 3)]
     kept = (tmp_path / "a.jsonl").read_bytes().splitlines()
-    assert len(kept) == MOST_WAITING
-    assert msgspec.json.decode(kept[0])["text"] == "1"
+    assert len(kept) == MOST_WAITING + 1
+    assert msgspec.json.decode(kept[0])["text"] == "3"
+
+
+async def test_lines_that_still_wait_at_the_end_are_lost_and_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard()
+    lines = Lines(tmp_path / "a.jsonl", heard)
+    monkeypatch.setattr(os, "write", lambda file, data: 0)
+    for number in range(3):
+        lines.add(Line(str(number)))
+    lines.close()
+    assert (heard.failures, heard.drops, heard.losses) == (1, 3, [("a.jsonl", 3)])
+
+
+async def test_lost_lines_are_counted_and_said_in_the_event_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, metrics = io.StringIO(), Metrics([])
+    lines = Lines(tmp_path / "audit.jsonl", LogTroubles(metrics, Events(stream)))
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: 0)
+    for number in range(MOST_WAITING + 2):
+        lines.add(Line(str(number)))
+    lines.flush()
+    assert b"gateway_log_lines_lost_total 2.0" in metrics.text()
+    monkeypatch.setattr(os, "write", write)
+    lines.close()
+    [failed, lost] = map(msgspec.json.decode, stream.getvalue().splitlines())
+    assert failed["event"] == "the access log or the audit cannot be written"
+    assert (lost["event"], lost["file"], lost["lines"]) == (
+        "lines of a log are lost",
+        "audit.jsonl",
+        2,
+    )
 
 
 async def test_a_file_that_was_moved_away_is_begun_anew_and_no_line_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    lines = Lines(path, complain=lambda error: None)
+    lines = Lines(path, Heard())
     lines.add(Line("first"))
     lines.flush()
     path.rename(tmp_path / "a.jsonl.1")

@@ -43,7 +43,7 @@ def test_the_rest_is_counted_too() -> None:
     metrics.refused_key("KeyInvalid")
     metrics.denied()
     metrics.trouble(Trouble("unknown code", "patients", "status", "id"))
-    metrics.policy("abcdef0123456789")
+    metrics.policy("abcdef012345")
     metrics.keys_loaded(lambda: 7)
     found = figures(metrics)
     assert found['gateway_authentication_failures_total{reason="KeyInvalid"}'] == 1

@@ -9,8 +9,6 @@ from tests.conftest import Begin
 from tests.partner import Partner
 from tests.world import SOME_ID, World
 
-UNKNOWN = "/api-v1/nowhere"
-
 
 def left(answer: object) -> int:
     return int(answer.headers["X-RateLimit-Remaining"])  # type: ignore[attr-defined]

@@ -1,10 +1,14 @@
+import base64
 import json
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from gateway.contract.errors import InvalidRequest
 from gateway.contract.operations import OPERATIONS, Operation, Param
+from gateway.pipeline import validate
 from gateway.pipeline.cursor import Cursors, bound_to
 from gateway.pipeline.validate import Creation, Reader
 from tests.conftest import Begin
@@ -44,10 +48,15 @@ def creation(body: Any, *keys: str, query: str = "") -> Creation:
     return reader(operation.id).read_creation(query, data, keys, everything(operation))
 
 
-def problems_of_creation(body: Any, *keys: str, query: str = "") -> Any:
+def refusal(call: Callable[[], object]) -> InvalidRequest:
     with pytest.raises(InvalidRequest) as raised:
-        creation(body, *keys, query=query)
-    return {each.field: each.problem for each in raised.value.problems}
+        call()
+    return raised.value
+
+
+def problems_of_creation(body: Any, *keys: str, query: str = "") -> Any:
+    problems = refusal(lambda: creation(body, *keys, query=query)).problems
+    return {each.field: each.problem for each in problems}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
@@ -100,8 +109,10 @@ def test_only_a_lower_case_uuid_is_an_id(operation: Operation, text: str) -> Non
         ("search=" + "a" * 101, "search", "must have from 2 to 100 characters"),
         ("search=ab%00", "search", "must not contain control characters"),
         ("search=ab%0A", "query", ""),
-        ("search=%ff%fe", "query", "must be percent-encoded UTF-8"),
-        ("search=\udcff\udcfe", "query", "must be percent-encoded UTF-8"),
+        ("search=%ff%fe", "search", "must be percent-encoded UTF-8"),
+        ("search=\udcff\udcfe", "search", "must be percent-encoded UTF-8"),
+        ("s%ffarch=ab", "query", "must be percent-encoded UTF-8"),
+        ("x=%ED%B3%BF", "query", "must be percent-encoded UTF-8"),
         ("updatedSince=2026-03-01T09:00:00", "updatedSince", "must be a date-time with its offset"),
         ("updatedSince=2026-02-30T09:00:00Z", "updatedSince", "must be a date-time"),
         ("cursor=", "cursor", "must have from 1 to 512 characters"),
@@ -141,6 +152,59 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     }
     assert problems["isUrgnet"].endswith("(did you mean isUrgent?)")
     assert problems["patientId"] == "is required"
+
+
+def test_a_cursor_that_does_not_fit_is_said_with_all_the_rest() -> None:
+    problems = problems_of("list_clients", "cursor=abc&limit=0&foo=1")
+    assert set(problems) == {"cursor", "limit", "foo"}
+    cursor = CURSORS.write("42", bound_to("key", "list_clients", {}))
+    assert set(problems_of("list_clients", f"cursor={cursor}&limit=0")) == {"limit"}
+
+
+def test_bytes_that_are_not_utf_8_hide_nothing_else_that_is_wrong() -> None:
+    garbled = "must be percent-encoded UTF-8"
+    assert problems_of("list_available_slots", "date=%ff") == {
+        "date": garbled,
+        "vetId": "is required",
+    }
+    problems = problems_of("list_clients", "x=%ff&%fe=&search=a&limit=0")
+    assert set(problems) == {"query", "search", "limit"}
+    assert problems["query"] == garbled
+
+
+def test_of_very_many_problems_the_first_are_named_and_the_rest_counted() -> None:
+    wrong = {f"isUrgnet{number}": 1 for number in range(4000)}
+    query = "&".join(f"limti{number}" for number in range(400))
+    for raised, known, total in (
+        (refusal(lambda: creation({"clientId": 1} | wrong)), 4, 4004),
+        (refusal(lambda: values_of("list_clients", f"search=a&{query}")), 1, 401),
+        (refusal(lambda: values_of("list_available_slots", query)), 2, 402),
+    ):
+        *named, last = raised.problems
+        assert len(named) == 20
+        assert (last.field, last.problem) == ("request", f"has further problems: {total - 20}")
+        hinted = [each for each in named if "did you mean" in each.problem]
+        assert all(each in named[known : known + 5] for each in hinted)
+        assert raised.members()["errors"][-1]["field"] == "request"
+    assert problems_of_creation({"isUrgnet": 1})["isUrgnet"].endswith("(did you mean isUrgent?)")
+    assert problems_of_creation({"ISURGENT": 1})["ISURGENT"].endswith("(did you mean isUrgent?)")
+
+
+def test_very_many_unknown_names_are_not_compared_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = []
+
+    def compare(name: str, known: object) -> str:
+        assert len(name) <= 64
+        compared.append(name)
+        return ""
+
+    monkeypatch.setattr(validate, "did_you_mean", compare)
+    wrong = {f"isUrgnet{number:0100}": 1 for number in range(4000)}
+    problems_of_creation(DRAFT | wrong)
+    problems_of("list_clients", "&".join(wrong))
+    assert len(compared) == 10
 
 
 def test_what_slots_need_is_required() -> None:
@@ -240,6 +304,34 @@ def test_a_cursor_holds_for_its_key_its_operation_and_its_filters() -> None:
     patients = reader("list_patients").read
     with pytest.raises(InvalidRequest, match="cursor"):
         patients("", f"search=ab&cursor={cursor}", "key", everything(BY_ID["list_patients"]))
+
+
+def test_a_cursor_does_not_tell_how_long_the_place_is() -> None:
+    bound = bound_to("key", "list_clients", {})
+    for places in (("", "7", "4242424242", "x\0\0", "x" * 30), ("x" * 31, "é" * 31)):
+        cursors = [CURSORS.write(each, bound) for each in places]
+        assert [CURSORS.read(each, bound) for each in cursors] == list(places)
+        assert len({len(each) for each in cursors}) == 1
+    assert len(CURSORS.write("x" * 200, bound)) <= 512
+
+
+def test_a_cursor_has_one_spelling() -> None:
+    bound = bound_to("key", "list_clients", {})
+    cursor = CURSORS.write("x" * 40, bound)
+    assert values_of("list_clients", f"cursor={cursor}").after == "x" * 40
+    last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    same_bytes = cursor[:-1] + last[last.index(cursor[-1]) ^ 1]
+    for other in ("!!", "=", "==", "\n", "é", "A"):
+        assert "cursor" in problems_of("list_clients", urlencode({"cursor": cursor + other}))
+    for other in (same_bytes, f"!{cursor}", cursor[:5] + "%" + cursor[5:], cursor[:-1]):
+        assert "cursor" in problems_of("list_clients", urlencode({"cursor": other}))
+    with pytest.raises(ValueError, match="another version"):
+        CURSORS.read(sealed_as_before("42", bound), bound)
+
+
+def sealed_as_before(after: str, bound: bytes) -> str:
+    sealed = CURSORS._cipher.encrypt(b"1" + after.encode(), [bound])
+    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
 
 async def test_filters_reach_the_adapter_as_the_table_says(partner_of: Begin) -> None:

@@ -1,8 +1,18 @@
 """What is left of a call when it has ended, and what must not be."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+from adapters.base import BackendUnavailable, OutcomeUnknown, SlotTaken
+from gateway.contract.errors import (
+    BackendTooSlow,
+    BookingUnknown,
+    BookingUnknownWithoutKey,
+    InternalError,
+    NotFound,
+)
+from gateway.web.noting import outcome
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.world import SOME_ID, World
@@ -32,6 +42,42 @@ async def test_each_call_leaves_one_access_and_one_audit_line(partner_of: Begin)
     assert (shown["level"], shown["outcome"], shown["reason"]) == ("FULL", "answered", None)
     assert shown["policy"] == partner.gateway.gateway.policy().hash[:12]
     assert (refused["outcome"], refused["reason"]) == ("refused", "KeyMissing")
+
+
+async def test_the_audit_tells_whose_fault_it_was_that_a_call_did_not_end_well(
+    partner_of: Begin,
+) -> None:
+    def fails(error: Exception) -> Callable[[object], object]:
+        def fail(_: object) -> object:
+            raise error
+
+        return fail
+
+    draft = {"clientId": SOME_ID, "patientId": SOME_ID, "vetId": SOME_ID}
+    draft["scheduledAt"] = "2099-01-01T09:00:00Z"
+    for world, status, ended, reason in (
+        (World(create=fails(OutcomeUnknown("cut off"))), 504, "unknown", "BookingUnknown"),
+        (World(create=fails(BackendUnavailable("down"))), 503, "failed", "Unavailable"),
+        (World(create=fails(SlotTaken("taken"))), 409, "refused", "TimeSlotConflict"),
+    ):
+        partner = await partner_of(world)
+        answer = await partner.post("/appointments", draft)
+        assert answer.status == status
+        [line] = lines_of(partner, "audit.jsonl")
+        assert line["outcome"] == ended
+        assert line["reason"].startswith(reason)
+
+
+def test_every_error_has_an_outcome() -> None:
+    for kind, ended in (
+        (BackendTooSlow, "failed"),
+        (BookingUnknown, "unknown"),
+        (BookingUnknownWithoutKey, "unknown"),
+        (InternalError, "failed"),
+        (NotFound, "refused"),
+    ):
+        assert outcome(kind()) == ended
+    assert outcome(None) == "answered"
 
 
 async def test_a_booking_is_in_the_audit_when_its_partner_is_told(partner: Partner) -> None:

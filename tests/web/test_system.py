@@ -1,12 +1,16 @@
+import io
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
+import pytest
 
 from adapters.base import BackendUnavailable
+from gateway.observe.metrics import Metrics
 from gateway.web import system
 from gateway.web.system import Readiness
 from tests.conftest import Begin, RunningGateway
+from tests.web.wire import say
 from tests.world import World
 
 
@@ -33,6 +37,54 @@ async def test_any_other_path_names_those_that_there_are(
         status, text = await get(session, running_gateway, path)
         assert status == 404
         assert all(f'"{each}"' in text for each in ("/healthz", "/readyz", "/metrics"))
+
+
+async def test_no_answer_tells_what_it_was_made_with(running_gateway: RunningGateway) -> None:
+    for first, status in (
+        ("GET /healthz HTTP/1.1", 200),
+        ("HEAD /metrics HTTP/1.1", 200),
+        ("GET /readyz HTTP/1.1", 200),
+        ("GET /nowhere HTTP/1.1", 404),
+        ("POST /healthz HTTP/1.1", 405),
+        ("nonsense", 400),
+        ("GET /" + "a" * 5000 + " HTTP/1.1", 431),
+        ("GET http://xn--a/ HTTP/1.1", 404),
+    ):
+        sent = f"{first}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        heard = await say(running_gateway.gateway.operations_port, sent)
+        assert heard.closed
+        lines = heard.data.decode().split("\r\n")
+        assert lines[0].split()[1] == str(status)
+        assert [each for each in lines if each.startswith("Server")] == ["Server: clinic-gateway"]
+        assert "aiohttp" not in heard.data.decode().lower()
+        assert "python" not in heard.data.decode().lower().partition("\r\n\r\n")[0]
+
+
+async def test_other_methods_are_told_those_that_there_are(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession
+) -> None:
+    async with session.post(running_gateway.operations + "/healthz") as response:
+        assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
+        assert await response.json() == {"message": "Method not allowed"}
+
+
+async def test_a_fault_of_a_page_is_500_and_in_the_event_log(
+    running_gateway: RunningGateway,
+    session: aiohttp.ClientSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(_: Metrics) -> bytes:
+        raise LookupError("a value")
+
+    stream = io.StringIO()
+    monkeypatch.setattr(running_gateway.gateway.events, "_stream", stream)
+    monkeypatch.setattr(Metrics, "text", broken)
+    async with session.get(running_gateway.operations + "/metrics") as response:
+        assert (response.status, response.headers["Server"]) == (500, "clinic-gateway")
+        assert await response.json() == {"message": "Internal server error"}
+    said = stream.getvalue()
+    assert '"error":"LookupError"' in said
+    assert "a value" not in said
 
 
 async def test_a_practice_system_that_is_down_makes_it_not_ready_but_alive(

@@ -1,3 +1,4 @@
+import io
 import json
 from uuid import uuid4
 
@@ -11,7 +12,10 @@ TYPES = "/api/v1/appointments/types"
 BOOK = "/api/v1/appointments"
 JSON = "Content-Type: application/json"
 END = "Connection: close"
-BAD = b'{"message":"Bad request"}'
+BAD = (
+    b'{"message":"Invalid request: request cannot be read as HTTP/1.1",'
+    b'"errors":[{"field":"request","problem":"cannot be read as HTTP/1.1"}]}'
+)
 TOO_LARGE = b'{"message":"Request header fields too large"}'
 
 
@@ -37,6 +41,10 @@ TOO_LARGE = b'{"message":"Request header fields too large"}'
             400,
             BAD,
         ),
+        (b"GET / HTTP/2.0\r\nHost: x\r\nX-API-Key: vk_secret\r\n\r\n", 400, BAD),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, BAD),
+        (b"GET / HTTP/0.9\r\nHost: x\r\n\r\n", 400, BAD),
+        (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", 400, BAD),
     ],
     ids=[
         "tls",
@@ -49,15 +57,21 @@ TOO_LARGE = b'{"message":"Request header fields too large"}'
         "many",
         "cl",
         "cl+te",
+        "2.0",
+        "preface",
+        "0.9",
+        "3.0",
     ],
 )
 async def test_what_is_no_request_is_refused_in_our_shape_and_reflected_nowhere(
     running_gateway: RunningGateway,
-    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
     sent: bytes,
     status: int,
     body: bytes,
 ) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(running_gateway.gateway.events, "_stream", stream)
     heard = await say(running_gateway.port, sent)
     assert heard.closed
     [(found, headers, answered)] = heard.answers
@@ -66,7 +80,7 @@ async def test_what_is_no_request_is_refused_in_our_shape_and_reflected_nowhere(
     assert headers["connection"] == "close"
     assert headers["server"] == "clinic-gateway"
     assert len(headers["x-request-id"]) == 32
-    assert "secret" not in capfd.readouterr().err
+    assert "secret" not in stream.getvalue()
 
 
 async def test_a_foreign_expectation_is_417_even_without_a_key(
@@ -100,6 +114,29 @@ async def test_http_1_0_gets_its_answer_but_no_chunks(partner: Partner) -> None:
     lines = (JSON, "Transfer-Encoding: chunked", "Connection: keep-alive")
     heard = await say(port, head(partner, "POST", BOOK, *lines, version="1.0"), b"0\r\n\r\n")
     assert (heard.statuses, heard.closed) == ([400], True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "field"),
+    [
+        (("Transfer-Encoding: Chunked",), "clientId"),
+        (("Transfer-Encoding: gzip, chunked",), "Transfer-Encoding"),
+        (("Transfer-Encoding: gzip", "Transfer-Encoding: chunked"), "request"),
+        (("Transfer-Encoding: chunked, chunked",), "request"),
+        (("Transfer-Encoding: identity",), "request"),
+        (("Transfer-Encoding: chunked, gzip",), "request"),
+        (("Transfer-Encoding:", "Transfer-Encoding: chunked"), "request"),
+    ],
+)
+async def test_a_body_comes_whole_or_in_chunks_and_no_other_way(
+    partner: Partner, lines: tuple[str, ...], field: str
+) -> None:
+    sent = head(partner, "POST", BOOK, JSON, *lines)
+    follows = head(partner, "GET", TYPES, END)
+    heard = await say(partner.gateway.port, sent + b"2\r\n{}\r\n0\r\n\r\n", follows)
+    [(status, headers, body)] = heard.answers
+    assert (status, headers["connection"], heard.closed) == (400, "close", True)
+    assert json.loads(body)["errors"][0]["field"] == field
 
 
 async def test_connect_is_405_and_the_end_of_the_connection(partner: Partner) -> None:
