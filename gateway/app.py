@@ -15,20 +15,20 @@ from adapters.document import DocumentErrors, Problem
 from gateway.backend import adapter_of, check_configured, check_serves, open_backend
 from gateway.booking.ledger import Ledger
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import LogTroubles, Troubles
+from gateway.observe.troubles import KeyTroubles, LogTroubles, Troubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store
-from gateway.store import Store
+from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
@@ -181,7 +181,7 @@ class _Assembly:
         await store.migrate()
         policy, adapter, secret = await self.policy_and_adapter(store)
         keys = KeyStore(store)
-        ring = MemoryKeyRing(keys, self.store_failed)
+        ring = MemoryKeyRing(keys, KeyTroubles(self.events))
         self.metrics.keys_loaded(lambda: len(ring))
         closers.push_async_callback(ring.aclose)
         await ring.start()
@@ -211,7 +211,7 @@ class _Assembly:
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        readiness = self.readiness(store, adapter, policy)
+        readiness = self.readiness(store, ring, adapter, policy)
         return Gateway(
             settings=settings,
             port=port,
@@ -272,13 +272,12 @@ class _Assembly:
         self.closers.callback(journal.close)
         return journal
 
-    def store_failed(self, error: Exception) -> None:
-        self.events.fault("the store cannot be read; the known keys go on", error)
-
     def outcome_waits(self, error: Exception) -> None:
         self.events.fault("a booking's outcome cannot be written yet; it is kept", error)
 
-    def readiness(self, store: Store, adapter: Adapter, policy: Policy) -> Readiness:
+    def readiness(
+        self, store: Store, ring: MemoryKeyRing, adapter: Adapter, policy: Policy
+    ) -> Readiness:
         async def backend() -> Mapping[str, Any]:
             await adapter.ping()
             return {}
@@ -287,6 +286,11 @@ class _Assembly:
             await store.ping()
             return {}
 
+        async def keys() -> Mapping[str, Any]:
+            if ring.age > UNKNOWN_FOR:
+                raise StoreError(f"the keys were last read {ring.age:.0f} seconds ago")
+            return {"known": len(ring)}
+
         async def running_policy() -> Mapping[str, Any]:
             return {"hash": policy.short_hash, "file": policy.file}
 
@@ -294,5 +298,11 @@ class _Assembly:
             return {"url": self.settings.limiter}
 
         return Readiness(
-            {"backend": backend, "store": own_store, "policy": running_policy, "limiter": limiter}
+            {
+                "backend": backend,
+                "store": own_store,
+                "keys": keys,
+                "policy": running_policy,
+                "limiter": limiter,
+            }
         )

@@ -6,11 +6,18 @@ from typing import Protocol
 from gateway.keys.key import Key
 
 
+class KeysUnreadable(Exception):
+    """The key store has not been readable for so long that nobody can say who a caller is."""
+
+
 class KeyRing(Protocol):
     """The keys that are valid now."""
 
     def find(self, digest: bytes, now: datetime) -> Key | None:
-        """The key behind a secret's digest; None for unknown, revoked and expired alike."""
+        """The key behind a secret's digest; None for unknown, revoked and expired alike.
+
+        KeysUnreadable where that cannot be said.
+        """
 
     def touch(self, key_id: str, now: datetime) -> None:
         """Remember that the key was used."""

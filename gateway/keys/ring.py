@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Protocol
 
+from gateway.keys.base import KeysUnreadable
 from gateway.keys.key import Key
 from gateway.keys.store import Change, KeyStore
 from gateway.store.base import StoreError
@@ -12,36 +15,68 @@ from gateway.store.base import StoreError
 POLL = 0.3
 SAVE_EVERY = 20  # polls between two writes of the times of last use
 
+# Seconds since the store was last read, after which a secret that is not known may be a new one,
+# and after which a key that is known may have been revoked.
+UNKNOWN_FOR = 5.0
+KNOWN_FOR = 60.0
+
 Entry = tuple[Key, datetime | None]
+
+
+class Watcher(Protocol):
+    """Who is told how the ring fares."""
+
+    def failed(self, error: Exception) -> None:
+        """The store cannot be read or written; said once until it can be."""
+
+    def back(self) -> None:
+        """It can be again."""
+
+    def odd(self, key_id: str) -> None:
+        """What is kept of a key makes no sense; it counts as revoked."""
 
 
 class MemoryKeyRing:
     """Every key that could be valid, by the digests of its secrets.
 
-    `failed` is called when the store can't be read; the known keys go on.
+    While the store can't be read the known keys go on for a minute.
     """
 
-    def __init__(self, store: KeyStore, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, store: KeyStore, watcher: Watcher, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
-        self._failed = failed
+        self._watcher = watcher
+        self._clock = clock
+        self._read_at = clock()
+        self._failing = False
         self._entries: dict[bytes, Entry] = {}
         self._digests: dict[str, tuple[bytes, ...]] = {}
         self._revision = 0
         self._used: dict[str, datetime] = {}
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def age(self) -> float:
+        """Seconds since the keys were last known to be what the store holds."""
+        return self._clock() - self._read_at
+
     def __len__(self) -> int:
         return len(self._digests)
 
     def find(self, digest: bytes, now: datetime) -> Key | None:
         """The valid key behind a digest."""
+        age = self.age
+        if age > KNOWN_FOR:
+            raise KeysUnreadable
         entry = self._entries.get(digest)
-        if entry is None:
-            return None
-        key, until = entry
-        if not key.active(now) or (until is not None and now >= until):
-            return None
-        return key
+        if entry is not None:
+            key, until = entry
+            if key.active(now) and (until is None or now < until):
+                return key
+        if age > UNKNOWN_FOR:
+            raise KeysUnreadable
+        return None
 
     def touch(self, key_id: str, now: datetime) -> None:
         """Remembered here, written now and then and at the end."""
@@ -53,11 +88,17 @@ class MemoryKeyRing:
         self._task = asyncio.create_task(self._follow(), name="follow keys")
 
     async def refresh(self) -> None:
-        """Take what changed since the last time."""
+        """Take what changed since the last time; everything anew where the store was put back."""
+        began = self._clock()
         revision, changed = await self._store.changes(self._revision)
+        if revision < self._revision:
+            revision, changed = await self._store.changes(0)
+            self._entries.clear()
+            self._digests.clear()
         for change in changed:
             self._take(change)
         self._revision = revision
+        self._read_at = began
 
     async def save(self) -> None:
         """Write the times of last use."""
@@ -78,13 +119,14 @@ class MemoryKeyRing:
             await self.save()
 
     def _take(self, change: Change) -> None:
-        for digest in self._digests.pop(change.key.id, ()):
+        for digest in self._digests.pop(change.id, ()):
             self._entries.pop(digest, None)
-        if change.key.revoked_at is not None:
-            return
-        self._digests[change.key.id] = tuple(digest for digest, _ in change.secrets)
-        for digest, until in change.secrets:
-            self._entries[digest] = (change.key, until)
+        if change.key is None:
+            self._watcher.odd(change.id)
+        elif change.key.revoked_at is None:
+            self._digests[change.id] = tuple(digest for digest, _ in change.secrets)
+            for digest, until in change.secrets:
+                self._entries[digest] = (change.key, until)
 
     async def _follow(self) -> None:
         turn = 0
@@ -96,4 +138,10 @@ class MemoryKeyRing:
                 if turn % SAVE_EVERY == 0 and self._used:
                     await self.save()
             except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
-                self._failed(error)
+                if not self._failing:
+                    self._watcher.failed(error)
+                self._failing = True
+            else:
+                if self._failing:
+                    self._watcher.back()
+                self._failing = False

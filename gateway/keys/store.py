@@ -19,9 +19,13 @@ from gateway.store.tables import keys, revisions, secrets
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A key as it is now, with the digests of its secrets and until when each is valid."""
+    """A key as it is now, with the digests of its secrets and until when each is valid.
 
-    key: Key
+    `key` is None where what is kept of it makes no sense.
+    """
+
+    id: str
+    key: Key | None
     secrets: tuple[tuple[bytes, datetime | None], ...]
 
 
@@ -31,6 +35,18 @@ class Secret:
 
     hint: str
     expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
+
+    keys: Sequence[tuple[Key, tuple[Secret, ...]]]
+    odd: Sequence[str]
+
+
+class OddKey(Exception):
+    """What is kept of the key with that id makes no sense."""
 
 
 class UnknownKey(LookupError):
@@ -56,23 +72,27 @@ class KeyStore:
             await _add_secret(connection, key.id, secret, key.created_at)
         return secret
 
-    async def list(self) -> Sequence[tuple[Key, tuple[Secret, ...]]]:
-        """Every key in the order of making, with what may be told of its secrets."""
+    async def list(self) -> Listing:
+        """Every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
             found = await connection.execute(select(keys).order_by(keys.c.created_at, keys.c.id))
             hints = await connection.execute(select(secrets).order_by(secrets.c.created_at))
             told: dict[str, list[Secret]] = {}
             for row in hints:
                 told.setdefault(row.key_id, []).append(Secret(row.hint, row.expires_at))
-            return [(_key(row), tuple(told.get(row.id, ()))) for row in found]
+            read = [(row.id, _readable(row)) for row in found]
+        return Listing(
+            [(key, tuple(told.get(key.id, ()))) for _, key in read if key is not None],
+            [key_id for key_id, key in read if key is None],
+        )
 
     async def get(self, key_id: str) -> Key:
-        """The key with that id; UnknownKey."""
+        """The key with that id; UnknownKey, OddKey."""
         async with self._store.begin() as connection:
             return await _get(connection, key_id)
 
     async def update(self, key_id: str, **changes: Any) -> Key:
-        """Change fields of a key; UnknownKey."""
+        """Change fields of a key; UnknownKey, OddKey."""
         async with self._store.begin() as connection:
             revision = await _next_revision(connection)
             key = replace(await _get(connection, key_id), **changes)
@@ -83,7 +103,7 @@ class KeyStore:
     async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> str:
         """A new secret for the key; those before it are valid for the overlap.
 
-        UnknownKey; RevokedKey, since a new secret would open nothing.
+        UnknownKey, OddKey; RevokedKey, since a new secret would open nothing.
         """
         secret = mint()
         async with self._store.begin() as connection:
@@ -104,7 +124,7 @@ class KeyStore:
         return secret
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
-        """Take the key away for good; revoking it again changes nothing. UnknownKey."""
+        """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
         key = await self.get(key_id)
         return key if key.revoked_at else await self.update(key_id, revoked_at=now)
 
@@ -121,7 +141,9 @@ class KeyStore:
             held: dict[str, list[tuple[bytes, datetime | None]]] = {}
             for key_id, kept, until in await connection.execute(joined):
                 held.setdefault(key_id, []).append((kept, until))
-        return revision, [Change(_key(row), tuple(held.get(row.id, ()))) for row in rows]
+        return revision, [
+            Change(row.id, _readable(row), tuple(held.get(row.id, ()))) for row in rows
+        ]
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
         """Write times of last use; that is no change that others follow."""
@@ -178,7 +200,10 @@ async def _get(connection: AsyncConnection, key_id: str) -> Key:
     row = (await connection.execute(select(keys).where(keys.c.id == key_id))).one_or_none()
     if row is None:
         raise UnknownKey(key_id)
-    return _key(row)
+    key = _readable(row)
+    if key is None:
+        raise OddKey(key_id)
+    return key
 
 
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
@@ -198,6 +223,14 @@ def _row(key: Key) -> dict[str, Any]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
     }
+
+
+def _readable(row: Any) -> Key | None:
+    """The key of a row; None for one that this version of the gateway can't have written."""
+    try:
+        return _key(row)
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _key(row: Any) -> Key:

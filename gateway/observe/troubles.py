@@ -1,4 +1,4 @@
-"""What could not be used of the practice system, or kept in the logs: counted and logged."""
+"""What goes wrong around the calls: with values of the practice system, logs, keys. Counted, said."""
 
 from adapters.base import Trouble
 from gateway.observe.logs import Events
@@ -41,3 +41,19 @@ class LogTroubles:
 
     def lost(self, file: str, lines: int) -> None:
         self._events.warn("lines of a log are lost", file=file, lines=lines)
+
+
+class KeyTroubles:
+    """Says on stderr how the following of the key store fares."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def failed(self, error: Exception) -> None:
+        self._events.fault("the store cannot be used; the known keys go on for a minute", error)
+
+    def back(self) -> None:
+        self._events.info("the store can be used again")
+
+    def odd(self, key_id: str) -> None:
+        self._events.warn("a key makes no sense and counts as revoked", key=key_id)

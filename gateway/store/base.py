@@ -86,7 +86,7 @@ class Store:
 
     def explain(self, error: Exception) -> StoreError:
         """What went wrong, in a sentence."""
-        return StoreError(f"{self.place} can't be used: {error}")
+        return StoreError(f"{self.place} can't be used ({type(error).__name__})")
 
 
 def _version(connection: Connection) -> str | None:

@@ -62,7 +62,8 @@ class SqliteStore(Store):
                 return StoreError(f"{self.place} {sentence}")
         if not Path(self.place).parent.is_dir():
             return StoreError(f"{self.place} can't be made: its folder does not exist")
-        return StoreError(f"{self.place} can't be used: {orig}")
+        # the driver's own words may quote what was to be stored
+        return StoreError(f"{self.place} can't be used ({name or type(orig).__name__})")
 
 
 _REMEDIES = {
