@@ -5,6 +5,7 @@ environment says counts more than the file.
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +32,11 @@ from adapters.document import (
 )
 
 PREFIX = "GATEWAY_"
+# What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
+_of_a_service = re.compile(
+    r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"
+    r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
+).fullmatch
 DEFAULT_FILE = Path("gateway.yaml")
 _HERE = Path(__file__).resolve().parent
 # The policy lies at the top of a checkout; in an installed package it lies beside this file.
@@ -253,7 +259,7 @@ def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem
     for key, value in environ.items():
         if key in known:
             given[known[key]] = value
-        elif key.startswith(PREFIX):
+        elif key.startswith(PREFIX) and not _of_a_service(f"{key}={value}"):
             text = f"no setting has that name{did_you_mean(key, known)}"
             problems.append(Problem(f"environment variable {key}", 0, 0, text))
     return given, problems

@@ -74,6 +74,46 @@ def test_the_environment_counts_more_than_the_file(tmp_path: Path) -> None:
     assert split_address(settings.listen) == ("::1", 9000)
 
 
+OF_A_SERVICE = {
+    "GATEWAY_PORT": "tcp://10.0.0.1:8080",
+    "GATEWAY_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+    "GATEWAY_PORT_8080_TCP_ADDR": "10.0.0.1",
+    "GATEWAY_PORT_8080_TCP_PORT": "8080",
+    "GATEWAY_PORT_8080_TCP_PROTO": "tcp",
+    "GATEWAY_PORT_53_UDP": "udp://10.0.0.1:53",
+    "GATEWAY_SERVICE_HOST": "10.0.0.1",
+    "GATEWAY_SERVICE_PORT": "8080",
+    "GATEWAY_SERVICE_PORT_HTTP_API": "8080",
+}
+
+
+def test_what_kubernetes_tells_of_a_service_called_gateway_is_passed_over(tmp_path: Path) -> None:
+    config = written(tmp_path, "drain: 3\n")
+    assert load_settings(config, OF_A_SERVICE) == load_settings(config, {})
+    assert OF_A_SERVICE.keys().isdisjoint(variable(name) for name, _ in names())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GATEWAY_PORT", "8080"),
+        ("GATEWAY_PORT_8080", "tcp://10.0.0.1:8080"),
+        ("GATEWAY_PORT_8080_TCP", "8080"),
+        ("GATEWAY_PORT_8080_TCP_HOST", "10.0.0.1"),
+        ("GATEWAY_PORT_HTTP_TCP_ADDR", "10.0.0.1"),
+        ("GATEWAY_HOST", "10.0.0.1"),
+        ("GATEWAY_SERVICE", "10.0.0.1"),
+        ("GATEWAY_SERVICE_PORT", "soon"),
+        ("GATEWAY_STATE_PORT", "tcp://10.0.0.1:8080"),
+    ],
+)
+def test_every_other_variable_that_no_setting_has_is_refused(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    [problem] = said(written(tmp_path, "drain: 3\n"), {name: value})
+    assert problem.startswith(f"environment variable {name}: no setting has that name")
+
+
 def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -> None:
     config = written(
         tmp_path,
