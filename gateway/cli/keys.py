@@ -37,6 +37,14 @@ class Scope(click.ParamType[Any]):
         return RESOURCE.convert(resource, param, ctx), LEVEL.convert(level, param, ctx)
 
 
+def _each_once(_: click.Context, __: click.Parameter, scopes: Any) -> Any:
+    """The scopes; wrong use where two are about one resource."""
+    named = [resource for resource, _ in scopes]
+    if doubled := sorted({each for each in named if named.count(each) > 1}):
+        raise click.BadParameter(f"{', '.join(doubled)} is named twice; give it one level")
+    return scopes
+
+
 class Moment(click.ParamType[Any]):
     """A date-time with its offset, that is still to come."""
 
@@ -75,7 +83,14 @@ def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--contact", help="Whom to call about this key."),
         click.option("--expires", type=Moment(), help="When it ends; `never` takes it away."),
         click.option("--limit", type=click.IntRange(1, 1_000_000_000), help="Requests an hour."),
-        click.option("--scope", "scopes", type=Scope(), multiple=True, help="Level of a resource."),
+        click.option(
+            "--scope",
+            "scopes",
+            type=Scope(),
+            multiple=True,
+            callback=_each_once,
+            help="Level of a resource, each named once; repeatable.",
+        ),
     ):
         command = option(command)
     return command
