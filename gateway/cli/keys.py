@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import orjson
 
+from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group, OneOf
 from gateway.contract.access import AccessLevel, Permission
@@ -80,7 +80,7 @@ class Overlap(click.ParamType[Any]):
 def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `create` and `update` share, but for the name."""
     for option in (
-        click.option("--contact", help="Whom to call about this key."),
+        click.option("--contact", type=Line(), help="Whom to call about this key."),
         click.option("--expires", type=Moment(), help="When it ends; `never` takes it away."),
         click.option("--limit", type=click.IntRange(1, 1_000_000_000), help="Requests an hour."),
         click.option(
@@ -103,7 +103,7 @@ def keys(config: Path | None) -> None:
 
 
 @keys.command()
-@click.option("--name", required=True, help="Who gets it.")
+@click.option("--name", type=Line(), required=True, help="Who gets it.")
 @click.option(
     "--permission", "permissions", type=PERMISSION, multiple=True, required=True,
     help="What it may call; repeatable.",
@@ -137,7 +137,7 @@ def list_keys(config: Path | None, as_json: bool) -> None:
     """All keys."""
     found = _with_store(config, lambda store: store.list())
     if as_json:
-        click.echo(orjson.dumps([told(key, hints) for key, hints in found]))
+        click.echo(legible_json([told(key, hints) for key, hints in found]))
     elif found:
         _table(found)
     else:
@@ -160,7 +160,7 @@ def show(config: Path | None, as_json: bool, key_id: str) -> None:
 
 @keys.command("update")
 @click.argument("key_id", metavar="ID")
-@click.option("--name", help="Who has it.")
+@click.option("--name", type=Line(), help="Who has it.")
 @click.option(
     "--permission", "permissions", type=PERMISSION, multiple=True,
     help="All that it may call from now on; repeatable.",
@@ -233,12 +233,12 @@ def _tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = (
     data = told(key, hints)
     if as_json:
         shown = {"id": key.id, "key": secret} | data if secret else data
-        click.echo(orjson.dumps(shown))
+        click.echo(legible_json(shown))
         return
     width = max(map(len, data))
     for name, value in data.items():
         if value not in (None, {}):
-            click.echo(f"{name:{width}}  {_plain(value)}")
+            click.echo(f"{name:{width}}  {legible(_plain(value))}")
     click.echo(f"{'state':{width}}  {_state(key, datetime.now(UTC))}")
     if secret:
         click.echo(f"\n{secret}\n\n{SHOWN_ONCE}")
@@ -283,7 +283,7 @@ def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
     scopes = "".join(f" {name}={level}" for name, level in key.scopes.items())
     return (
         key.id,
-        " ".join(key.name.split()),
+        " ".join(legible(key.name).split()),
         hints[-1].hint if hints else "",
         f"{key.level}{scopes}",
         " ".join(sorted(key.permissions)),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from gateway.cli import main
 from tests.conftest import RunningGateway
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
@@ -21,6 +24,11 @@ def keys(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gateway", "keys", *words]
     config = ["--config", str(folder / "gateway.yaml")]
     return subprocess.run([*command, *config], capture_output=True, text=True, check=False)
+
+
+def run(folder: Path, *words: str) -> Result:
+    """The command in this process, where words may be of any kind."""
+    return CliRunner().invoke(main, ["keys", *words, "--config", str(folder / "gateway.yaml")])
 
 
 def told(folder: Path, *words: str) -> Any:
@@ -122,6 +130,39 @@ def test_wrong_use_is_2_and_a_no_is_1_each_with_the_remedy(
     assert said in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--name", "--contact"])
+@pytest.mark.parametrize("text", ["a\x1b[2Jb", "a\nb", "a\x9bb", "a\x7fb", "a\udcffb", "a\u202eb"])
+def test_what_a_terminal_obeys_is_no_part_of_a_name(folder: Path, option: str, text: str) -> None:
+    for words in ([*CREATE, option, text], ["update", "x", option, text]):
+        done = run(folder, *words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        said = f"'{option}': write it without control characters, in one line\n"
+        assert done.stderr.endswith(said)
+
+
+def test_a_name_in_any_writing_is_kept(folder: Path) -> None:
+    for name in ("Clinique l'Étoile", "动物医院", "क\u200dष", "🐕\u200d🦺"):
+        told(folder, "create", "--name", name, *CREATE[3:])
+        assert told(folder, "list")[-1]["name"] == name
+
+
+def test_a_name_that_is_stored_already_is_shown_without_control_characters(folder: Path) -> None:
+    made = told(folder, *CREATE, "--contact", "x")
+    name = "A\x1b]0;B\x07\r\nC\x9b2J\u202eD\x7f"
+    with sqlite3.connect(folder / "gateway.db") as store:
+        store.execute("UPDATE keys SET name = ?, contact = ?", (name, name))
+    for words in (
+        ["list"],
+        ["show", made["id"]],
+        ["list", "--json"],
+        ["show", made["id"], "--json"],
+    ):
+        printed = run(folder, *words).stdout
+        assert "A" in printed
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", printed)
+    assert told(folder, "show", made["id"])["contact"] == name
 
 
 def test_the_state_folder_is_made_and_an_empty_list_says_so(tmp_path: Path) -> None:
