@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -77,18 +80,29 @@ def prepare(state: Path) -> Path:
     )
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not clinic.exists():
-            create(clinic, today=utc_now().date())
-        if not mapping.exists():
-            shutil.copyfile(MAPPING, mapping)
-        if not configuration.exists():
-            configuration.write_text(CONFIGURATION, "utf-8")
+        with _for_the_owner_alone():
+            if not clinic.exists():
+                create(clinic, today=utc_now().date())
+            if not mapping.exists():
+                shutil.copyfile(MAPPING, mapping)
+            if not configuration.exists():
+                configuration.write_text(CONFIGURATION, "utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(
             f"the demo's folder {state} cannot be written: {reason}; choose one with --state"
         ) from error
     return configuration
+
+
+@contextmanager
+def _for_the_owner_alone() -> Iterator[None]:
+    """What this process makes meanwhile, nobody else can read, not even while it is written."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 async def _hand_over(gateway: Gateway) -> None:
