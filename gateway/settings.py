@@ -170,6 +170,10 @@ class Settings(_Group):
             raise ValueError("only memory: is possible so far")
         return limiter
 
+    def public_url_at(self, port: int) -> str:
+        """The public address, where partners are answered at that port."""
+        return self.public_url or f"http://127.0.0.1:{port}"
+
 
 def read_sealing_secret(text: str) -> bytes:
     """The 32 bytes behind 64 hexadecimal digits; ValueError for any other text."""
@@ -298,13 +302,11 @@ def _located(settings: Settings, folder: Path) -> Settings:
     store = settings.store.get_secret_value() or f"sqlite:///{state / 'gateway.db'}"
     backend = settings.backend
     url = backend.url and SecretStr(_absolute_url(backend.url.get_secret_value(), folder))
-    port = split_address(settings.listen)[1]
     return settings.model_copy(
         update={
             "state": state,
             "store": SecretStr(_absolute_url(store, folder)),
             "policy": (folder / settings.policy).absolute(),
-            "public_url": settings.public_url or f"http://127.0.0.1:{port}",
             "backend": backend.model_copy(
                 update={
                     "url": url,

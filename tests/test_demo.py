@@ -149,6 +149,8 @@ def test_as_json_it_hands_over_what_another_program_needs(tmp_path: Path) -> Non
         )
         with urlopen(request) as answer:
             assert answer.headers["X-Access-Level"] == level
+    with urlopen(f"{shown['base']}/openapi.json") as described:
+        assert json.load(described)["servers"] == [{"url": shown["base"]}]
     with urlopen(f"{shown['operations']}/readyz") as ready:
         assert json.load(ready)["ready"] is True
     assert demo.stop()[0] == 0

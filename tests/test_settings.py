@@ -34,7 +34,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
     settings = load_settings(None, {})
     assert settings.listen == "0.0.0.0:8080"
     assert settings.operations_listen == "127.0.0.1:8081"
-    assert settings.public_url == "http://127.0.0.1:8080"
+    assert settings.public_url is None
     assert settings.state == tmp_path / "state"
     assert settings.store.get_secret_value() == f"sqlite:///{tmp_path}/state/gateway.db"
     assert settings.policy.name == "policies.yaml"
@@ -46,7 +46,15 @@ def test_a_gateway_yaml_in_the_folder_is_taken(
 ) -> None:
     written(tmp_path, "listen: 127.0.0.1:9000\n")
     monkeypatch.chdir(tmp_path)
-    assert load_settings(None, {}).public_url == "http://127.0.0.1:9000"
+    assert load_settings(None, {}).listen == "127.0.0.1:9000"
+
+
+def test_where_no_public_address_is_given_it_is_that_of_this_machine(tmp_path: Path) -> None:
+    assert load_settings(written(tmp_path, "drain: 1\n"), {}).public_url_at(9) == (
+        "http://127.0.0.1:9"
+    )
+    given = written(tmp_path, "public_url: http://127.0.0.1:0/\n")
+    assert load_settings(given, {}).public_url_at(9) == "http://127.0.0.1:0"
 
 
 def test_paths_are_those_of_the_file_not_of_the_caller(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None, as_j
         update={
             "listen": f"127.0.0.1:{port}",
             "operations_listen": f"127.0.0.1:{operations_port}",
-            "public_url": f"http://127.0.0.1:{port}",
+            "public_url": None,
         }
     )
     asyncio.run(serve_until_stopped(settings, _hand_over if as_json else _introduce))

@@ -85,3 +85,17 @@ def test_the_document_is_printed_whole_or_as_a_key_would_see_it() -> None:
     members = narrow["components"]["schemas"]["Client"]["properties"]
     assert list(members) == ["id", "firstName", "lastName"]
     assert set(members) < set(whole["components"]["schemas"]["Client"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("configuration", "url"),
+    [
+        ("listen: 127.0.0.1:9000\n", "http://127.0.0.1:9000/api/v1"),
+        ("public_url: https://clinic.example\n", "https://clinic.example/api/v1"),
+    ],
+)
+def test_the_document_names_the_configured_address(
+    empty_folder: Path, configuration: str, url: str
+) -> None:
+    (empty_folder / "gateway.yaml").write_text(configuration)
+    assert json.loads(CliRunner().invoke(openapi, []).stdout)["servers"] == [{"url": url}]
