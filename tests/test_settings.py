@@ -1,3 +1,4 @@
+import asyncio
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from gateway.settings import (
     split_address,
     variable,
 )
+from gateway.store import open_store
 
 SECRET = "ab" * 32
 
@@ -228,3 +230,22 @@ def test_a_public_address_is_one_that_partners_can_follow(tmp_path: Path, addres
 def test_an_address_is_a_host_and_a_port(address: str) -> None:
     with pytest.raises(ValueError, match="such as"):
         split_address(address)
+
+
+# A folder's name, and how it is written in an address.
+PECULIAR, AS_ADDRESS = "a?b%20c#d é", "a%3Fb%2520c%23d%20%C3%A9"
+
+
+async def made(place: str | Path) -> None:
+    store = open_store(place)
+    await store.migrate()
+    await store.aclose()
+
+
+@pytest.mark.parametrize("by_address", [False, True])
+def test_a_store_may_lie_under_any_name(tmp_path: Path, by_address: bool) -> None:
+    (tmp_path / PECULIAR).mkdir()
+    address = f"sqlite:///{tmp_path}/{AS_ADDRESS}/gateway.db"
+    asyncio.run(made(address if by_address else tmp_path / PECULIAR / "gateway.db"))
+    assert [file.name for file in tmp_path.iterdir()] == [PECULIAR]
+    assert [file.name for file in (tmp_path / PECULIAR).iterdir()] == ["gateway.db"]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import URL, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -24,9 +24,10 @@ _PRAGMAS = (
 class SqliteStore(Store):
     """One file, for one machine."""
 
-    def __init__(self, url: str) -> None:
-        path = url.removeprefix("sqlite:///")
-        super().__init__(create_async_engine(f"sqlite+aiosqlite:///{path}"), path)
+    def __init__(self, place: str | Path) -> None:
+        path = str(place) if isinstance(place, Path) else make_url(place).database or ""
+        url = URL.create("sqlite+aiosqlite", database=path)
+        super().__init__(create_async_engine(url), path)
         event.listen(self.engine.sync_engine, "connect", _prepare)
 
     async def migrate(self) -> None:
