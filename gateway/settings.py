@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from pydantic import (
     AfterValidator,
@@ -72,6 +73,14 @@ def _public_url(text: str) -> str:
     return bare
 
 
+def _database(address: SecretStr) -> SecretStr:
+    """A database address; ValueError for one of SQLite with a query, of which nothing is known."""
+    text = address.get_secret_value()
+    if text.startswith("sqlite") and "?" in text:
+        raise ValueError("must end with the path; write %3F for a ? in it, and %25 for a %")
+    return address
+
+
 def shipped_policy() -> Path:
     """The policy that comes with the gateway."""
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
@@ -79,6 +88,7 @@ def shipped_policy() -> Path:
 
 Address = Annotated[str, AfterValidator(_address)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
+Database = Annotated[SecretStr, AfterValidator(_database)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
@@ -93,7 +103,7 @@ class BackendSettings(_Group):
     adapter: str = Field(
         "sql", description="How to speak to it: sql, or module:Class of your own adapter."
     )
-    url: SecretStr | None = Field(
+    url: Database | None = Field(
         None, description="Its database, such as sqlite:////srv/practice/clinic.db."
     )
     mapping: Path | None = Field(None, description="The mapping file.")
@@ -141,8 +151,8 @@ class Settings(_Group):
         default_factory=shipped_policy,
         description="Which field opens at which level; the shipped policies.yaml by default.",
     )
-    store: SecretStr = Field(
-        SecretStr(""), description="The database of keys and bookings; state/gateway.db by default."
+    store: Database | None = Field(
+        None, description="The database of keys and bookings; state/gateway.db by default."
     )
     limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
     workers: int = Field(1, description="Processes that serve; 1 for now.")
@@ -297,19 +307,16 @@ def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _located(settings: Settings, folder: Path) -> Settings:
-    """With every path absolute, and the defaults that depend on others filled in."""
-    state = (folder / settings.state).absolute()
-    store = settings.store.get_secret_value() or f"sqlite:///{state / 'gateway.db'}"
+    """With every path absolute."""
     backend = settings.backend
-    url = backend.url and SecretStr(_absolute_url(backend.url.get_secret_value(), folder))
     return settings.model_copy(
         update={
-            "state": state,
-            "store": SecretStr(_absolute_url(store, folder)),
+            "state": (folder / settings.state).absolute(),
+            "store": settings.store and _absolute_url(settings.store, folder),
             "policy": (folder / settings.policy).absolute(),
             "backend": backend.model_copy(
                 update={
-                    "url": url,
+                    "url": backend.url and _absolute_url(backend.url, folder),
                     "mapping": backend.mapping and (folder / backend.mapping).absolute(),
                     "secret_file": backend.secret_file
                     and (folder / backend.secret_file).absolute(),
@@ -319,9 +326,9 @@ def _located(settings: Settings, folder: Path) -> Settings:
     )
 
 
-def _absolute_url(url: str, folder: Path) -> str:
+def _absolute_url(address: SecretStr, folder: Path) -> SecretStr:
     """A database address; where it names a file relatively, from the configuration's folder."""
-    scheme, separator, path = url.partition(":///")
+    scheme, separator, path = address.get_secret_value().partition(":///")
     if not separator or not scheme.startswith("sqlite") or path.startswith(("/", ":memory:")):
-        return url
-    return f"{scheme}:///{(folder / path).absolute()}"
+        return address
+    return SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")

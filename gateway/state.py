@@ -16,7 +16,9 @@ def open_own_store(settings: Settings) -> Store:
         raise StartRefused(
             f"the state folder {settings.state} cannot be made: {reason}; choose another state"
         ) from error
-    return open_store(settings.store.get_secret_value())
+    if settings.store:
+        return open_store(settings.store.get_secret_value())
+    return open_store(settings.state / "gateway.db")
 
 
 def open_to_others(folder: Path) -> bool:

@@ -38,7 +38,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
     assert settings.operations_listen == "127.0.0.1:8081"
     assert settings.public_url is None
     assert settings.state == tmp_path / "state"
-    assert settings.store.get_secret_value() == f"sqlite:///{tmp_path}/state/gateway.db"
+    assert settings.store is None
     assert settings.policy.name == "policies.yaml"
     assert settings.policy.exists()
 
@@ -249,3 +249,29 @@ def test_a_store_may_lie_under_any_name(tmp_path: Path, by_address: bool) -> Non
     asyncio.run(made(address if by_address else tmp_path / PECULIAR / "gateway.db"))
     assert [file.name for file in tmp_path.iterdir()] == [PECULIAR]
     assert [file.name for file in (tmp_path / PECULIAR).iterdir()] == ["gateway.db"]
+
+
+def test_a_relative_address_is_written_as_an_address(tmp_path: Path) -> None:
+    (tmp_path / PECULIAR).mkdir()
+    text = "store: sqlite:///my%20keys.db\nbackend:\n  url: sqlite:///clinic.db\n"
+    settings = load_settings(written(tmp_path / PECULIAR, text), {})
+    folder = f"sqlite:///{tmp_path}/{AS_ADDRESS}"
+    assert settings.store is not None
+    assert settings.store.get_secret_value() == f"{folder}/my%20keys.db"
+    assert settings.backend.url is not None
+    assert settings.backend.url.get_secret_value() == f"{folder}/clinic.db"
+
+
+@pytest.mark.parametrize("address", ["sqlite:///a?b", "sqlite:////srv/a.db?mode=ro", "sqlite:///?"])
+def test_an_address_with_something_behind_the_path_is_refused(tmp_path: Path, address: str) -> None:
+    config = written(tmp_path, f"store: '{address}'\nbackend:\n  url: '{address}'\n")
+    remedy = "must end with the path; write %3F for a ? in it, and %25 for a %"
+    assert said(config) == [f"1:8: store: {remedy}", f"3:8: url: {remedy}"]
+    assert "environment variable GATEWAY_STORE" in said(None, {"GATEWAY_STORE": address})[0]
+
+
+@pytest.mark.parametrize("address", ["https://x.example/?a=b", "postgresql://db/clinic?ssl=1"])
+def test_what_another_address_holds_is_its_adapters_affair(tmp_path: Path, address: str) -> None:
+    url = load_settings(written(tmp_path, f"backend:\n  url: {address}\n"), {}).backend.url
+    assert url is not None
+    assert url.get_secret_value() == address

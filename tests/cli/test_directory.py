@@ -54,6 +54,17 @@ async def test_the_vets_are_those_whose_slots_can_be_asked_for(
     assert lines == [f"{vet['id']}  {vet['name']}" for vet in vets]
 
 
+@pytest.mark.parametrize("name", ["a?b%20c#d", "é è", "%", "a@b:c+d"])
+def test_everything_may_lie_in_a_folder_of_any_name(
+    template: Template, tmp_path: Path, name: str
+) -> None:
+    folder = Path(shutil.copytree(template.folder, tmp_path / name))
+    (folder / "gateway.db").unlink()
+    assert len(told(folder, "vets")) == 6
+    assert (folder / "gateway.db").exists()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize("resource", WITH_IDS)
 def test_a_sample_is_a_list_of_public_ids(folder: Path, resource: str) -> None:
     found = told(folder, "sample", resource, "--limit", "3")
