@@ -51,7 +51,8 @@ class DocumentErrors(Exception):
 class Document:
     """A file's data, its bytes, and the mark of each place: ("clients", "BASIC", 0) -> (3, 11).
 
-    The mark of a mapping's member is that of its value; `keys` holds those of the keys.
+    The mark of a mapping's member is that of its value; `keys` holds those of the keys. `partial`
+    are the places where the file has more than the data: of a doubled member the first is kept.
     """
 
     file: str
@@ -59,6 +60,7 @@ class Document:
     data: Any = None
     marks: dict[Place, tuple[int, int]] = field(default_factory=dict)
     keys: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    partial: set[Place] = field(default_factory=set)
 
     def problem(self, place: Place, text: str, *, at_key: bool = False) -> Problem:
         """A problem at a place, or at the nearest place around it that the file has."""
@@ -67,6 +69,14 @@ class Document:
         marks = self.keys if at_key and place in self.keys else self.marks
         line, column = marks.get(place, (1, 1))
         return Problem(self.file, line, column, text)
+
+
+class FlawedDocument(DocumentErrors):
+    """A file with doubled or unusable keys; `document` is what it says without these."""
+
+    def __init__(self, problems: Iterable[Problem], document: Document) -> None:
+        super().__init__(problems)
+        self.document = document
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -78,7 +88,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def read_document(path: Path, name: str | None = None) -> Document:
-    """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML."""
+    """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML.
+
+    FlawedDocument where only its keys are wrong.
+    """
     file = name or str(path)
     try:
         with path.open("rb") as stream:
@@ -107,7 +120,7 @@ def parse_document(content: bytes, file: str) -> Document:
     problems: list[Problem] = []
     document.data = _Reader(document, problems).value(node, ())
     if problems:
-        raise DocumentErrors(problems)
+        raise FlawedDocument(problems, document)
     return document
 
 
@@ -200,13 +213,21 @@ class _Reader:
             line, column = _mark(key_node)
             key = self.key(key_node)
             if key is None:
+                self.document.partial.add(place)
                 continue
             if key in seen:
                 text = f"{key} stands here a second time (first in line {seen[key]})"
                 self.problems.append(Problem(self.document.file, line, column, text))
-            seen.setdefault(key, line)
+                self.document.partial.add((*place, key))
+                self.aside(value_node)
+                continue
+            seen[key] = line
             self.document.keys[(*place, key)] = (line, column)
             yield key, self.value(value_node, (*place, key))
+
+    def aside(self, node: Node) -> None:
+        """Say what is wrong with a value that is not kept."""
+        _Reader(Document(self.document.file, b""), self.problems).value(node, ())
 
     def key(self, node: Node) -> str | None:
         line, column = _mark(node)

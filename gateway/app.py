@@ -173,9 +173,7 @@ class _Assembly:
         check_configured(settings)
         public, system = self.sockets()
         port, operations_port = public.getsockname()[1], system.getsockname()[1]
-        public_url = str(settings.public_url)
-        if public_url == "http://127.0.0.1:0":
-            public_url = f"http://127.0.0.1:{port}"
+        public_url = settings.public_url_at(port)
         store = open_own_store(settings)
         closers.push_async_callback(store.aclose)
         await store.migrate()

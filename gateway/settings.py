@@ -5,9 +5,11 @@ environment says counts more than the file.
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from pydantic import (
     AfterValidator,
@@ -31,6 +33,11 @@ from adapters.document import (
 )
 
 PREFIX = "GATEWAY_"
+# What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
+_of_a_service = re.compile(
+    r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"
+    r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
+).fullmatch
 DEFAULT_FILE = Path("gateway.yaml")
 _HERE = Path(__file__).resolve().parent
 # The policy lies at the top of a checkout; in an installed package it lies beside this file.
@@ -66,6 +73,14 @@ def _public_url(text: str) -> str:
     return bare
 
 
+def _database(address: SecretStr) -> SecretStr:
+    """A database address; ValueError for one of SQLite with a query, of which nothing is known."""
+    text = address.get_secret_value()
+    if text.startswith("sqlite") and "?" in text:
+        raise ValueError("must end with the path; write %3F for a ? in it, and %25 for a %")
+    return address
+
+
 def shipped_policy() -> Path:
     """The policy that comes with the gateway."""
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
@@ -73,6 +88,7 @@ def shipped_policy() -> Path:
 
 Address = Annotated[str, AfterValidator(_address)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
+Database = Annotated[SecretStr, AfterValidator(_database)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
@@ -87,7 +103,7 @@ class BackendSettings(_Group):
     adapter: str = Field(
         "sql", description="How to speak to it: sql, or module:Class of your own adapter."
     )
-    url: SecretStr | None = Field(
+    url: Database | None = Field(
         None, description="Its database, such as sqlite:////srv/practice/clinic.db."
     )
     mapping: Path | None = Field(None, description="The mapping file.")
@@ -135,8 +151,8 @@ class Settings(_Group):
         default_factory=shipped_policy,
         description="Which field opens at which level; the shipped policies.yaml by default.",
     )
-    store: SecretStr = Field(
-        SecretStr(""), description="The database of keys and bookings; state/gateway.db by default."
+    store: Database | None = Field(
+        None, description="The database of keys and bookings; state/gateway.db by default."
     )
     limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
     workers: int = Field(1, description="Processes that serve; 1 for now.")
@@ -163,6 +179,10 @@ class Settings(_Group):
         if limiter != "memory:":
             raise ValueError("only memory: is possible so far")
         return limiter
+
+    def public_url_at(self, port: int) -> str:
+        """The public address, where partners are answered at that port."""
+        return self.public_url or f"http://127.0.0.1:{port}"
 
 
 def read_sealing_secret(text: str) -> bytes:
@@ -253,7 +273,7 @@ def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem
     for key, value in environ.items():
         if key in known:
             given[known[key]] = value
-        elif key.startswith(PREFIX):
+        elif key.startswith(PREFIX) and not _of_a_service(f"{key}={value}"):
             text = f"no setting has that name{did_you_mean(key, known)}"
             problems.append(Problem(f"environment variable {key}", 0, 0, text))
     return given, problems
@@ -287,21 +307,16 @@ def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _located(settings: Settings, folder: Path) -> Settings:
-    """With every path absolute, and the defaults that depend on others filled in."""
-    state = (folder / settings.state).absolute()
-    store = settings.store.get_secret_value() or f"sqlite:///{state / 'gateway.db'}"
+    """With every path absolute."""
     backend = settings.backend
-    url = backend.url and SecretStr(_absolute_url(backend.url.get_secret_value(), folder))
-    port = split_address(settings.listen)[1]
     return settings.model_copy(
         update={
-            "state": state,
-            "store": SecretStr(_absolute_url(store, folder)),
+            "state": (folder / settings.state).absolute(),
+            "store": settings.store and _absolute_url(settings.store, folder),
             "policy": (folder / settings.policy).absolute(),
-            "public_url": settings.public_url or f"http://127.0.0.1:{port}",
             "backend": backend.model_copy(
                 update={
-                    "url": url,
+                    "url": backend.url and _absolute_url(backend.url, folder),
                     "mapping": backend.mapping and (folder / backend.mapping).absolute(),
                     "secret_file": backend.secret_file
                     and (folder / backend.secret_file).absolute(),
@@ -311,9 +326,9 @@ def _located(settings: Settings, folder: Path) -> Settings:
     )
 
 
-def _absolute_url(url: str, folder: Path) -> str:
+def _absolute_url(address: SecretStr, folder: Path) -> SecretStr:
     """A database address; where it names a file relatively, from the configuration's folder."""
-    scheme, separator, path = url.partition(":///")
+    scheme, separator, path = address.get_secret_value().partition(":///")
     if not separator or not scheme.startswith("sqlite") or path.startswith(("/", ":memory:")):
-        return url
-    return f"{scheme}:///{(folder / path).absolute()}"
+        return address
+    return SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")

@@ -1,5 +1,8 @@
 """The state folder: where the gateway keeps what is its own."""
 
+import stat
+from pathlib import Path
+
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, open_store
 
@@ -13,4 +16,11 @@ def open_own_store(settings: Settings) -> Store:
         raise StartRefused(
             f"the state folder {settings.state} cannot be made: {reason}; choose another state"
         ) from error
-    return open_store(settings.store.get_secret_value())
+    if settings.store:
+        return open_store(settings.store.get_secret_value())
+    return open_store(settings.state / "gateway.db")
+
+
+def open_to_others(folder: Path) -> bool:
+    """Whether anyone but its owner has a right to the folder."""
+    return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))

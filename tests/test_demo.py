@@ -117,6 +117,27 @@ def test_a_second_start_gives_new_secrets_and_keeps_the_old_for_a_day(
         assert secret.encode() not in kept
 
 
+def test_what_it_writes_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        demo = Demo(tmp_path / "demo")
+    finally:
+        os.umask(before)
+    written = [tmp_path / "demo", *(tmp_path / "demo").iterdir()]
+    rights = {file.name: file.stat().st_mode & 0o077 for file in written}
+    assert "open to others" not in demo.stop()[1]
+    assert rights == dict.fromkeys(rights, 0)
+    assert rights.keys() >= {"clinic.db", "clinic.yaml", "gateway.yaml", "gateway.db"}
+
+
+def test_a_folder_that_others_may_read_is_used_and_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo").chmod(0o755)
+    said = Demo(tmp_path / "demo").stop()[1]
+    assert said.count("the state folder is open to others") == 1
+    assert f"chmod 700 {tmp_path}/demo" in said
+
+
 def test_as_json_it_hands_over_what_another_program_needs(tmp_path: Path) -> None:
     demo = Demo(tmp_path / "demo", "--json", until="\n")
     shown = json.loads(demo.text)
@@ -128,6 +149,8 @@ def test_as_json_it_hands_over_what_another_program_needs(tmp_path: Path) -> Non
         )
         with urlopen(request) as answer:
             assert answer.headers["X-Access-Level"] == level
+    with urlopen(f"{shown['base']}/openapi.json") as described:
+        assert json.load(described)["servers"] == [{"url": shown["base"]}]
     with urlopen(f"{shown['operations']}/readyz") as ready:
         assert json.load(ready)["ready"] is True
     assert demo.stop()[0] == 0

@@ -1,3 +1,4 @@
+import asyncio
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from gateway.settings import (
     split_address,
     variable,
 )
+from gateway.store import open_store
 
 SECRET = "ab" * 32
 
@@ -34,9 +36,9 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
     settings = load_settings(None, {})
     assert settings.listen == "0.0.0.0:8080"
     assert settings.operations_listen == "127.0.0.1:8081"
-    assert settings.public_url == "http://127.0.0.1:8080"
+    assert settings.public_url is None
     assert settings.state == tmp_path / "state"
-    assert settings.store.get_secret_value() == f"sqlite:///{tmp_path}/state/gateway.db"
+    assert settings.store is None
     assert settings.policy.name == "policies.yaml"
     assert settings.policy.exists()
 
@@ -46,7 +48,15 @@ def test_a_gateway_yaml_in_the_folder_is_taken(
 ) -> None:
     written(tmp_path, "listen: 127.0.0.1:9000\n")
     monkeypatch.chdir(tmp_path)
-    assert load_settings(None, {}).public_url == "http://127.0.0.1:9000"
+    assert load_settings(None, {}).listen == "127.0.0.1:9000"
+
+
+def test_where_no_public_address_is_given_it_is_that_of_this_machine(tmp_path: Path) -> None:
+    assert load_settings(written(tmp_path, "drain: 1\n"), {}).public_url_at(9) == (
+        "http://127.0.0.1:9"
+    )
+    given = written(tmp_path, "public_url: http://127.0.0.1:0/\n")
+    assert load_settings(given, {}).public_url_at(9) == "http://127.0.0.1:0"
 
 
 def test_paths_are_those_of_the_file_not_of_the_caller(tmp_path: Path) -> None:
@@ -72,6 +82,46 @@ def test_the_environment_counts_more_than_the_file(tmp_path: Path) -> None:
     settings = load_settings(config, environ)
     assert (settings.drain, settings.backend.timeout, settings.backend.adapter) == (3, 2.5, "sql")
     assert split_address(settings.listen) == ("::1", 9000)
+
+
+OF_A_SERVICE = {
+    "GATEWAY_PORT": "tcp://10.0.0.1:8080",
+    "GATEWAY_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+    "GATEWAY_PORT_8080_TCP_ADDR": "10.0.0.1",
+    "GATEWAY_PORT_8080_TCP_PORT": "8080",
+    "GATEWAY_PORT_8080_TCP_PROTO": "tcp",
+    "GATEWAY_PORT_53_UDP": "udp://10.0.0.1:53",
+    "GATEWAY_SERVICE_HOST": "10.0.0.1",
+    "GATEWAY_SERVICE_PORT": "8080",
+    "GATEWAY_SERVICE_PORT_HTTP_API": "8080",
+}
+
+
+def test_what_kubernetes_tells_of_a_service_called_gateway_is_passed_over(tmp_path: Path) -> None:
+    config = written(tmp_path, "drain: 3\n")
+    assert load_settings(config, OF_A_SERVICE) == load_settings(config, {})
+    assert OF_A_SERVICE.keys().isdisjoint(variable(name) for name, _ in names())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GATEWAY_PORT", "8080"),
+        ("GATEWAY_PORT_8080", "tcp://10.0.0.1:8080"),
+        ("GATEWAY_PORT_8080_TCP", "8080"),
+        ("GATEWAY_PORT_8080_TCP_HOST", "10.0.0.1"),
+        ("GATEWAY_PORT_HTTP_TCP_ADDR", "10.0.0.1"),
+        ("GATEWAY_HOST", "10.0.0.1"),
+        ("GATEWAY_SERVICE", "10.0.0.1"),
+        ("GATEWAY_SERVICE_PORT", "soon"),
+        ("GATEWAY_STATE_PORT", "tcp://10.0.0.1:8080"),
+    ],
+)
+def test_every_other_variable_that_no_setting_has_is_refused(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    [problem] = said(written(tmp_path, "drain: 3\n"), {name: value})
+    assert problem.startswith(f"environment variable {name}: no setting has that name")
 
 
 def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -> None:
@@ -180,3 +230,48 @@ def test_a_public_address_is_one_that_partners_can_follow(tmp_path: Path, addres
 def test_an_address_is_a_host_and_a_port(address: str) -> None:
     with pytest.raises(ValueError, match="such as"):
         split_address(address)
+
+
+# A folder's name, and how it is written in an address.
+PECULIAR, AS_ADDRESS = "a?b%20c#d é", "a%3Fb%2520c%23d%20%C3%A9"
+
+
+async def made(place: str | Path) -> None:
+    store = open_store(place)
+    await store.migrate()
+    await store.aclose()
+
+
+@pytest.mark.parametrize("by_address", [False, True])
+def test_a_store_may_lie_under_any_name(tmp_path: Path, by_address: bool) -> None:
+    (tmp_path / PECULIAR).mkdir()
+    address = f"sqlite:///{tmp_path}/{AS_ADDRESS}/gateway.db"
+    asyncio.run(made(address if by_address else tmp_path / PECULIAR / "gateway.db"))
+    assert [file.name for file in tmp_path.iterdir()] == [PECULIAR]
+    assert [file.name for file in (tmp_path / PECULIAR).iterdir()] == ["gateway.db"]
+
+
+def test_a_relative_address_is_written_as_an_address(tmp_path: Path) -> None:
+    (tmp_path / PECULIAR).mkdir()
+    text = "store: sqlite:///my%20keys.db\nbackend:\n  url: sqlite:///clinic.db\n"
+    settings = load_settings(written(tmp_path / PECULIAR, text), {})
+    folder = f"sqlite:///{tmp_path}/{AS_ADDRESS}"
+    assert settings.store is not None
+    assert settings.store.get_secret_value() == f"{folder}/my%20keys.db"
+    assert settings.backend.url is not None
+    assert settings.backend.url.get_secret_value() == f"{folder}/clinic.db"
+
+
+@pytest.mark.parametrize("address", ["sqlite:///a?b", "sqlite:////srv/a.db?mode=ro", "sqlite:///?"])
+def test_an_address_with_something_behind_the_path_is_refused(tmp_path: Path, address: str) -> None:
+    config = written(tmp_path, f"store: '{address}'\nbackend:\n  url: '{address}'\n")
+    remedy = "must end with the path; write %3F for a ? in it, and %25 for a %"
+    assert said(config) == [f"1:8: store: {remedy}", f"3:8: url: {remedy}"]
+    assert "environment variable GATEWAY_STORE" in said(None, {"GATEWAY_STORE": address})[0]
+
+
+@pytest.mark.parametrize("address", ["https://x.example/?a=b", "postgresql://db/clinic?ssl=1"])
+def test_what_another_address_holds_is_its_adapters_affair(tmp_path: Path, address: str) -> None:
+    url = load_settings(written(tmp_path, f"backend:\n  url: {address}\n"), {}).backend.url
+    assert url is not None
+    assert url.get_secret_value() == address

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -62,7 +65,7 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None, as_j
         update={
             "listen": f"127.0.0.1:{port}",
             "operations_listen": f"127.0.0.1:{operations_port}",
-            "public_url": f"http://127.0.0.1:{port}",
+            "public_url": None,
         }
     )
     asyncio.run(serve_until_stopped(settings, _hand_over if as_json else _introduce))
@@ -77,18 +80,29 @@ def prepare(state: Path) -> Path:
     )
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not clinic.exists():
-            create(clinic, today=utc_now().date())
-        if not mapping.exists():
-            shutil.copyfile(MAPPING, mapping)
-        if not configuration.exists():
-            configuration.write_text(CONFIGURATION, "utf-8")
+        with _for_the_owner_alone():
+            if not clinic.exists():
+                create(clinic, today=utc_now().date())
+            if not mapping.exists():
+                shutil.copyfile(MAPPING, mapping)
+            if not configuration.exists():
+                configuration.write_text(CONFIGURATION, "utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(
             f"the demo's folder {state} cannot be written: {reason}; choose one with --state"
         ) from error
     return configuration
+
+
+@contextmanager
+def _for_the_owner_alone() -> Iterator[None]:
+    """What this process makes meanwhile, nobody else can read, not even while it is written."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 async def _hand_over(gateway: Gateway) -> None:
@@ -134,7 +148,8 @@ def _program() -> str:
 
 async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:
     """A new secret for each demo key: none is kept anywhere, so a later start needs others."""
-    known = {key.name: key for key, _ in await gateway.keys.list() if key.revoked_at is None}
+    listing = await gateway.keys.list()
+    known = {key.name: key for key, _ in listing.keys if key.revoked_at is None}
     now, secrets = utc_now(), {}
     for name, level in NAMES.items():
         if name in known:

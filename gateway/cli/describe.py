@@ -12,7 +12,7 @@ from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import document
 from gateway.policy.document import load_policy
-from gateway.settings import load_settings
+from gateway.settings import load_settings, split_address
 
 
 @click.command()
@@ -51,7 +51,7 @@ def openapi(
         return policy.visible(resource.name, level) if level else None
 
     described = document(
-        public_url=str(settings.public_url),
+        public_url=settings.public_url_at(split_address(settings.listen)[1]),
         visible=visible,
         permissions=frozenset(permissions) or None,
     )

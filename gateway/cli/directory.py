@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from adapters.base import Adapter, Page, Query
+from adapters.base import Adapter, Query, Record
 from gateway.app import utc_now
 from gateway.backend import check_configured, open_backend
 from gateway.cli.options import config_option, json_option
@@ -19,6 +19,8 @@ from gateway.settings import Settings, load_settings
 from gateway.state import open_own_store
 
 WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
+# So many pages are read at most, whatever an adapter says of a next one.
+PAGES_MOST = 100
 
 
 @click.command()
@@ -26,8 +28,8 @@ WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
 @json_option
 def vets(config: Path | None, as_json: bool) -> None:
     """List the veterinarians with their public ids."""
-    page = asyncio.run(_read(load_settings(config), "vets", PAGE_LARGEST))
-    found = [{"id": each["id"], "name": each.get("name")} for each in page.records]
+    records = asyncio.run(_read(load_settings(config), "vets", PAGES_MOST * PAGE_LARGEST))
+    found = [{"id": each["id"], "name": each.get("name")} for each in records]
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -37,7 +39,13 @@ def vets(config: Path | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("resource", type=OneOf("RESOURCE", WITH_IDS), metavar="RESOURCE")
-@click.option("--limit", type=click.IntRange(1, PAGE_LARGEST), default=10, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, PAGE_LARGEST),
+    default=10,
+    show_default=True,
+    help=f"How many, at most {PAGE_LARGEST}.",
+)
 @config_option
 @json_option
 def sample(resource: str, limit: int, config: Path | None, as_json: bool) -> None:
@@ -46,14 +54,29 @@ def sample(resource: str, limit: int, config: Path | None, as_json: bool) -> Non
     RESOURCE is appointments, clients, patients, consultations, invoices, stock, appointmentTypes
     or vets.
     """
-    page = asyncio.run(_read(load_settings(config), resource, limit))
-    found = [each["id"] for each in page.records]
+    records = asyncio.run(_read(load_settings(config), resource, limit))
+    found = [each["id"] for each in records]
     click.echo(json.dumps(found, indent=2) if as_json else "\n".join(found))
 
 
-async def _read(settings: Settings, resource: str, limit: int) -> Page:
+async def _read(settings: Settings, resource: str, most: int) -> list[Record]:
+    """The first records of a resource, of as many pages as it takes."""
     async with practice_system(settings) as adapter:
-        return await adapter.read_many(Query(resource=resource, now=utc_now(), limit=limit))
+        return await first(adapter, resource, most)
+
+
+async def first(adapter: Adapter, resource: str, most: int) -> list[Record]:
+    """Up to `most` records, from at most PAGES_MOST pages."""
+    found: list[Record] = []
+    now, after = utc_now(), None
+    for _ in range(PAGES_MOST):
+        limit = min(most - len(found), PAGE_LARGEST)
+        page = await adapter.read_many(Query(resource=resource, now=now, limit=limit, after=after))
+        found += page.records
+        after = page.after
+        if after is None or len(found) >= most:
+            break
+    return found[:most]
 
 
 @asynccontextmanager

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import orjson
 
+from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group, OneOf
 from gateway.contract.access import AccessLevel, Permission
@@ -35,6 +35,14 @@ class Scope(click.ParamType[Any]):
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, AccessLevel]:
         resource, _, level = str(value).partition("=")
         return RESOURCE.convert(resource, param, ctx), LEVEL.convert(level, param, ctx)
+
+
+def _each_once(_: click.Context, __: click.Parameter, scopes: Any) -> Any:
+    """The scopes; wrong use where two are about one resource."""
+    named = [resource for resource, _ in scopes]
+    if doubled := sorted({each for each in named if named.count(each) > 1}):
+        raise click.BadParameter(f"{', '.join(doubled)} is named twice; give it one level")
+    return scopes
 
 
 class Moment(click.ParamType[Any]):
@@ -72,10 +80,17 @@ class Overlap(click.ParamType[Any]):
 def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `create` and `update` share, but for the name."""
     for option in (
-        click.option("--contact", help="Whom to call about this key."),
+        click.option("--contact", type=Line(), help="Whom to call about this key."),
         click.option("--expires", type=Moment(), help="When it ends; `never` takes it away."),
         click.option("--limit", type=click.IntRange(1, 1_000_000_000), help="Requests an hour."),
-        click.option("--scope", "scopes", type=Scope(), multiple=True, help="Level of a resource."),
+        click.option(
+            "--scope",
+            "scopes",
+            type=Scope(),
+            multiple=True,
+            callback=_each_once,
+            help="Level of a resource, each named once; repeatable.",
+        ),
     ):
         command = option(command)
     return command
@@ -88,7 +103,7 @@ def keys(config: Path | None) -> None:
 
 
 @keys.command()
-@click.option("--name", required=True, help="Who gets it.")
+@click.option("--name", type=Line(), required=True, help="Who gets it.")
 @click.option(
     "--permission", "permissions", type=PERMISSION, multiple=True, required=True,
     help="What it may call; repeatable.",
@@ -120,11 +135,13 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
 @json_option
 def list_keys(config: Path | None, as_json: bool) -> None:
     """All keys."""
-    found = _with_store(config, lambda store: store.list())
+    listing = _with_store(config, lambda store: store.list())
+    for key_id in listing.odd:
+        click.echo(_odd(key_id), err=True)
     if as_json:
-        click.echo(orjson.dumps([told(key, hints) for key, hints in found]))
-    elif found:
-        _table(found)
+        click.echo(legible_json([told(key, hints) for key, hints in listing.keys]))
+    elif listing.keys:
+        _table(listing.keys)
     else:
         click.echo("no keys yet; `clinic-gateway keys create` makes one")
 
@@ -135,17 +152,13 @@ def list_keys(config: Path | None, as_json: bool) -> None:
 @json_option
 def show(config: Path | None, as_json: bool, key_id: str) -> None:
     """One key."""
-    found = _with_store(config, lambda store: store.list())
-    for key, hints in found:
-        if key.id == key_id:
-            _tell(key, as_json, hints=hints)
-            return
-    fail(_unknown(key_id))
+    key, hints = _with_store(config, lambda store: store.show(key_id))
+    _tell(key, as_json, hints=hints)
 
 
 @keys.command("update")
 @click.argument("key_id", metavar="ID")
-@click.option("--name", help="Who has it.")
+@click.option("--name", type=Line(), help="Who has it.")
 @click.option(
     "--permission", "permissions", type=PERMISSION, multiple=True,
     help="All that it may call from now on; repeatable.",
@@ -176,8 +189,7 @@ def rotate(config: Path | None, as_json: bool, key_id: str, overlap: timedelta) 
 
     async def work(store: Any) -> Any:
         secret = await store.rotate(key_id, overlap, datetime.now(UTC))
-        [found] = [(key, hints) for key, hints in await store.list() if key.id == key_id]
-        return *found, secret
+        return *await store.show(key_id), secret
 
     key, hints, secret = _with_store(config, work)
     _tell(key, as_json, secret=secret, hints=hints)
@@ -218,12 +230,12 @@ def _tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = (
     data = told(key, hints)
     if as_json:
         shown = {"id": key.id, "key": secret} | data if secret else data
-        click.echo(orjson.dumps(shown))
+        click.echo(legible_json(shown))
         return
     width = max(map(len, data))
     for name, value in data.items():
         if value not in (None, {}):
-            click.echo(f"{name:{width}}  {_plain(value)}")
+            click.echo(f"{name:{width}}  {legible(_plain(value))}")
     click.echo(f"{'state':{width}}  {_state(key, datetime.now(UTC))}")
     if secret:
         click.echo(f"\n{secret}\n\n{SHOWN_ONCE}")
@@ -268,7 +280,7 @@ def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
     scopes = "".join(f" {name}={level}" for name, level in key.scopes.items())
     return (
         key.id,
-        " ".join(key.name.split()),
+        " ".join(legible(key.name).split()),
         hints[-1].hint if hints else "",
         f"{key.level}{scopes}",
         " ".join(sorted(key.permissions)),
@@ -320,11 +332,18 @@ def _unknown(key_id: str) -> str:
     return f"no key has the id {key_id}; `clinic-gateway keys list` shows them"
 
 
+def _odd(key_id: str) -> str:
+    return (
+        f"what is kept of the key {key_id} makes no sense here; it counts as revoked:"
+        " make a new one, or run the version of the gateway that wrote it"
+    )
+
+
 def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run work on the configured store's keys; what is refused is said in a sentence."""
     import asyncio
 
-    from gateway.keys.store import KeyStore, RevokedKey, UnknownKey
+    from gateway.keys.store import KeyStore, OddKey, RevokedKey, UnknownKey
     from gateway.settings import load_settings
     from gateway.state import open_own_store
 
@@ -340,5 +359,7 @@ def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
         return asyncio.run(run())
     except UnknownKey as error:
         fail(_unknown(str(error)))
+    except OddKey as error:
+        fail(_odd(str(error)))
     except RevokedKey:
         fail("this key was revoked, for good; `clinic-gateway keys create` makes a new one")

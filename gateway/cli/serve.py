@@ -10,6 +10,7 @@ import click
 from gateway.app import Gateway, all_problems, build
 from gateway.cli.options import config_option
 from gateway.settings import ConfigurationErrors, Settings, load_settings
+from gateway.state import open_to_others
 
 
 @click.command()
@@ -34,9 +35,18 @@ async def serve_until_stopped(
     gateway = await build(settings)
     try:
         await gateway.start()
+        _warn_of_state(gateway)
         if begun is not None:
             await begun(gateway)
         await stop.wait()
         await gateway.drain()
     finally:
         await gateway.aclose()
+
+
+def _warn_of_state(gateway: Gateway) -> None:
+    state = gateway.settings.state
+    if open_to_others(state):
+        gateway.events.warn(
+            "the state folder is open to others", folder=str(state), remedy=f"chmod 700 {state}"
+        )

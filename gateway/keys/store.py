@@ -91,6 +91,14 @@ class KeyStore:
         async with self._store.begin() as connection:
             return await _get(connection, key_id)
 
+    async def show(self, key_id: str) -> tuple[Key, tuple[Secret, ...]]:
+        """The key with that id, with what may be told of its secrets; UnknownKey, OddKey."""
+        own = select(secrets).where(secrets.c.key_id == key_id).order_by(secrets.c.created_at)
+        async with self._store.begin() as connection:
+            key = await _get(connection, key_id)
+            found = await connection.execute(own)
+            return key, tuple(Secret(row.hint, row.expires_at) for row in found)
+
     async def update(self, key_id: str, **changes: Any) -> Key:
         """Change fields of a key; UnknownKey, OddKey."""
         async with self._store.begin() as connection:

@@ -1,4 +1,4 @@
-"""What goes wrong around the calls: with values of the practice system, logs, keys. Counted, said."""
+"""What goes wrong with values of the practice system, with the logs, with the key store."""
 
 from adapters.base import Trouble
 from gateway.observe.logs import Events

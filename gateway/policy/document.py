@@ -10,6 +10,7 @@ from adapters.base import Report
 from adapters.document import (
     Document,
     DocumentErrors,
+    FlawedDocument,
     Place,
     Problem,
     did_you_mean,
@@ -43,14 +44,17 @@ def parse_policy(content: bytes, file: str, report: Report) -> Policy:
 
 
 def _policy(read: Callable[[], Document], report: Report) -> Policy:
+    flaws: tuple[Problem, ...] = ()
     try:
         document = read()
+    except FlawedDocument as error:
+        document, flaws = error.document, error.problems
     except DocumentErrors as error:
         raise DocumentErrors(map(_with_remedy, error.problems)) from error
     reading = _Reading(document)
     opens = reading.policy()
-    if reading.problems:
-        raise DocumentErrors(reading.problems)
+    if flaws or reading.problems:
+        raise DocumentErrors([*flaws, *reading.problems])
     digest = hashlib.sha256(document.content).hexdigest()
     return compile_policy(document.file, digest, opens, report)
 
@@ -72,7 +76,7 @@ class _Decision:
     places: dict[str, Place] = field(default_factory=dict)
     # Paths that a misspelt one was probably meant to be: naming them missing too says it twice.
     meant: set[str] = field(default_factory=set)
-    # A list that could not be read may hold any of the fields.
+    # What could not be read, or stands a second time, may hold any of the fields.
     whole: bool = True
 
 
@@ -86,6 +90,11 @@ class _Reading:
     def say(self, place: Place, text: str, *, at_key: bool = False) -> None:
         self.problems.append(self.document.problem(place, text, at_key=at_key))
 
+    def absent(self, place: Place, text: str) -> None:
+        """Say that a name is missing there, unless it may be in what is not kept."""
+        if place not in self.document.partial:
+            self.say(place, text, at_key=True)
+
     def policy(self) -> Opens:
         data = self.document.data
         if not isinstance(data, dict):
@@ -98,13 +107,15 @@ class _Reading:
             if name in data:
                 opens[name] = self.resource(resource, data[name])
             elif name not in meant:
-                self.say((), f"{name} is missing; add it with its lists BASIC, STANDARD and FULL")
+                self.absent(
+                    (), f"{name} is missing; add it with its lists BASIC, STANDARD and FULL"
+                )
         return opens
 
     def version(self, data: dict[str, Any]) -> None:
         version = data.get("version")
         if "version" not in data:
-            self.say((), f"version is missing; write version: {VERSION}")
+            self.absent((), f"version is missing; write version: {VERSION}")
         elif version != VERSION or not isinstance(version, int) or isinstance(version, bool):
             self.say(("version",), f"version must be {VERSION}")
 
@@ -122,7 +133,7 @@ class _Reading:
         if not isinstance(data, dict):
             self.say(place, f"{resource.name} must hold the lists BASIC, STANDARD and FULL")
             return {}
-        decision = _Decision(resource)
+        decision = _Decision(resource, whole=place not in self.document.partial)
         meant = {self.no_level((*place, name)) for name in data if name not in _LISTS}
         for name, listed in data.items():
             self.level((*place, name), _LISTS.get(name), listed, decision)
@@ -131,7 +142,7 @@ class _Reading:
                 text = (
                     f"{resource.name} has no list {level.value}; write {level.value}: [] for none"
                 )
-                self.say(place, text, at_key=True)
+                self.absent(place, text)
         if decision.whole:
             self.missing(decision)
         return {path: decision.opens[path] for path in resource.paths if path in decision.opens}
@@ -145,6 +156,8 @@ class _Reading:
         self, place: Place, level: AccessLevel | None, listed: Any, decision: _Decision
     ) -> None:
         """One list of a resource: what a level adds, or what no key sees."""
+        if place in self.document.partial:
+            decision.whole = False
         if not isinstance(listed, list):
             decision.whole = False
             remedy = "write [] for none" if listed is None else "such as [id, name]"

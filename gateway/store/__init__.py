@@ -8,7 +8,10 @@ __all__ = ["Store", "StoreError", "open_store"]
 
 
 def open_store(place: str | Path) -> Store:
-    """The store in that file, or at `sqlite:///path`; StoreError where there can't be one."""
+    """The store in a file, or at `sqlite:///path` as URLs are written: `%3F` for a `?`.
+
+    StoreError, in a sentence, where there can't be one.
+    """
     if isinstance(place, Path) or place.startswith("sqlite:///"):
         from gateway.store.sqlite import SqliteStore
 

@@ -14,11 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import gateway
+from adapters.base import Page, Query
 from gateway.cli import COMMANDS, main
-from gateway.cli.directory import WITH_IDS
+from gateway.cli.directory import PAGES_MOST, WITH_IDS
 from gateway.settings import names
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
+from tests.world import WORLDS, World
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -52,6 +54,17 @@ async def test_the_vets_are_those_whose_slots_can_be_asked_for(
     assert lines == [f"{vet['id']}  {vet['name']}" for vet in vets]
 
 
+@pytest.mark.parametrize("name", ["a?b%20c#d", "é è", "%", "a@b:c+d"])
+def test_everything_may_lie_in_a_folder_of_any_name(
+    template: Template, tmp_path: Path, name: str
+) -> None:
+    folder = Path(shutil.copytree(template.folder, tmp_path / name))
+    (folder / "gateway.db").unlink()
+    assert len(told(folder, "vets")) == 6
+    assert (folder / "gateway.db").exists()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize("resource", WITH_IDS)
 def test_a_sample_is_a_list_of_public_ids(folder: Path, resource: str) -> None:
     found = told(folder, "sample", resource, "--limit", "3")
@@ -67,6 +80,40 @@ async def test_a_sampled_id_is_the_one_that_partners_use(
         sampled = await asyncio.to_thread(told, running_gateway.folder, "sample", resource)
         assert (await partner.get(path + sampled[0])).data["id"] == sampled[0]
         assert len(sampled) == 10
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Iterator[Path]:
+    """A practice system with 450 of everything, whose every tenth row has no usable id."""
+
+    def many(query: Query) -> Page:
+        start = int(query.after or 0)
+        end = start + query.limit
+        records = [
+            {"id": f"id-{n}", "name": f"Vet {n}"} for n in range(start, min(end, 450)) if n % 10
+        ]
+        return Page(records=records, after=str(end) if end < 450 else None)
+
+    WORLDS["crowd"] = World(many=many)
+    (tmp_path / "gateway.yaml").write_text(
+        "state: .\nbackend:\n  adapter: tests.world:WorldAdapter\n  url: crowd\n"
+    )
+    yield tmp_path
+    del WORLDS["crowd"]
+
+
+def test_all_vets_are_listed_and_a_sample_has_as_many_as_were_asked_for(crowd: Path) -> None:
+    listed = [each["id"] for each in told(crowd, "vets")]
+    assert len(listed) == len(set(listed)) == 405
+    assert told(crowd, "sample", "clients", "--limit", "200") == listed[:200]
+    assert "at most 200" in run(crowd, "sample", "--help").stdout
+
+
+def test_a_practice_system_whose_pages_never_end_is_not_asked_for_ever(crowd: Path) -> None:
+    endless = WORLDS["crowd"]
+    endless.many = lambda query: Page(records=[], after="again")
+    assert told(crowd, "vets") == []
+    assert len(endless.asked) == PAGES_MOST
 
 
 @pytest.mark.parametrize(

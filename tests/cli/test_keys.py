@@ -2,15 +2,19 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from gateway.cli import main
 from tests.conftest import RunningGateway
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
@@ -21,6 +25,11 @@ def keys(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gateway", "keys", *words]
     config = ["--config", str(folder / "gateway.yaml")]
     return subprocess.run([*command, *config], capture_output=True, text=True, check=False)
+
+
+def run(folder: Path, *words: str) -> Result:
+    """The command in this process, where words may be of any kind."""
+    return CliRunner().invoke(main, ["keys", *words, "--config", str(folder / "gateway.yaml")])
 
 
 def told(folder: Path, *words: str) -> Any:
@@ -89,6 +98,20 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
         ([*CREATE, "--permission", "CLIENT_REED"], "did you mean CLIENT_READ?", 2),
         ([*CREATE, "--level", "basic"], "did you mean BASIC?", 2),
         ([*CREATE, "--scope", "client=FULL"], "did you mean clients?", 2),
+        (
+            [
+                *CREATE,
+                "--scope",
+                "clients=BASIC",
+                "--scope",
+                "stock=FULL",
+                "--scope",
+                "clients=FULL",
+            ],
+            "'--scope': clients is named twice; give it one level",
+            2,
+        ),
+        (["update", "x", "--scope", "stock=FULL", "--scope", "stock=FULL"], "stock is named", 2),
         ([*CREATE, "--limit", "0"], "--limit", 2),
         ([*CREATE, "--expires", "tomorrow"], "such as 2027-01-31T00:00:00Z", 2),
         ([*CREATE, "--name", "  "], "1 to 200 characters", 2),
@@ -108,6 +131,39 @@ def test_wrong_use_is_2_and_a_no_is_1_each_with_the_remedy(
     assert said in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--name", "--contact"])
+@pytest.mark.parametrize("text", ["a\x1b[2Jb", "a\nb", "a\x9bb", "a\x7fb", "a\udcffb", "a\u202eb"])
+def test_what_a_terminal_obeys_is_no_part_of_a_name(folder: Path, option: str, text: str) -> None:
+    for words in ([*CREATE, option, text], ["update", "x", option, text]):
+        done = run(folder, *words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        said = f"'{option}': write it without control characters, in one line\n"
+        assert done.stderr.endswith(said)
+
+
+def test_a_name_in_any_writing_is_kept(folder: Path) -> None:
+    for name in ("Clinique l'Étoile", "动物医院", "क\u200dष", "🐕\u200d🦺"):
+        told(folder, "create", "--name", name, *CREATE[3:])
+        assert told(folder, "list")[-1]["name"] == name
+
+
+def test_a_name_that_is_stored_already_is_shown_without_control_characters(folder: Path) -> None:
+    made = told(folder, *CREATE, "--contact", "x")
+    name = "A\x1b]0;B\x07\r\nC\x9b2J\u202eD\x7f"
+    with sqlite3.connect(folder / "gateway.db") as store:
+        store.execute("UPDATE keys SET name = ?, contact = ?", (name, name))
+    for words in (
+        ["list"],
+        ["show", made["id"]],
+        ["list", "--json"],
+        ["show", made["id"], "--json"],
+    ):
+        printed = run(folder, *words).stdout
+        assert "A" in printed
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", printed)
+    assert told(folder, "show", made["id"])["contact"] == name
 
 
 def test_the_state_folder_is_made_and_an_empty_list_says_so(tmp_path: Path) -> None:
@@ -162,3 +218,17 @@ async def test_a_running_server_hears_of_every_change_within_a_second(
     await within_a_second(rotated["key"], 403)
     await asyncio.to_thread(told, folder, "revoke", made["id"])
     await within_a_second(rotated["key"], 401)
+
+
+def test_a_key_that_makes_no_sense_is_named_beside_the_others(folder: Path) -> None:
+    good, odd = told(folder, *CREATE), told(folder, *CREATE)
+    with closing(sqlite3.connect(folder / "gateway.db")) as connection, connection:
+        connection.execute("UPDATE keys SET level = 'GODLIKE' WHERE id = ?", (odd["id"],))
+    listed = run(folder, "list", "--json")
+    assert [each["id"] for each in json.loads(listed.stdout)] == [good["id"]]
+    sentence = f"what is kept of the key {odd['id']} makes no sense here; it counts as revoked"
+    assert listed.stderr.startswith(sentence)
+    for command in ("show", "rotate", "revoke"):
+        result = run(folder, command, odd["id"])
+        assert result.exit_code == 1
+        assert result.stderr.startswith(sentence)

@@ -1,6 +1,7 @@
 """`clinic-gateway policy` and `clinic-gateway openapi`, as an operator runs them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
+README = SHIPPED.with_name("README.md").read_text(encoding="utf-8")
 TEXT = SHIPPED.read_text(encoding="utf-8")
 
 
@@ -85,3 +87,34 @@ def test_the_document_is_printed_whole_or_as_a_key_would_see_it() -> None:
     members = narrow["components"]["schemas"]["Client"]["properties"]
     assert list(members) == ["id", "firstName", "lastName"]
     assert set(members) < set(whole["components"]["schemas"]["Client"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("configuration", "url"),
+    [
+        ("listen: 127.0.0.1:9000\n", "http://127.0.0.1:9000/api/v1"),
+        ("public_url: https://clinic.example\n", "https://clinic.example/api/v1"),
+    ],
+)
+def test_the_document_names_the_configured_address(
+    empty_folder: Path, configuration: str, url: str
+) -> None:
+    (empty_folder / "gateway.yaml").write_text(configuration)
+    assert json.loads(CliRunner().invoke(openapi, []).stdout)["servers"] == [{"url": url}]
+
+
+def test_the_filters_in_the_readme_are_those_that_the_document_describes() -> None:
+    paths = json.loads(CliRunner().invoke(openapi, []).stdout)["paths"]
+    taken = {
+        path: [each["name"] for each in calls["get"].get("parameters", []) if each["in"] == "query"]
+        for path, calls in paths.items()
+        if "get" in calls
+    }
+    rows = [
+        f"| {path} | {' '.join(f'`{each}`' for each in sorted({*names} - {'limit', 'cursor'}))} |"
+        for path, names in sorted(taken.items())
+        if "cursor" in names
+    ]
+    found = re.search(r"<!-- filters -->\n(.*?)<!-- /filters -->", README, re.DOTALL)
+    assert found is not None
+    assert found[1].splitlines()[2:] == rows, "\n".join(rows)

@@ -310,6 +310,23 @@ def not_listening(port: int) -> None:
     raise AssertionError("it still listens")
 
 
+@pytest.mark.parametrize("rights", [0o755, 0o750, 0o701])
+def test_a_state_folder_that_is_open_to_others_is_warned_of_once(folder: Path, rights: int) -> None:
+    folder.chmod(rights)
+    running = Served(folder)
+    clients(running.port, minted(folder))
+    running.process.terminate()
+    code, said = running.end()
+    [warned] = [json.loads(line) for line in said.splitlines() if "open to others" in line]
+    assert (code, warned["level"], warned["folder"]) == (0, "warning", str(folder))
+    assert warned["remedy"] == f"chmod 700 {folder}"
+
+
+def test_nothing_is_warned_of_where_the_state_folder_is_the_owners(served: Served) -> None:
+    served.process.terminate()
+    assert served.end() == (0, "")
+
+
 def test_a_second_start_finds_everything_as_it_was(folder: Path, served: Served) -> None:
     secret = minted(folder)
     first = clients(served.port, secret)

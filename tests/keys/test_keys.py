@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.contract.access import AccessLevel, Permission
+from gateway.keys.base import KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.secret import digest, hint, mint, well_formed
-from gateway.keys.store import KeyStore, UnknownKey, new_key
+from gateway.keys.store import KeyStore, OddKey, UnknownKey, new_key
 from gateway.store import Store, StoreError, open_store
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
@@ -47,14 +48,35 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await opened.aclose()
 
 
+class Noted:
+    """Keeps what a ring says, and tells a test of it."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.more = asyncio.Event()
+
+    def _say(self, what: str) -> None:
+        self.said.append(what)
+        self.more.set()
+
+    def failed(self, error: Exception) -> None:
+        self._say("failed")
+
+    def back(self) -> None:
+        self._say("back")
+
+    def odd(self, key_id: str) -> None:
+        self._say(f"odd {key_id}")
+
+
 @pytest.fixture
 async def ring(store: Store) -> AsyncIterator[MemoryKeyRing]:
-    failures: list[StoreError] = []
-    made = MemoryKeyRing(KeyStore(store), failures.append)
+    watcher = Noted()
+    made = MemoryKeyRing(KeyStore(store), watcher)
     await made.refresh()
     yield made
     await made.aclose()
-    assert not failures
+    assert watcher.said == []
 
 
 def test_a_secret_is_32_random_bytes_and_their_checksum() -> None:
@@ -192,7 +214,7 @@ async def test_a_ring_that_follows_writes_the_times_of_last_use_now_and_then(
     keys = Watched(store)
     key = a_key()
     await keys.add(key)
-    ring = MemoryKeyRing(keys, lambda error: None)
+    ring = MemoryKeyRing(keys, Noted())
     await ring.start()
     ring.touch(key.id, NOW)
     async with asyncio.timeout(10):
@@ -226,3 +248,103 @@ async def test_a_look_up_asks_no_database_and_costs_the_same_for_many_keys(
     await store.aclose()
     assert ring.find(digest(secret), NOW) is not None
     assert time.monotonic() > 0
+
+
+async def test_while_the_store_cannot_be_read_only_known_keys_go_on_and_for_a_minute(
+    store: Store,
+) -> None:
+    clock = [0.0]
+    keys = KeyStore(store)
+    known, revoked = await keys.add(a_key()), a_key()
+    gone = await keys.add(revoked)
+    await keys.revoke(revoked.id, NOW)
+    ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
+    await ring.refresh()
+    strangers = [digest(gone), digest(mint())]
+    clock[0] = UNKNOWN_FOR
+    assert [ring.find(each, NOW) for each in strangers] == [None, None]
+    clock[0] += 0.1
+    for each in strangers:
+        with pytest.raises(KeysUnreadable):
+            ring.find(each, NOW)
+    assert ring.find(digest(known), NOW) is not None
+    clock[0] = KNOWN_FOR + 0.1
+    with pytest.raises(KeysUnreadable):
+        ring.find(digest(known), NOW)
+    await ring.refresh()
+    assert ring.age == 0
+    assert ring.find(digest(mint()), NOW) is None
+
+
+async def test_an_outage_is_said_once_and_so_is_its_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.keys.ring.POLL", 0.001)
+    asked = asyncio.Event()
+    broken = True
+
+    class Flaky(KeyStore):
+        async def changes(self, since: int) -> Any:
+            asked.set()
+            if broken and since >= 0 and started:
+                raise StoreError("away")
+            return await super().changes(since)
+
+    started = False
+    watcher = Noted()
+    ring = MemoryKeyRing(Flaky(store), watcher)
+    await ring.start()
+    started = True
+    async with asyncio.timeout(10):
+        await watcher.more.wait()
+        for _ in range(5):
+            asked.clear()
+            await asked.wait()
+        assert watcher.said == ["failed"]
+        watcher.more.clear()
+        broken = False
+        await watcher.more.wait()
+    await ring.aclose()
+    assert watcher.said == ["failed", "back"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["permissions = '[\"record:burn\"]'", "level = 'GODLIKE'", "scopes = '[1]'",
+     "permissions = 'x'", "created_at = 'then'"],
+)  # fmt: skip
+async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
+    store: Store, damage: str
+) -> None:
+    keys = KeyStore(store)
+    odd, good = a_key(), a_key()
+    secrets = [await keys.add(odd), await keys.add(good)]
+    watcher = Noted()
+    ring = MemoryKeyRing(keys, watcher)
+    await ring.refresh()
+    async with store.begin() as connection:
+        await connection.exec_driver_sql(f"UPDATE keys SET {damage} WHERE id = '{odd.id}'")
+        await connection.exec_driver_sql("UPDATE keys SET revision = revision + 9")
+        await connection.exec_driver_sql("UPDATE revisions SET value = value + 9")
+    await ring.refresh()
+    assert [ring.find(digest(each), NOW) for each in secrets] == [None, good]
+    assert watcher.said == [f"odd {odd.id}"]
+    listing = await keys.list()
+    assert ([key.id for key, _ in listing.keys], listing.odd) == ([good.id], [odd.id])
+    for work in (keys.get(odd.id), keys.update(odd.id, limit=1), keys.revoke(odd.id, NOW)):
+        with pytest.raises(OddKey):
+            await work
+
+
+async def test_a_store_that_was_put_back_is_read_anew(store: Store, ring: MemoryKeyRing) -> None:
+    keys = KeyStore(store)
+    old, new = a_key(), a_key()
+    kept = await keys.add(old)
+    lost = await keys.add(new)
+    await ring.refresh()
+    async with store.begin() as connection:  # as a backup of yesterday would be
+        await connection.exec_driver_sql(f"DELETE FROM secrets WHERE key_id = '{new.id}'")
+        await connection.exec_driver_sql(f"DELETE FROM keys WHERE id = '{new.id}'")
+        await connection.exec_driver_sql("UPDATE revisions SET value = value - 1")
+    await ring.refresh()
+    assert [ring.find(digest(each), NOW) for each in (kept, lost)] == [old, None]

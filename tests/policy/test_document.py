@@ -216,6 +216,45 @@ invoices: [id]
     ]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "doubled"),
+    [
+        ("  FULL: [address]\n", "  FULL: []\n  FULL: [address]\n", "3: FULL"),
+        ("  FULL: [address]\n", "  FULL: [address]\n  FULL: []\n", "3: FULL"),
+        ("clients:\n", "clients: {BASIC: [id]}\nclients:\n", "1: clients"),
+        ("version: 1\n", "version: 1\nversion: 1\n", "1: version"),
+    ],
+)
+def test_a_name_twice_hides_nothing_else_and_makes_nothing_else_wrong(
+    old: str, new: str, doubled: str
+) -> None:
+    line = TEXT[: TEXT.index(old)].count("\n") + 1
+    text = changed(old, new)
+    assert problems(text) == [
+        f"policies.yaml:{line + 1}:{doubled} stands here a second time (first in line {line})"
+    ]
+    also = problems(text.replace("[reference, unit,", "[refrence, unit,"))
+    assert len(also) == 2
+    assert "stock has no field 'refrence' (did you mean reference?)" in also[1]
+
+
+def test_what_is_wrong_inside_a_doubled_name_is_said_too() -> None:
+    text = changed("stock:\n", "clients: {BASIC: [id], BASIC: []}\nstock:\n")
+    said = [each.partition(": ")[2] for each in problems(text)]
+    assert [each.partition(" (")[0] for each in said] == [
+        "clients stands here a second time",
+        "BASIC stands here a second time",
+    ]
+
+
+def test_after_a_key_that_is_no_name_the_rest_is_checked() -> None:
+    text = changed("version: 1\n", "<<: {version: 1}\n").replace("[address]", "[adress]")
+    assert [each.partition(": ")[2] for each in problems(text)] == [
+        "merge keys are not allowed; write it out",
+        "clients has no field 'adress' (did you mean address?)",
+    ]
+
+
 @pytest.mark.parametrize("path", ["lines", "lines[]"])
 def test_a_list_of_objects_is_not_named_as_a_whole(path: str) -> None:
     said = problems(changed('"lines[].id"]', f'"lines[].id", "{path}"]'))
