@@ -52,9 +52,9 @@ class Query(Struct, frozen=True, kw_only=True):
 class Page:
     """Records in a stable order; `after` is None on the last page.
 
-    `after` is the adapter's own text (at most 200 characters); the gateway encrypts it on its way
-    through the partner. `skipped` counts rows that had no usable id; of rows whose key is blank
-    all are counted with the first page, as they have no place among the others.
+    `after` is the adapter's own text (at most 200 ASCII characters); the gateway encrypts it on
+    its way through the partner. `skipped` counts rows that had no usable id; rows whose key is
+    blank are all counted with the first page, as they have no place among the others.
     """
 
     records: list[Record]

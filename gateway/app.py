@@ -196,6 +196,7 @@ class _Assembly:
             ledger=ledger,
             cursors=Cursors(secret),
             now=now,
+            in_flight=settings.in_flight,
         )
         replies = Replies(public_url)
         observers = Observers(self.journal(), self.metrics, self.events, now)
@@ -271,7 +272,8 @@ class _Assembly:
         return journal
 
     def outcome_waits(self, error: Exception) -> None:
-        self.events.fault("a booking's outcome cannot be written yet; it is kept", error)
+        event = "a booking's outcome cannot be written yet; it is kept"
+        self.events.fault(event, error, said=str(error))
 
     def readiness(
         self, store: Store, ring: MemoryKeyRing, adapter: Adapter, policy: Policy

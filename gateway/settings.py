@@ -156,6 +156,9 @@ class Settings(_Group):
     )
     limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
     workers: int = Field(1, description="Processes that serve; 1 for now.")
+    in_flight: int = Field(
+        500, ge=1, description="Calls that may be under way at once; more are 503, uncounted."
+    )
     shutdown_delay: Seconds = Field(
         5.0, description="Seconds between not being ready and not listening, at the end."
     )

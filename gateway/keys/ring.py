@@ -26,8 +26,11 @@ Entry = tuple[Key, datetime | None]
 class Watcher(Protocol):
     """Who is told how the ring fares."""
 
-    def failed(self, error: Exception) -> None:
-        """The store cannot be read or written; said once until it can be."""
+    def failed(self, error: Exception, said: str) -> None:
+        """The store cannot be read or written; said once until it can be.
+
+        `said` is what may stand in a log of it.
+        """
 
     def back(self) -> None:
         """It can be again."""
@@ -139,7 +142,7 @@ class MemoryKeyRing:
                     await self.save()
             except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
                 if not self._failing:
-                    self._watcher.failed(error)
+                    self._watcher.failed(error, str(error) if isinstance(error, StoreError) else "")
                 self._failing = True
             else:
                 if self._failing:

@@ -7,14 +7,20 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import String, bindparam, delete, insert, select, type_coerce, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.key import Key
 from gateway.keys.secret import digest, hint, mint
 from gateway.store.base import Store
-from gateway.store.tables import keys, revisions, secrets
+from gateway.store.tables import Instant, keys, read_instant, revisions, secrets
+
+# The columns of a key with their times as texts: one that is none spoils its own row alone.
+_COLUMNS = [
+    type_coerce(column, String).label(column.name) if isinstance(column.type, Instant) else column
+    for column in keys.c
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,9 @@ class KeyStore:
     async def list(self) -> Listing:
         """Every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
-            found = await connection.execute(select(keys).order_by(keys.c.created_at, keys.c.id))
+            found = await connection.execute(
+                select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
+            )
             hints = await connection.execute(select(secrets).order_by(secrets.c.created_at))
             told: dict[str, list[Secret]] = {}
             for row in hints:
@@ -143,7 +151,7 @@ class KeyStore:
             if revision == since:
                 return revision, []
             newer = keys.c.revision > since
-            rows = (await connection.execute(select(keys).where(newer))).all()
+            rows = (await connection.execute(select(*_COLUMNS).where(newer))).all()
             named = select(secrets.c.key_id, secrets.c.digest, secrets.c.expires_at)
             joined = named.join(keys, keys.c.id == secrets.c.key_id).where(newer)
             held: dict[str, list[tuple[bytes, datetime | None]]] = {}
@@ -205,7 +213,7 @@ async def _next_revision(connection: AsyncConnection) -> int:
 
 
 async def _get(connection: AsyncConnection, key_id: str) -> Key:
-    row = (await connection.execute(select(keys).where(keys.c.id == key_id))).one_or_none()
+    row = (await connection.execute(select(*_COLUMNS).where(keys.c.id == key_id))).one_or_none()
     if row is None:
         raise UnknownKey(key_id)
     key = _readable(row)
@@ -250,8 +258,14 @@ def _key(row: Any) -> Key:
         level=AccessLevel(row.level),
         scopes={name: AccessLevel(level) for name, level in json.loads(row.scopes).items()},
         limit=row.hourly_limit,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        last_used_at=row.last_used_at,
-        revoked_at=row.revoked_at,
+        created_at=_given(read_instant(row.created_at)),
+        expires_at=read_instant(row.expires_at),
+        last_used_at=read_instant(row.last_used_at),
+        revoked_at=read_instant(row.revoked_at),
     )
+
+
+def _given(moment: datetime | None) -> datetime:
+    if moment is None:
+        raise ValueError("a key without the time of its making")
+    return moment

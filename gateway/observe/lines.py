@@ -58,7 +58,7 @@ class Lines:
             self._drop(1)
         self._waiting.append(line)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
+            self._again()
 
     def flush(self) -> None:
         """Write what waits; where that fails it waits for the next time."""
@@ -73,6 +73,7 @@ class Lines:
             if not self.broken:
                 self._watcher.failed(error)
             self.broken = True
+            self._again()
         else:
             self._waiting.clear()
             self.broken = False
@@ -81,10 +82,15 @@ class Lines:
     def close(self) -> None:
         """Write the rest and let go of the file."""
         self.flush()
+        if self._timer is not None:
+            self._timer.cancel()
         if self._waiting:
             self._drop(len(self._waiting))
             self._tell()
         os.close(self._file)
+
+    def _again(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
 
     def _drop(self, lines: int) -> None:
         self._missing += lines

@@ -14,7 +14,6 @@ import orjson
 
 from adapters.base import AdapterError, Trouble
 from gateway.observe.lines import printable
-from gateway.store.base import StoreError
 
 
 class Events:
@@ -41,9 +40,9 @@ class Events:
     def fault(self, event: str, error: BaseException, **details: Any) -> None:
         """An exception, by its class and where it came from.
 
-        What an adapter or the store says is meant for this log.
+        What an adapter says is meant for this log; `said` gives what others say that is.
         """
-        if isinstance(error, AdapterError | StoreError):
+        if isinstance(error, AdapterError):
             details["said"] = str(error)[:300]
         details |= {"error": type(error).__name__, "at": places(error)}
         self._say("error", event, details)

@@ -49,8 +49,9 @@ class KeyTroubles:
     def __init__(self, events: Events) -> None:
         self._events = events
 
-    def failed(self, error: Exception) -> None:
-        self._events.fault("the store cannot be used; the known keys go on for a minute", error)
+    def failed(self, error: Exception, said: str) -> None:
+        event = "the store cannot be used; the known keys go on for a minute"
+        self._events.fault(event, error, said=said)
 
     def back(self) -> None:
         self._events.info("the store can be used again")

@@ -9,13 +9,15 @@ from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.keys.base import KeyRing
+from gateway.keys.key import Key
 from gateway.limits.base import Limiter
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.authorize import authorize
-from gateway.pipeline.call import Call, Reply
+from gateway.pipeline.call import Call, Reply, Target
 from gateway.pipeline.cursor import Cursors, bound_to
 from gateway.pipeline.forward import Asker, Booker, Ledger, booking_error, refusal, translated
 from gateway.pipeline.redact import redact, redactor_for
+from gateway.pipeline.shed import Gate
 from gateway.pipeline.throttle import throttle
 from gateway.pipeline.validate import Reader, Values
 from gateway.policy.policy import Policy
@@ -43,7 +45,7 @@ def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
 class Pipeline:
     """Takes calls from the key to the reply; every failure is a GatewayError, or our own fault."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a road has that many parts
         self,
         *,
         keys: KeyRing,
@@ -53,7 +55,9 @@ class Pipeline:
         ledger: Ledger,
         cursors: Cursors,
         now: Callable[[], datetime],
+        in_flight: int,
     ) -> None:
+        self._gate = Gate(in_flight)
         self._keys = keys
         self._limiter = limiter
         self._policy = policy
@@ -71,6 +75,12 @@ class Pipeline:
             raise target
         operation = target.operation
         authorize(key, operation)
+        with self._gate:
+            return await self._go_on(call, key, target, now)
+
+    async def _go_on(self, call: Call, key: Key, target: Target, now: datetime) -> Reply:
+        """From the limit on: every call that gets here is counted."""
+        operation = target.operation
         quota = call.quota = await self._limiter.hit(key.id, key.limit)
         throttle(quota)
         policy = self._policy()

@@ -30,7 +30,17 @@ class Instant(TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
     def process_result_value(self, value: str | None, dialect: Any) -> datetime | None:
-        return None if value is None else datetime.fromisoformat(value)
+        return read_instant(value)
+
+
+def read_instant(text: str | None) -> datetime | None:
+    """What an Instant column holds, as a time; ValueError where that is none with an offset."""
+    if text is None:
+        return None
+    read = datetime.fromisoformat(text)
+    if read.tzinfo is None:
+        raise ValueError(text)
+    return read
 
 
 metadata = MetaData()

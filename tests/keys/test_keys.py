@@ -59,8 +59,8 @@ class Noted:
         self.said.append(what)
         self.more.set()
 
-    def failed(self, error: Exception) -> None:
-        self._say("failed")
+    def failed(self, error: Exception, said: str) -> None:
+        self._say(f"failed: {said}")
 
     def back(self) -> None:
         self._say("back")
@@ -300,18 +300,18 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
         for _ in range(5):
             asked.clear()
             await asked.wait()
-        assert watcher.said == ["failed"]
+        assert watcher.said == ["failed: away"]
         watcher.more.clear()
         broken = False
         await watcher.more.wait()
     await ring.aclose()
-    assert watcher.said == ["failed", "back"]
+    assert watcher.said == ["failed: away", "back"]
 
 
 @pytest.mark.parametrize(
     "damage",
     ["permissions = '[\"record:burn\"]'", "level = 'GODLIKE'", "scopes = '[1]'",
-     "permissions = 'x'", "created_at = 'then'"],
+     "permissions = 'x'", "created_at = 'then'", "expires_at = '2127-01-01'"],
 )  # fmt: skip
 async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     store: Store, damage: str

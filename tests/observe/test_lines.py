@@ -1,3 +1,4 @@
+import asyncio
 import io
 import os
 from pathlib import Path
@@ -71,6 +72,31 @@ async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
     kept = (tmp_path / "a.jsonl").read_bytes().splitlines()
     assert len(kept) == MOST_WAITING + 1
     assert msgspec.json.decode(kept[0])["text"] == "3"
+
+
+async def test_what_waits_is_tried_again_without_another_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.observe.lines.EVERY", 0.001)
+    tries = 0
+    written = asyncio.Event()
+
+    def full_at_first(file: int, data: bytes) -> int:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise OSError("full")
+        written.set()
+        return write(file, data)
+
+    write = os.write
+    monkeypatch.setattr(os, "write", full_at_first)
+    lines = Lines(tmp_path / "a.jsonl", Heard())
+    lines.add(Line("kept"))
+    async with asyncio.timeout(10):
+        await written.wait()
+    assert b"kept" in (tmp_path / "a.jsonl").read_bytes()
+    lines.close()
 
 
 async def test_lines_that_still_wait_at_the_end_are_lost_and_said_to_be(

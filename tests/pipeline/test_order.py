@@ -1,10 +1,13 @@
 """The order of the checks: what is wrong twice is told by the check that comes first."""
 
+import asyncio
 from uuid import uuid4
 
 import pytest
 
-from gateway.contract.errors import KeyInvalid
+from gateway.contract.errors import KeyInvalid, Unavailable
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR
+from gateway.limits.base import Quota
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.world import SOME_ID, World
@@ -65,6 +68,55 @@ async def test_every_call_counts_from_the_limit_on_however_it_ends(partner_of: B
         answer = await partner.send(method, path)
         assert (answer.status, left(answer)) == (429, 0)
         assert answer.headers["Retry-After"] == str(answer.data["retryAfter"])
+
+
+async def test_what_would_be_too_much_at_once_is_turned_away_uncounted(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World(), in_flight=2)
+    other = await partner.with_key(permissions=["STOCK_READ"], limit=5)
+    pipeline = partner.gateway.gateway.front._pipeline
+    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(key_id: str, limit: int) -> Quota:
+        inside.release()
+        await go.wait()
+        return await hit(key_id, limit)
+
+    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    calls = [asyncio.create_task(other.get("/stock")) for _ in range(2)]
+    for _ in calls:
+        await inside.acquire()
+    answer = await other.get("/stock")
+    assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
+    assert answer.headers["Retry-After"] == "1"
+    assert "X-RateLimit-Limit" not in answer.headers
+    assert (await other.get("/clients")).status == 403  # what comes before needs no room
+    go.set()
+    assert sorted(left(each) for each in await asyncio.gather(*calls)) == [3, 4]
+    assert left(await other.get("/stock")) == 2
+
+
+async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World())
+    ring, gateway = partner.gateway.gateway.ring, partner.gateway
+    read_at = ring._read_at
+    monkeypatch.setattr(ring, "refresh", lambda: asyncio.sleep(0))  # nothing is read any more
+    monkeypatch.setattr(ring, "_clock", lambda: read_at + UNKNOWN_FOR + 1)
+    for path in ("/clients", "/nowhere", "/openapi.json"):
+        answer = await partner.as_key("vk_nonsense").get(path)
+        assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
+    assert (await partner.get("/clients")).status == 200
+    async with partner._session.get(
+        f"http://127.0.0.1:{gateway.gateway.operations_port}/readyz"
+    ) as ready:
+        assert ready.status == 503
+        reason = (await ready.json())["parts"]["keys"]["reason"]
+        assert reason == "the keys were last read 6 seconds ago"
+    monkeypatch.setattr(ring, "_clock", lambda: read_at + KNOWN_FOR + 1)
+    assert (await partner.get("/clients")).status == 503
 
 
 async def test_nothing_is_asked_of_the_practice_system_before_the_request_is_sound(
