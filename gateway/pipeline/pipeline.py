@@ -9,11 +9,10 @@ from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.keys.base import KeyRing
-from gateway.keys.key import Key
 from gateway.limits.base import Limiter
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.authorize import authorize
-from gateway.pipeline.call import Call, Reply, Target
+from gateway.pipeline.call import Call, Reply
 from gateway.pipeline.cursor import Cursors, bound_to
 from gateway.pipeline.forward import Asker, Booker, Ledger, booking_error, refusal, translated
 from gateway.pipeline.redact import redact, redactor_for
@@ -76,26 +75,27 @@ class Pipeline:
         operation = target.operation
         authorize(key, operation)
         with self._gate:
-            return await self._go_on(call, key, target, now)
+            quota = call.quota = await self._limiter.hit(key.id, key.limit)
+            throttle(quota)
+            policy = self._policy()
+            redactor = redactor_for(operation, key, policy)
+            call.policy, call.level = policy.short_hash, key.level_for(operation.returns.name)
+            road = self._roads[operation.id]
+            if operation.creates:
+                return await self._create(call, road, redactor)
+            values = road.reader.read(target.id, call.query, key.id, redactor.visible)
+            return await self._read(call, road, values, now, redactor)
 
-    async def _go_on(self, call: Call, key: Key, target: Target, now: datetime) -> Reply:
-        """From the limit on: every call that gets here is counted."""
-        operation = target.operation
-        quota = call.quota = await self._limiter.hit(key.id, key.limit)
-        throttle(quota)
-        policy = self._policy()
-        redactor = redactor_for(operation, key, policy)
-        call.policy, call.level = policy.short_hash, key.level_for(operation.returns.name)
-        road = self._roads[operation.id]
-        if operation.creates:
-            return await self._create(call, road, redactor)
-        values = road.reader.read(target.id, call.query, key.id, redactor.visible)
+    async def _read(
+        self, call: Call, road: Road, values: Values, now: datetime, redactor: Redactor
+    ) -> Reply:
+        operation = road.operation
         try:
             if operation.many:
                 page = await road.asker.many(values, now)
                 if not operation.paged:
                     page = await road.asker.rest(page, values, now)
-                return self._list(call, road.operation, values, page, redactor)
+                return self._list(call, operation, values, page, redactor)
             record = await road.asker.one(values, now)
         except AdapterError as error:
             raise translated(error) from error

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from multidict import istr
 
 from gateway.contract.errors import (
@@ -181,7 +181,8 @@ def must_close(request: web.BaseRequest) -> bool:
 def refuse_oddities(request: web.BaseRequest) -> None:
     """What is no request that we take, whoever sends it."""
     headers = request.headers
-    if request.version not in _VERSIONS:
+    version = request.version
+    if version is not HttpVersion11 and version not in _VERSIONS:
         raise NotARequest
     if TRANSFER_ENCODING in headers:
         if request.version.minor == 0:
