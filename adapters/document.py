@@ -6,7 +6,7 @@ scalars (`no` and `8:30` are text), no anchors, aliases, merge keys or tags, no 
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -100,6 +100,14 @@ def read_document(path: Path, name: str | None = None) -> Document:
         reason = (error.strerror or str(error)).lower()
         raise DocumentErrors([Problem(file, 1, 1, f"cannot be read: {reason}")]) from error
     return parse_document(content, file)
+
+
+def forgiving(read: Callable[[], Document]) -> tuple[Document, tuple[Problem, ...]]:
+    """What `read` gives, and what is wrong with its keys alone: the rest can be checked as well."""
+    try:
+        return read(), ()
+    except FlawedDocument as error:
+        return error.document, error.problems
 
 
 def parse_document(content: bytes, file: str) -> Document:
@@ -255,6 +263,8 @@ def _model_problems(
             others = [other for other in _names(each, model) if other != name]
             text = f"{name} is not known here{did_you_mean(name, others)}"
             yield document.problem(place, text, at_key=True)
+        elif kind == "missing" and place in document.partial:
+            continue  # it may stand in what was left out
         elif kind == "missing":
             yield document.problem(place, f"{name} is missing", at_key=True)
         else:

@@ -22,6 +22,7 @@ from adapters.document import (
     Problem,
     check,
     did_you_mean,
+    forgiving,
     read_document,
 )
 
@@ -251,9 +252,12 @@ class Mapping(_Strict):
 
 def load_mapping(path: Path, shapes: Shapes) -> tuple[Mapping, Document]:
     """The mapping at `path`, and where all of it stands; DocumentErrors with every problem."""
-    document = read_document(path)
-    mapping = check(document, Mapping)
-    problems = list(_Checker(document, shapes).problems(mapping))
+    document, flaws = forgiving(lambda: read_document(path))
+    try:
+        mapping = check(document, Mapping)
+    except DocumentErrors as error:
+        raise DocumentErrors([*flaws, *error.problems]) from error
+    problems = [*flaws, *_Checker(document, shapes).problems(mapping)]
     if problems:
         raise DocumentErrors(problems)
     return mapping, document

@@ -28,6 +28,7 @@ from adapters.document import (
     Problem,
     check,
     did_you_mean,
+    forgiving,
     read_document,
     sentence,
 )
@@ -215,11 +216,12 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     """
     if config is None and DEFAULT_FILE.exists():
         config = DEFAULT_FILE
-    document = Document("", b"", data={}) if config is None else read_document(config)
+    nothing = Document("", b"", data={})
+    document, flaws = forgiving(lambda: nothing if config is None else read_document(config))
     if not isinstance(document.data, dict):
         text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
         raise DocumentErrors([document.problem((), text)])
-    problems: list[Problem] = []
+    problems: list[Problem] = [*flaws]
     try:
         check(document, Settings)
     except DocumentErrors as error:

@@ -175,9 +175,16 @@ def test_a_value_of_the_wrong_kind_is_said_in_plain_words(
     assert problem in said(written(tmp_path, text))[0]
 
 
-@pytest.mark.parametrize("text", ["", "- listen", "listen", "listen: 1\nlisten: 2\n", "a: &b 1"])
+@pytest.mark.parametrize(
+    "text", ["", "- listen", "listen", "drain: 1\ndrain: 2\n", "a: &b 1", "backend: {\n"]
+)
 def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
     assert len(said(written(tmp_path, text))) == 1
+
+
+def test_a_doubled_name_hides_no_other_problem(tmp_path: Path) -> None:
+    problems = said(written(tmp_path, "drain: 1\nlisten: 1\ndrain: 2\nlisten_: 3\n"))
+    assert [each.partition(" ")[0] for each in problems] == ["2:9:", "3:1:", "4:1:"]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from adapters.base import Report
 from adapters.document import (
     Document,
     DocumentErrors,
-    FlawedDocument,
     Place,
     Problem,
     did_you_mean,
+    forgiving,
     parse_document,
     read_document,
 )
@@ -44,11 +44,8 @@ def parse_policy(content: bytes, file: str, report: Report) -> Policy:
 
 
 def _policy(read: Callable[[], Document], report: Report) -> Policy:
-    flaws: tuple[Problem, ...] = ()
     try:
-        document = read()
-    except FlawedDocument as error:
-        document, flaws = error.document, error.problems
+        document, flaws = forgiving(read)
     except DocumentErrors as error:
         raise DocumentErrors(map(_with_remedy, error.problems)) from error
     reading = _Reading(document)

@@ -132,6 +132,14 @@ def test_a_pattern_that_reads_back_is_taken(tmp_path: Path, pattern: str) -> Non
     load_mapping(file, shapes())
 
 
+def test_a_doubled_name_hides_no_other_problem_and_makes_none(tmp_path: Path) -> None:
+    text = SAMPLE.replace("  step: 15", "  duration: 20\n  step: 15", 1)
+    found = problems(tmp_path, text.replace("as: cents", "as: cent", 1))
+    assert len(found) == 2
+    assert "duration stands here a second time" in "".join(found)
+    assert "no converter is called cent" in "".join(found)
+
+
 def test_a_missing_resource_is_named(tmp_path: Path) -> None:
     start, end = SAMPLE.index("  stock:\n"), SAMPLE.index("  appointmentTypes:\n")
     found = problems(tmp_path, SAMPLE[:start] + SAMPLE[end:])

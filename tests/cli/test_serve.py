@@ -56,10 +56,10 @@ def test_every_problem_of_policy_and_mapping_is_said_at_once(folder: Path) -> No
 
 
 def test_every_problem_of_the_configuration_is_said_at_once(folder: Path) -> None:
-    change(folder, "state: .", "state: .\nlisten_: 1\nworkers: 2\nlimiter: redis://x")
+    change(folder, "state: .", "state: .\nlisten_: 1\nworkers: 2\nstate: x\nlimiter: redis://x")
     said = refused(folder).splitlines()
     assert [line.split(": ")[0] for line in said] == [
-        f"STATE/gateway.yaml:{place}" for place in ("4:1", "5:10", "6:10")
+        f"STATE/gateway.yaml:{place}" for place in ("4:1", "5:10", "6:1", "7:10")
     ]
 
 
@@ -209,8 +209,11 @@ class Served:
 
     def end(self) -> tuple[int, str]:
         """The exit code, and what was said on stderr since the start."""
-        said = self.process.communicate(timeout=30)[1]
-        return self.process.returncode, said
+        with self.process as ending:
+            code = ending.wait(timeout=30)
+            # what the stream has read ahead counts too, which communicate() would lose
+            said: str = ending.stderr.read()  # type: ignore[union-attr]
+        return code, said
 
 
 @pytest.fixture
