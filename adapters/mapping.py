@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from adapters.base import FieldShape, Shapes
 from adapters.convert import ZERO_DATES, Unreadable, wall, written
@@ -79,6 +79,17 @@ DEFAULTS = {
 }
 
 
+T = TypeVar("T")
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+# A list of the file, that can't be changed any more.
+Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 
@@ -88,17 +99,12 @@ class Conversion(_Strict):
 
     as_: str | None = Field(default=None, alias="as")
     codes: dict[str, str | None] | None = None
-    yes: tuple[Scalar, ...] | None = None
-    no: tuple[Scalar, ...] | None = None
+    yes: Listed[Scalar] | None = None
+    no: Listed[Scalar] | None = None
     separator: str | None = None
     pattern: str | None = None
-    zero: tuple[str, ...] | None = None
+    zero: Listed[str] | None = None
     of: str | None = None
-
-    @field_validator("yes", "no", "zero", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
 
 class Expression(Conversion):
@@ -158,13 +164,8 @@ class Diary(_Strict):
 
     step: int = Field(default=15, ge=5, le=240)
     duration: int = Field(default=30, ge=5, le=1440)
-    hours: tuple[Hours, ...] = Field(min_length=1)
-    busy: tuple[Busy, ...] = Field(min_length=1)
-
-    @field_validator("hours", "busy", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
+    hours: Listed[Hours] = Field(min_length=1)
+    busy: Listed[Busy] = Field(min_length=1)
 
 
 class Value(Conversion):
@@ -221,12 +222,7 @@ class Booking(_Strict):
 
     appointment: str
     reference: str | None = None
-    writes: tuple[Write, ...] = Field(min_length=1)
-
-    @field_validator("writes", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
+    writes: Listed[Write] = Field(min_length=1)
 
 
 class Mapping(_Strict):
