@@ -242,7 +242,7 @@ class Ledger:
                 bookings.c.idempotency_digest.is_(None),
                 bookings.c.fingerprint == attempt.fingerprint,
                 bookings.c.state.in_(("intended", "sent", "unknown")),
-                bookings.c.id.not_in([*self._running, *self._unwritten]),
+                bookings.c.id.not_in(list(self._running)),
             )
         async with self._store.begin() as connection:
             found = (await connection.execute(statement.order_by(bookings.c.id).limit(1))).first()

@@ -332,6 +332,7 @@ async def test_two_that_ask_for_the_same_are_not_taken_for_one_another(world: Wo
     world.clinic.gate.set()
     assert (await other).record["id"] == "a0"
     assert (await mine).record["id"] == "a1"
+    assert world.ledger._alike == {}  # nothing is remembered of who has had his turn
 
 
 async def test_each_attempt_has_a_reference_of_its_own_that_a_look_up_says_again(
