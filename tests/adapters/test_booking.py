@@ -450,6 +450,19 @@ async def test_blanks_round_a_time_and_a_t_inside_it_hide_nothing_from_the_diary
         await adapter.create_appointment(draft)
 
 
+async def test_at_midnight_too_a_t_between_day_and_time_hides_nothing(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
+    public = adapter._readers["vets"].table.sealed.sealer.seal(vet)
+    last = "2026-03-07T22:45:00Z"  # 23:45 on the Saturday, until 00:15 on the Sunday
+    saturday = date(2026, 3, 7)
+    assert last in [each["startTime"] for each in await slots(adapter, public, saturday)]
+    run(database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)",
+        vet, "2026-03-08T00:10:00", "2026-03-08T00:20:00")  # fmt: skip
+    assert last not in [each["startTime"] for each in await slots(adapter, public, saturday)]
+
+
 @pytest.mark.parametrize(
     ("column", "value"), [("H_DEBUT", "08:00+02:00"), ("JOUR", 9e999), ("JOUR", 0), ("H_FIN", "x")]
 )

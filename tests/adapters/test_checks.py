@@ -63,8 +63,10 @@ async def test_everything_is_named_at_once_and_nothing_is_run(database: Path) ->
     assert run(database, counted) == before
 
 
-async def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path: Path) -> None:
-    adapter = connect(tmp_path / "nowhere.db")
+@pytest.mark.parametrize("name", ["nowhere.db", "spoilt.db"])
+async def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path: Path, name: str) -> None:
+    (tmp_path / "spoilt.db").write_bytes(b"no database" * 100)
+    adapter = connect(tmp_path / name)
     with pytest.raises(BackendUnavailable):
         await adapter.check()
     await adapter.aclose()

@@ -216,6 +216,8 @@ async def test_rows_without_a_key_are_left_out_and_counted_with_the_first_page(
     if first.after is not None:
         second = await adapter.read_many(ask("appointmentTypes", limit=limit, after=first.after))
         assert second.skipped == 0
+    only_a = ask("appointmentTypes", filters=(Filter("equals", ("name",), "a"),))
+    assert (await adapter.read_many(only_a)).skipped == 1
     await adapter.aclose()
 
 

@@ -434,6 +434,39 @@ async def test_a_ledger_that_cannot_be_written_before_anything_is_sent_leaves_no
     assert not (await world.book(fingerprint=OTHER)).replayed
 
 
+async def test_what_waits_is_written_as_soon_as_it_can_be(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.booking.ledger.TIDY_EVERY", 0.001)
+    store = Forgetful(world.store)
+    tried = asyncio.Event()
+    world.ledger = Ledger(store, wait=60, failed=lambda error: tried.set())
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book())
+    await world.clinic.called.wait()
+    store.full = True
+    world.clinic.gate.set()
+    await call
+    await tried.wait()
+    world.ledger.start(lambda: world.now)
+    store.full = False
+    async with asyncio.timeout(10):
+        while world.ledger._unwritten:  # noqa: ASYNC110 - until the ledger has come round
+            await asyncio.sleep(0.001)
+    assert await kept(world) == ["done a0"]
+    await world.ledger.aclose()
+
+
+async def test_a_fault_in_a_look_up_leaves_the_outcome_unknown(world: World) -> None:
+    world.clinic.lost = OutcomeUnknown("lost")
+    with pytest.raises(OutcomeUnknown):
+        await world.book()
+    world.clinic.answers = [ZeroDivisionError()]
+    with pytest.raises(OutcomeUnknown):
+        await world.book()
+    assert (await world.book()).record["id"] == "a0"
+
+
 async def test_what_waits_is_written_at_the_end(world: World) -> None:
     store = Forgetful(world.store)
     world.ledger = Ledger(store, wait=60)

@@ -304,6 +304,9 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
         watcher.more.clear()
         broken = False
         await watcher.more.wait()
+        for _ in range(5):
+            asked.clear()
+            await asked.wait()
     await ring.aclose()
     assert watcher.said == ["failed: away", "back"]
 
@@ -348,3 +351,4 @@ async def test_a_store_that_was_put_back_is_read_anew(store: Store, ring: Memory
         await connection.exec_driver_sql("UPDATE revisions SET value = value - 1")
     await ring.refresh()
     assert [ring.find(digest(each), NOW) for each in (kept, lost)] == [old, None]
+    assert len(ring) == 1
