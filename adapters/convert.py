@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo
 
 from adapters.seal import Sealer
 
+# Characters of a value; more would hold up everybody while it is passed on.
+LONGEST = 100_000
 ZERO_DATES = ("0000-00-00", "1900-01-01", "1000-01-01")
 
 
@@ -39,10 +41,21 @@ class Converter(Protocol):
         """The raw values that read back as `value`, the one to write first; () if there is none."""
 
 
+def whole(raw: Any) -> int | None:
+    """A key as a whole number, however it is kept; None for what is none."""
+    try:
+        key = int(raw)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return None if isinstance(raw, float) and raw != key else key
+
+
 def plain(raw: Any) -> str | None:
-    """Text without the blanks round it; None where nothing is left."""
+    """Text without the blanks round it; None where nothing is left. What is huge is Unreadable."""
     if raw is None:
         return None
+    if isinstance(raw, bytes | str) and len(raw) > LONGEST:
+        raise Unreadable
     if isinstance(raw, bytes):
         try:
             raw = raw.decode()
@@ -142,16 +155,34 @@ def decimal(raw: Any) -> Decimal | None:
     text = plain(raw)
     if text is None:
         return None
-    text = re.sub(r"[\s\u00a0\u202f']", "", text)
-    if "," in text:
-        text = text.replace(".", "").replace(",", ".")
+    text = _pointed(re.sub(r"[\s\u00a0\u202f']", "", text))
+    if _NUMBER(text) is None:
+        raise Unreadable
     try:
         number = Decimal(text)
     except InvalidOperation as error:
         raise Unreadable from error
-    if not number.is_finite() or number.adjusted() > 15:
+    if number.adjusted() > 15:
         raise Unreadable
-    return number
+    return number or Decimal(0)  # -0 is 0
+
+
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?").fullmatch
+
+
+def _pointed(text: str) -> str:
+    """The number with a point before its fraction: of two marks the last one parts it off.
+
+    A mark that stands more than once parts thousands; a comma alone is the fraction's.
+    """
+    last = max(text.rfind(","), text.rfind("."))
+    mark = text[last] if last >= 0 else ""
+    if not mark or (mark == "." and "," not in text and text.count(".") == 1):
+        return text
+    other = "." if mark == "," else ","
+    if text.count(mark) > 1:
+        return text if other in text else text.replace(mark, "")
+    return text.replace(other, "").replace(mark, ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +225,8 @@ class Money:
         amount = decimal(raw)
         if amount is None:
             return None
-        return f"{amount / 100 if self.cents else amount:.2f}"
+        shown = f"{amount / 100 if self.cents else amount:.2f}"
+        return "0.00" if shown == "-0.00" else shown
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (int(Decimal(value) * 100) if self.cents else value,)
@@ -271,9 +303,12 @@ class LocalTime:
         if shown is None:
             return None
         try:
-            return shown.replace(tzinfo=self.zone, fold=int(latest)).astimezone(UTC)
+            first = shown.replace(tzinfo=self.zone).astimezone(UTC)
+            again = shown.replace(tzinfo=self.zone, fold=1).astimezone(UTC)
         except OverflowError as error:
             raise Unreadable from error
+        # where the hour does not exist, what is meant the second time lies before the first
+        return max(first, again) if latest else first
 
     def decode(self, raw: Any) -> str | None:
         return _or_none(self.instant(raw))
@@ -362,14 +397,15 @@ class SealedId:
     def decode(self, raw: Any) -> str | None:
         if raw is None or raw == "":
             return None
+        key = whole(raw)
         try:
-            key = int(raw)
-            if isinstance(raw, float) and raw != key:
-                raise Unreadable
-            return self.sealer.seal(key)
-        except (ValueError, TypeError, OverflowError) as error:
+            if key is not None:
+                return self.sealer.seal(key)
+        except (ValueError, OverflowError) as error:
             raise Unreadable from error
+        raise Unreadable
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         key = self.sealer.unseal(value)
-        return () if key is None else (key,)
+        # an expression may give the key as a text
+        return () if key is None else (key, str(key))

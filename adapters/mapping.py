@@ -52,7 +52,7 @@ CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "text": (frozenset(), frozenset({"text"})),
     "email": (frozenset(), frozenset({"email"})),
     "split text": (frozenset({"separator"}), frozenset({"text"})),
-    "code": (frozenset({"codes"}), frozenset({"text", "boolean"})),
+    "code": (frozenset({"codes"}), frozenset({"text"})),
     "boolean": (frozenset({"yes", "no"}), frozenset({"boolean"})),
     "number": (frozenset(), frozenset({"number", "integer"})),
     "integer": (frozenset(), frozenset({"integer", "number"})),
@@ -99,9 +99,9 @@ class Conversion(_Strict):
 
     as_: str | None = Field(default=None, alias="as")
     codes: dict[str, str | None] | None = None
-    yes: Listed[Scalar] | None = None
-    no: Listed[Scalar] | None = None
-    separator: str | None = None
+    yes: Listed[Scalar] | None = Field(default=None, min_length=1)
+    no: Listed[Scalar] | None = Field(default=None, min_length=1)
+    separator: str | None = Field(default=None, min_length=1)
     pattern: str | None = None
     zero: Listed[str] | None = None
     of: str | None = None
@@ -151,12 +151,18 @@ class Hours(Rows):
 
 
 class Busy(Rows):
-    """What blocks a vet. Without an end it lasts `minutes`, else the default duration."""
+    """What blocks a vet. Without an end it lasts `minutes`, else the default duration.
+
+    With `endless` what has no end goes on for good. `longest` (days) promises that no row that has
+    an end lasts longer, so that an index on the start can serve.
+    """
 
     vet: str
     start: Expression
     end: Expression
     minutes: str | None = None
+    endless: bool = False
+    longest: int | None = Field(default=None, ge=1, le=3660)
 
 
 class Diary(_Strict):

@@ -54,7 +54,9 @@ class SqlAdapter:
         """A page in the order of the keys; free slots are one page in the order of time."""
         if query.resource == "slots":
             return await self._runner.read(lambda connection: self._slots(connection, query))
-        return await self._runner.read(lambda connection: self._page(connection, query))
+        searches = any(each.match == "search" for each in query.filters)
+        run = self._runner.search if searches else self._runner.read
+        return await run(lambda connection: self._page(connection, query))
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Check and insert under the write lock, in one transaction."""

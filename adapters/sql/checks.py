@@ -3,6 +3,7 @@
 Nothing is run. Every piece is looked at by itself, so that a problem has its line.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,13 +38,49 @@ def problems_in(connection: Connection, mapping: Mapping, document: Document) ->
         if any(rows[: len(each)] == each for each in lost):
             continue
         try:
-            connection.execute(statement, parameters, execution_options={EXPLAIN: True}).close()
+            said = _taken_for_text(connection, statement, parameters)
         except DBAPIError as error:
             if error_name(error) != "SQLITE_ERROR":  # not about the statement
                 raise
+            said = str(error.orig)
+        if said:
             if place[-1] in ("from", "insert", "counter"):
                 lost.add(rows)
-            yield document.problem(place, f"the database says: {error.orig}")
+            yield document.problem(place, f"the database says: {said}")
+    yield from _keys(connection, mapping, document, lost)
+
+
+def _taken_for_text(connection: Connection, statement: Executable, parameters: Any) -> str:
+    """What is wrong with a statement that can be prepared: a name in quotes that is none.
+
+    SQLite takes it for a text, and so the program of the statement loads it as one.
+    """
+    program = connection.execute(statement, parameters, execution_options={EXPLAIN: True}).all()
+    texts = {row[5] for row in program if row[1] == "String8"}
+    compiled = str(statement.compile(connection))  # type: ignore[attr-defined]
+    quoted = _QUOTED(_LITERAL("", compiled))
+    lost = next((name for name in quoted if name in texts), None)
+    return "" if lost is None else f'no such column: "{lost}"'
+
+
+_LITERAL = re.compile("'(?:[^']|'')*'").sub
+_QUOTED = re.compile('"([^"]+)"').findall
+
+
+def _keys(
+    connection: Connection, mapping: Mapping, document: Document, lost: set[Place]
+) -> Iterator[Problem]:
+    """Whether the first row of each resource has a whole number for its key."""
+    for name, rows in mapping.resources.items():
+        if any(("resources", name)[: len(each)] == each for each in lost):
+            continue
+        try:
+            first = connection.execute(rows_of(rows, sql(rows.key)).limit(1)).first()
+        except DBAPIError:  # said already
+            continue
+        if first is not None and first[0] is not None and not isinstance(first[0], int):
+            text = "the key of a row here is no whole number, which it has to be so far"
+            yield document.problem(("resources", name, "key"), text)
 
 
 def _checks(mapping: Mapping) -> Iterator[Check]:

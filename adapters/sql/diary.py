@@ -1,6 +1,8 @@
 """The diary of a mapped system: what is free, and a booking that is checked, written, read back."""
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
@@ -25,7 +27,7 @@ from adapters.base import (
 )
 from adapters.convert import TimeConverter, Unreadable, instant_text
 from adapters.mapping import Busy, Hours, Mapping
-from adapters.slots import Interval, Shift, day_window, free_slots
+from adapters.slots import ONE_DAY, Interval, Shift, day_window, free_slots
 from adapters.sql.converters import Converters
 from adapters.sql.reading import ResourceReader, rows_of, sql
 from adapters.sql.writes import BookingWrites
@@ -38,6 +40,13 @@ LONGEST_OPEN = timedelta(days=2)
 MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
+UNREADABLE = object()
+# What a date begins with, in SQLite's words, and the first that is more than a placeholder.
+DATED = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
+EARLIEST = "1902"
+NO_DAYS = ("____-00%", "_______-00%")
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+NEW = "SCHEDULED"
 
 
 class ShiftRows:
@@ -73,7 +82,11 @@ def _clock(raw: Any) -> time:
 
 
 class BusyRows:
-    """One source of what blocks a vet: appointments, absences."""
+    """One source of what blocks a vet: appointments, absences.
+
+    Rows are chosen by their times as texts, generously; what then really blocks is decided on the
+    times that were read. In doubt a row blocks, and is reported.
+    """
 
     def __init__(
         self, busy: Busy, converters: Converters, default_minutes: int, report: Report
@@ -81,15 +94,30 @@ class BusyRows:
         self._report = report
         self._start: TimeConverter = converters.moment(busy.start)
         self._end: TimeConverter = converters.moment(busy.end)
-        self._default = default_minutes
+        self._default = timedelta(minutes=default_minutes)
+        self._endless = busy.endless
+        self._longest = None if busy.longest is None else timedelta(days=busy.longest)
         raw = sql(busy.start.sql), sql(busy.end.sql), sql(busy.minutes or "NULL")
         start, end = (func.trim(each, BLANKS) for each in raw[:2])
-        no_end = or_(end.is_(None), end < start)
-        self._statement: Select[Any] = rows_of(busy, *raw).where(
-            sql(busy.vet) == bindparam("vet"),
+        rows: Select[Any] = rows_of(busy, *raw).where(sql(busy.vet) == bindparam("vet"))
+        open_end = or_(end.is_(None), end < start)
+        no_end = or_(end.is_(None), end < EARLIEST)
+        recent = no_end if busy.endless else start > bindparam("early")
+        near = and_(
             start < bindparam("until"),
-            or_(end > bindparam("since"), and_(no_end, start > bindparam("early"))),
+            or_(end > bindparam("since"), and_(open_end, recent)),
         )
+        # what is no date to begin with, or none that anybody means
+        nowhere = or_(*(raw[0].like(each) for each in NO_DAYS))
+        odd = or_(raw[0].is_(None), raw[0].op("NOT GLOB")(DATED), raw[0] < EARLIEST, nowhere)
+        if self._longest is None:
+            self._statements = [rows.where(or_(near, odd))]
+        else:
+            # on the start as it is, so that an index serves
+            within = and_(raw[0] >= bindparam("first"), raw[0] < bindparam("until"))
+            self._statements = [rows.where(near, within), rows.where(odd)]
+            if busy.endless:
+                self._statements.append(rows.where(near, no_end))
 
     def read(self, connection: Connection, vet: int, window: Interval) -> Iterator[Interval]:
         """What blocks the vet within the window, and a little beyond it."""
@@ -99,32 +127,64 @@ class BusyRows:
             "since": self._end.encode(window.start - ROOM)[0],
             "early": self._start.encode(window.start - LONGEST_OPEN)[0],
         }
-        for start, end, minutes in connection.execute(self._statement, bounds):
-            try:
-                begins = self._start.instant(start)
-            except Unreadable:  # nobody knows from when on: from the beginning
-                begins = window.start - ROOM
-                self._report(Trouble("unreadable", "slots", "diary.busy", ""))
-            if begins is not None:
-                yield Interval(begins, self._ends(begins, end, minutes))
+        if self._longest is not None:
+            longest = max(self._longest, LONGEST_OPEN) + ROOM
+            bounds["first"] = self._start.encode(window.start - longest)[0]
+        around = Interval(window.start - ROOM, window.end + ROOM)
+        for statement in self._statements:
+            for start, end, minutes in connection.execute(statement, bounds):
+                yield from self._interval(around, start, end, minutes)
 
-    def _ends(self, begins: datetime, end: Any, minutes: Any) -> datetime:
+    def _interval(self, around: Interval, start: Any, end: Any, minutes: Any) -> Iterator[Interval]:
+        begins = self._instant(self._start, start, latest=False)
+        ends = self._instant(self._end, _whole_day(end), latest=True)
+        if isinstance(begins, datetime):
+            yield Interval(begins, self._end_of(begins, ends, minutes, around))
+        elif isinstance(ends, datetime):  # nobody knows from when on: from the beginning
+            yield Interval(min(around.start, ends), ends)
+        elif UNREADABLE in (begins, ends):
+            yield around
+
+    def _end_of(self, begins: datetime, ends: object, minutes: Any, around: Interval) -> datetime:
         """The end as it is written where that makes sense, else after the minutes."""
+        if isinstance(ends, datetime) and ends > begins:
+            return ends
+        if ends is None and self._endless:
+            return max(begins, around.end)
+        return begins + self._length(minutes)
+
+    def _instant(self, converter: TimeConverter, raw: Any, *, latest: bool) -> datetime | object:
+        """The time; None where there is none, UNREADABLE where nobody can tell."""
         try:
-            ends = self._end.instant(end, latest=True)
-            if ends is not None and ends > begins:
-                return ends
-            return begins + _length(minutes or self._default)
-        except (Unreadable, ValueError, OverflowError):
-            self._report(Trouble("unreadable", "slots", "diary.busy", ""))
-            return begins + timedelta(minutes=self._default)
+            return converter.instant(raw, latest=latest)
+        except Unreadable:
+            self._unusable()
+            return UNREADABLE
+
+    def _length(self, minutes: Any) -> timedelta:
+        """So many minutes; where they make no sense, the default."""
+        if not minutes:
+            return self._default
+        try:
+            length = timedelta(minutes=int(minutes))
+        except (ValueError, TypeError, OverflowError):
+            length = timedelta()
+        if timedelta() < length <= LONGEST_OPEN:
+            return length
+        self._unusable()
+        return self._default
+
+    def _unusable(self) -> None:
+        self._report(Trouble("unreadable", "slots", "diary.busy", ""))
 
 
-def _length(minutes: Any) -> timedelta:
-    length = timedelta(minutes=int(minutes))
-    if timedelta() < length <= LONGEST_OPEN:
-        return length
-    raise Unreadable
+def _whole_day(end: Any) -> Any:
+    """An end that is a day without a time lasts until that day is over."""
+    shown = end.strip() if isinstance(end, str) else end
+    if isinstance(shown, str) and _DAY(shown):
+        with suppress(ValueError, OverflowError):
+            return (date.fromisoformat(shown) + ONE_DAY).isoformat()
+    return end
 
 
 class Diary:
@@ -179,6 +239,8 @@ class Diary:
         except NotFound as error:
             raise BackendNonsense("the written appointment cannot be read back") from error
         _verify(record, draft, wanted, self._readers["appointments"].filterable)
+        if self._reference is not None and record not in self._carrying(connection, draft):
+            raise BackendNonsense("the written appointment does not carry its reference")
         if wanted in self._free(connection, keys["vetId"], day, duration, draft.now):
             raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
         return record
@@ -191,7 +253,9 @@ class Diary:
         """
         reader = self._readers["appointments"]
         if self._reference is not None and draft.reference:
-            return reader.marked(connection, self._reference, draft.reference, MOST_ALIKE)
+            carrying = self._carrying(connection, draft)
+            # what the desk has given to another animal since is nobody's to be shown
+            return [each for each in carrying if each["patientId"] == draft.patient_id]
         wanted = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("equals", ("scheduledAt",), draft.scheduled_at),
@@ -201,6 +265,13 @@ class Diary:
             wanted.append(Filter("written since", ("createdAt",), since))
         found = reader.page(connection, wanted, MOST_ALIKE, None).records
         return [each for each in found if _is_of(each, draft, reader.filterable)]
+
+    def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:
+        """The appointments that carry the draft's reference, where the mapping says what does."""
+        if self._reference is None:
+            return []
+        reader = self._readers["appointments"]
+        return reader.marked(connection, self._reference, draft.reference, MOST_ALIKE)
 
     def _keys(self, connection: Connection, draft: Draft) -> dict[str, int]:
         """The keys of all that the draft names; NotFound, also for another client's animal."""
@@ -263,6 +334,9 @@ def _verify(record: Record, draft: Draft, wanted: Interval, mapped: frozenset[st
         "appointmentTypeId": draft.appointment_type_id,
         "scheduledAt": instant_text(wanted.start),
         "endTime": instant_text(wanted.end),
+        "isUrgent": draft.is_urgent,
+        "reason": (draft.reason or "").strip() or None,
+        "status": NEW,
     }
     for name, value in expected.items():
         if name in mapped and record[name] != value:

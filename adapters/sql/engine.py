@@ -11,6 +11,7 @@ import time
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -30,6 +31,10 @@ T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 READERS = 4
+# Seconds in which it should be told why the practice system does not answer.
+PING_PATIENCE = 1.5
+# Characters of a text that are searched.
+LONGEST_FOLDED = 1_000
 MOST_WAITING = 256
 OPCODES_BETWEEN_LOOKS = 5_000
 # An execution option: the statement is prepared, so that every name in it is known, and not run.
@@ -50,8 +55,8 @@ _PING = text("SELECT count(*) FROM sqlite_master")
 def fold(text: str | bytes | None) -> str:
     """Lower case without accents; all but letters and digits become blanks; one blank before."""
     if isinstance(text, bytes):
-        text = text.decode(errors="replace")
-    bare = unicodedata.normalize("NFKD", text or "")
+        text = text[: 4 * LONGEST_FOLDED].decode(errors="replace")
+    bare = unicodedata.normalize("NFKD", (text or "")[:LONGEST_FOLDED])
     kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
     return " " + "".join(letter if letter.isalnum() else " " for letter in kept.casefold())
 
@@ -71,12 +76,18 @@ class SqliteRunner:
         self._opened: set[_Lane] = set()
         self._readers = _Threads("practice-read", READERS, timeout)
         self._writer = _Threads("practice-book", 1, booking_timeout)
+        # searches look at every row: they wait for one another, and no other read for them
+        self._searcher = _Threads("practice-search", 1, timeout)
         # behind many slow reads it would say that nothing answers
-        self._pinger = _Threads("practice-ping", 1, timeout)
+        self._pinger = _Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
 
     async def read(self, work: Work[T]) -> T:
         """The work's result, in one snapshot; BackendTimeout when the time is up."""
         return await self._readers.run(self._read, work)
+
+    async def search(self, work: Work[T]) -> T:
+        """The same for work that looks at every row of a table."""
+        return await self._searcher.run(self._read, work)
 
     async def book(self, work: Work[T]) -> T:
         """The same under the write lock; committed when the work returns, else undone."""
@@ -88,7 +99,7 @@ class SqliteRunner:
 
     async def aclose(self) -> None:
         """Wait for what runs and close every connection."""
-        for threads in (self._readers, self._writer, self._pinger):
+        for threads in (self._readers, self._searcher, self._writer, self._pinger):
             await threads.aclose()
         for lane in self._opened:
             lane.connection.close()
@@ -116,6 +127,10 @@ class SqliteRunner:
             lane = self._lane(read_only=False, deadline=deadline)
             with lane.transaction("BEGIN IMMEDIATE") as connection:
                 result = work(connection)
+                if self._file() != lane.file:
+                    raise BackendUnavailable(
+                        f"{self._path} was replaced in the middle of a booking"
+                    )
         except SQLAlchemyError as error:
             translated = self._translated(error)
             if isinstance(translated, BackendTimeout):  # undone: nothing was written
@@ -125,12 +140,31 @@ class SqliteRunner:
 
     def _lane(self, *, read_only: bool, deadline: float) -> "_Lane":
         lane: _Lane | None = getattr(self._local, "lane", None)
+        file = self._file()
+        if lane is not None and lane.file != file:  # another one was put in its place
+            self._give_up(lane)
+            lane = None
         if lane is None:
-            lane = _Lane(self._engine.connect(), read_only=read_only)
+            lane = _Lane(self._engine.connect(), file, read_only=read_only)
             self._local.lane = lane
             self._opened.add(lane)
         lane.until(deadline)
         return lane
+
+    def _file(self) -> tuple[int, int]:
+        """Which file now has the database's name."""
+        try:
+            found = Path(self._path).stat()
+        except OSError as error:
+            why = "does not exist" if isinstance(error, FileNotFoundError) else "can't be reached"
+            raise BackendUnavailable(f"{self._path} {why}") from error
+        return found.st_dev, found.st_ino
+
+    def _give_up(self, lane: "_Lane") -> None:
+        self._opened.discard(lane)
+        lane.connection.invalidate()
+        lane.connection.close()
+        self._local.lane = None
 
     def _translated(self, error: SQLAlchemyError) -> AdapterError:
         """What the driver said, as an adapter's error; the thread's connection is given up.
@@ -140,10 +174,7 @@ class SqliteRunner:
         lane: _Lane | None = getattr(self._local, "lane", None)
         unsure = lane is not None and lane.committing
         if lane is not None:
-            self._opened.discard(lane)
-            lane.connection.invalidate()
-            lane.connection.close()
-            self._local.lane = None
+            self._give_up(lane)
         name = error_name(error)
         if name == "SQLITE_INTERRUPT":
             return BackendTimeout("the statement took too long and was stopped")
@@ -209,8 +240,9 @@ def _text(raw: bytes) -> str | bytes:
 class _Lane:
     """One thread's connection, its deadline, and whether it is in the middle of a commit."""
 
-    def __init__(self, connection: Connection, *, read_only: bool) -> None:
+    def __init__(self, connection: Connection, file: tuple[int, int], *, read_only: bool) -> None:
         self.connection = connection
+        self.file = file
         self.deadline = 0.0
         self.committing = False
         raw = connection.connection.driver_connection

@@ -3,6 +3,7 @@
 A record by id costs one statement and one more per list inside it; so does a whole page.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,12 +32,13 @@ from adapters.base import (
     Report,
     Trouble,
 )
-from adapters.convert import Converter, SealedId, Unreadable
+from adapters.convert import Converter, SealedId, Unreadable, whole
 from adapters.mapping import Expression, ListOf, ResourceMap, Rows
 from adapters.sql.converters import Converters
 from adapters.sql.engine import fold
 
 MOST_BLANK = 1_000
+LONGEST_PLACE = 200
 
 
 def sql(expression: str) -> ColumnElement[Any]:
@@ -138,8 +140,11 @@ class Children:
             record[self.name] = []
         for row in connection.execute(self._statement, {"parents": list(records)}):
             child = self.table.record(row, 1)
-            if child is not None and row[0] in records:
-                records[row[0]][self.name].append(child)
+            parent = records.get(whole(row[0]))
+            if parent is None:
+                self.table.report(Trouble("unreadable", self.table.resource, self.name, ""))
+            elif child is not None:
+                parent[self.name].append(child)
 
 
 class ResourceReader:
@@ -213,19 +218,16 @@ class ResourceReader:
         conditions = [self._condition(each) for each in filters]
         statement = self._all.where(*conditions)
         if after is not None:
-            statement = statement.where(self.table.key > bindparam("after", int(after)))
+            statement = statement.where(self.table.key > bindparam("after", json.loads(after)))
         statement = statement.order_by(self.table.key).limit(limit + 1)
         found = connection.execute(statement).all()
         rows = found[:limit]
         records = {row[0]: record for row, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {row[0] for row in rows}
-        more = len(found) > limit
-        if more and not isinstance(rows[-1][0], int):
-            raise BackendNonsense(f"the keys of {self.name} are no whole numbers")
         return Page(
             records=list(records.values()),
-            after=str(rows[-1][0]) if more else None,
+            after=_place(rows[-1][0]) if len(found) > limit else None,
             skipped=len(keys) - len(records) + self._blanks(connection, conditions, after),
         )
 
@@ -263,16 +265,31 @@ class ResourceReader:
             return column.expression >= bindparam(None, converter.since(wanted.value))
         if wanted.match == "written since":
             return column.expression >= bindparam(None, converter.encode(wanted.value)[0])
-        return _is_one_of(column.expression, column.converter.encode(wanted.value))
+        raw = column.converter.encode(wanted.value)
+        if isinstance(column.converter, SealedId):
+            return column.expression.in_(raw)
+        return _is_one_of(column.expression, raw)
+
+
+def _place(key: Any) -> str:
+    """Where a page ends. A key that is no whole number has its place too, though no record."""
+    if isinstance(key, bytes):
+        raise BackendNonsense("a page ends with a key that is no number and no text")
+    place = json.dumps(key)
+    if len(place) > LONGEST_PLACE:
+        raise BackendNonsense("a page ends with a key that is too long")
+    return place
 
 
 def _is_one_of(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
-    """Blanks round a text count as little here as where it is read."""
+    """Blanks round a text count as little here as where it is read; "" stands for no value too."""
     texts = [each for each in raw if isinstance(each, str)]
     others = [each for each in raw if not isinstance(each, str)]
     conditions = [func.trim(expression).in_(texts)] if texts else []
     if others:
         conditions.append(expression.in_(others))
+    if "" in texts:
+        conditions.append(expression.is_(None))
     return or_(false(), *conditions)
 
 

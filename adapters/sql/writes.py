@@ -124,8 +124,13 @@ class _Source:
 
     def take(self, connection: Connection, values: dict[str, Any], made: dict[str, Any]) -> Any:
         if self._converter is not None:
-            value = values[self._value.draft or ""]
-            return None if value is None else self._converter.encode(value)[0]
+            name = self._value.draft or ""
+            if values[name] is None:
+                return None
+            raw = self._converter.encode(values[name])
+            if not raw:
+                raise BackendNonsense(f"the mapping has no way to write this {name}")
+            return raw[0]
         if self._value.made is not None:
             return made[self._value.made]
         if self._select is not None:

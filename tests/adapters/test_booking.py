@@ -4,6 +4,7 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
 from adapters.base import (
@@ -323,6 +324,15 @@ async def test_without_a_reference_a_lost_booking_is_found_by_what_was_asked_and
     assert await plain.find_appointments(draft, NOW + timedelta(seconds=1)) == []
 
 
+async def test_what_the_desk_gave_to_another_animal_is_not_shown_to_who_booked_it(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    await adapter.create_appointment(draft)
+    run(database, "UPDATE RDV SET ID_ANIMAL = ID_ANIMAL + 1 WHERE REF_EXT = ?", draft.reference)
+    assert await adapter.find_appointments(draft, NOW) == []
+
+
 async def test_with_a_reference_it_is_found_whatever_the_desk_made_of_it_and_no_other(
     adapter: SqlAdapter, database: Path
 ) -> None:
@@ -349,34 +359,60 @@ def _day(draft: Draft) -> date:
     return draft.scheduled_at.date()
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "left"),
-    [
-        ("2026-00-00 09:00:00", "{day} 23:00:00", 0),
-        ("{first}", "soon", -2),
-    ],
-)
-async def test_a_row_that_cannot_be_read_blocks_rather_than_opens_and_is_reported(
-    adapter: SqlAdapter,
-    database: Path,
-    troubles: list[Trouble],
-    start: str,
-    end: str,
-    left: int,
+# what stands in a row of absences on the draft's day, and which of the day's starts are left
+DOUBTS = [
+    ("2026-00-00 09:00:00", "{day} 23:00:00", "none"),
+    ("{first}", "soon", "but two"),  # half an hour, the default, overlaps two starts of the grid
+    ("{french}", "{french}", "none"),
+    ("{bare}", "{bare}", "none"),
+    ("{first}+01:00", "{first}+01:00", "none"),
+    ("1789000000", None, "none"),
+    (1789000000, 1789003600, "none"),
+    (b"\xa0{day}", None, "none"),
+    (None, "{day} 23:00:00", "none"),
+    ("0000-00-00", "{day} 23:00:00", "none"),
+    ("", "soon", "none"),
+    (None, None, "all"),
+    ("0000-00-00", "0000-00-00", "all"),
+    (None, "2020-01-01 10:00:00", "all"),
+    ("{day}", "{day}", "none"),  # a day is whole
+    ("2026-01-01 08:00:00", None, "none"),  # nobody has written when the vet is back
+    ("2026-01-01 08:00:00", "0000-00-00 00:00:00", "none"),
+]
+
+
+@pytest.mark.parametrize("longest", [None, 2])
+@pytest.mark.parametrize(("start", "end", "left"), DOUBTS)
+async def test_in_doubt_a_row_of_the_diary_blocks(
+    database: Path, start: Any, end: Any, left: str, longest: int | None
 ) -> None:
+    mapping = MAPPING.read_text()
+    assert "endless: true" in mapping
+    if longest is not None:
+        mapping = mapping.replace("endless: true", f"endless: true\n      longest: {longest}")
+    troubles: list[Trouble] = []
+    adapter = connect(database, troubles, mapping=mapping)
     draft = await a_draft(adapter)
-    await adapter.create_appointment(draft)
-    vet = run(database, "SELECT ID_VETO FROM RDV ORDER BY ID_RDV DESC LIMIT 1")[0][0]
+    vet = adapter._readers["vets"].key_of(draft.vet_id)
     day = _day(draft)
     before = await slots(adapter, draft.vet_id, day)
     first = datetime.fromisoformat(before[0]["startTime"]).astimezone(ZoneInfo("Europe/Paris"))
-    shown = {"day": day, "first": f"{first:%Y-%m-%d %H:%M:%S}"}
+    shown = {"day": day, "first": f"{first:%Y-%m-%d %H:%M:%S}", "french": f"{day:%d/%m/%Y}",
+             "bare": f"{day:%Y%m%d}"}  # fmt: skip
+
+    def written(value: Any) -> Any:
+        return value.format_map(shown) if isinstance(value, str) else value
+
     run(database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)",
-        vet, start.format_map(shown), end.format_map(shown))  # fmt: skip
+        vet, written(start), written(end))  # fmt: skip
+    troubles.clear()
     after = await slots(adapter, draft.vet_id, day)
-    # half an hour, the default duration, overlaps two starts of the grid
-    assert after == ([] if left == 0 else before[-left:])
-    assert set(troubles) == {Trouble("unreadable", "slots", "diary.busy", "")}
+    await adapter.aclose()
+    assert after == {"none": [], "but two": before[2:], "all": before}[left]
+    unreadable = Trouble("unreadable", "slots", "diary.busy", "")
+    assert set(troubles) <= {unreadable}
+    if start not in (None, "") and not str(start).startswith(("0000", "2026-01", "{day}")):
+        assert troubles
 
 
 @pytest.mark.parametrize(
@@ -420,7 +456,8 @@ async def test_a_booking_that_the_diary_does_not_see_is_withdrawn(
     adapter: SqlAdapter, database: Path
 ) -> None:
     draft = await a_draft(adapter)
-    seen = "where: COALESCE(r.STATUT, 'P') NOT IN ('A', 'N')"
+    seen = "where: TRIM(COALESCE(r.STATUT, 'P')) NOT IN ('A', 'N')"
+    assert seen in MAPPING.read_text()
     blind = MAPPING.read_text().replace(seen, "where: r.STATUT = 'C'")
     other = connect(database, mapping=blind)
     with pytest.raises(BackendNonsense, match="blocks nothing"):
@@ -461,6 +498,92 @@ async def test_at_midnight_too_a_t_between_day_and_time_hides_nothing(
     run(database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)",
         vet, "2026-03-08T00:10:00", "2026-03-08T00:20:00")  # fmt: skip
     assert last not in [each["startTime"] for each in await slots(adapter, public, saturday)]
+
+
+@pytest.mark.parametrize("end", ["??", "00:30:00", "1789"])
+async def test_an_end_that_cannot_be_read_leaves_the_minutes_to_say_how_long(
+    adapter: SqlAdapter, database: Path, end: str
+) -> None:
+    draft = await a_draft(adapter)
+    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    [(kind, minutes)] = run(
+        database, "SELECT ID_TYPE, MAX(DUREE_MIN) FROM TYPES_RDV WHERE ACTIF = 'O'"
+    )
+    paris = draft.scheduled_at.astimezone(ZoneInfo("Europe/Paris"))
+    run(database, "INSERT INTO RDV (ID_VETO, ID_TYPE, D_DEBUT, D_FIN, STATUT)"
+        " VALUES (?, ?, ?, ?, 'P')", vet, kind, f"{paris:%Y-%m-%d %H:%M:%S}", end)  # fmt: skip
+    assert minutes > 30
+    free = await slots(adapter, draft.vet_id, _day(draft))
+    over = draft.scheduled_at + timedelta(minutes=minutes)
+    starts = [datetime.fromisoformat(each["startTime"]) for each in free]
+    assert min(starts) >= over
+
+
+async def test_in_the_night_that_loses_an_hour_an_absence_lasts_to_its_end(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
+    public = adapter._readers["vets"].table.sealed.sealer.seal(vet)
+    run(database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)",
+        vet, "2026-03-28 20:00:00", "2026-03-29 02:30:00")  # fmt: skip
+    free = await slots(adapter, public, date(2026, 3, 29))
+    # 02:30 does not exist: it is 03:30, which is 01:30 in UTC
+    assert min(each["startTime"] for each in free) == "2026-03-29T01:30:00Z"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("STATUT: P", "STATUT: C", "another status"),
+        ("STATUT: P", "STATUT: Z", "another status"),
+        ("URGENT: {draft: isUrgent, yes: [O], no: [N]}", "URGENT: N", "another isUrgent"),
+        ("MOTIF: {draft: reason}", "MOTIF: x", "another reason"),
+        ("reference: r.REF_EXT", "reference: r.MOTIF", "does not carry its reference"),
+    ],
+)
+async def test_a_mapping_that_writes_something_else_books_nothing(
+    adapter: SqlAdapter, database: Path, right: str, wrong: str, said: str
+) -> None:
+    draft = await a_draft(adapter)
+    text = MAPPING.read_text()
+    assert right in text
+    other = connect(database, mapping=text.replace(right, wrong, 1))
+    with pytest.raises(BackendNonsense, match=said):
+        await other.create_appointment(draft)
+    await other.aclose()
+    assert run(database, "SELECT count(*) FROM RDV") == [(2_500,)]
+
+
+async def test_what_no_code_stands_for_is_not_written_and_the_outcome_is_known(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    text = MAPPING.read_text()
+    coded = text.replace("MOTIF: {draft: reason}", "MOTIF: {draft: reason, codes: {T: cough}}")
+    other = connect(database, mapping=coded)
+    with pytest.raises(BackendNonsense, match="no way to write this reason"):
+        await other.create_appointment(draft)
+    await other.aclose()
+
+
+async def test_the_diary_is_read_by_its_index_and_not_whole(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    vet = run(database, "SELECT ID_VETO FROM HORAIRES LIMIT 1")[0][0]
+    said: list[tuple[str, Any]] = []
+    event.listen(adapter._runner._engine, "before_cursor_execute",
+                 lambda *call: said.append((call[2], call[3])))  # fmt: skip
+    public = adapter._readers["vets"].table.sealed.sealer.seal(vet)
+    await slots(adapter, public, date(2026, 3, 9))
+    diary = [each for each in said if "RDV r" in each[0]]
+    assert len(diary) == 2
+    with closing(sqlite3.connect(database)) as connection:
+        plans = [
+            str(connection.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall())
+            for statement, values in diary
+        ]
+    assert "IX_RDV_VETO (ID_VETO=? AND D_DEBUT>? AND D_DEBUT<?)" in plans[0]
+    assert "IX_RDV_VETO (ID_VETO=?" in plans[1]
 
 
 @pytest.mark.parametrize(

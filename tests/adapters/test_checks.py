@@ -1,5 +1,6 @@
 """Before it serves, the database is asked for everything that the mapping names."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,9 @@ WRONG = [
     ("insert: RDV_JOURNAL", "insert: JOURNAL", "no such table: JOURNAL"),
     ("ACTION: C", "ACTIONS: C", "has no column named ACTIONS"),
     ("strftime('%Y', 'now')", "year('now')", "no such function: year"),
+    ("firstName: p.PRENOM", 'firstName: TRIM("PRENOMM")', 'no such column: "PRENOMM"'),
+    ("where: t.ACTIF = 'O'", "where: ('O' = \"ACTIVE\")", 'no such column: "ACTIVE"'),
+    ("key: t.ID_TYPE", "key: t.LIBELLE", "the key of a row here is no whole number"),
     ("reference: r.REF_EXT", "reference: r.REF", "no such column: r.REF"),
 ]
 
@@ -50,6 +54,14 @@ async def test_what_the_database_does_not_have_is_named_with_its_line(
     [problem] = await said(database, SAMPLE.replace(right, wrong, 1))
     assert expected in problem
     assert abs(int(problem.split(":")[0]) - line) <= 2
+
+
+async def test_a_quoted_name_that_is_one_and_a_text_of_the_same_letters_are_fine(
+    database: Path,
+) -> None:
+    right = 'lastName: COALESCE(NULLIF(TRIM("p"."NOM"), \'\'), "RAISON_SOC", \'NOMM\')'
+    text = re.sub("lastName: .*", lambda _: right, SAMPLE, count=1)
+    assert await said(database, text) == []
 
 
 async def test_everything_is_named_at_once_and_nothing_is_run(database: Path) -> None:

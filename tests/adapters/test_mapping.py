@@ -67,6 +67,14 @@ MISTAKES = [
         "no converter is called local tim (did you mean local time?)",
     ),
     (
+        "URGENT: {draft: isUrgent",
+        "URGENT: {draft: isUrgent, codes: {O: x}",
+        "as: code makes no boolean",
+    ),
+    ("yes: [O]", "yes: []", "yes: "),
+    ('separator: ";"', 'separator: ""', "separator: "),
+    ("longest: 2 ", "longest: 0 ", "longest: must be greater than or equal to 1"),
+    (
         "D_FIN: {draft: endTime}",
         'D_FIN: {draft: endTime, pattern: "%d/%m/%Y %H:%M"}',
         "pattern must write what can be read and sorted",
@@ -86,7 +94,7 @@ def test_a_mistake_is_named_with_its_line_and_remedy(
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
-    text = SAMPLE.replace("firstName:", "firstname:", 1).replace("as: cents", "as: cent")
+    text = SAMPLE.replace("firstName:", "firstname:", 1).replace("as: cents", "as: cent", 2)
     text = text.replace("{draft: vetId}", "{draft: vet}").replace("weightKg:", "weight:")
     assert len(problems(tmp_path, text)) == 5
 

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engine import MOST_WAITING, READERS
 from gateway.backend import shapes
-from tests.adapters.clinic import NOW, SECRET, ask, connect, everything, run
+from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run
 
 COUNTS = {
     "clients": 300,
@@ -87,13 +88,25 @@ async def test_a_code_that_no_table_names_becomes_none_and_is_reported_by_id(
 
 async def test_paid_and_balance_add_up_to_the_total(adapter: SqlAdapter) -> None:
     for invoice in await everything(adapter, "invoices"):
-        if invoice["total"] is None:
-            assert invoice["status"] == "DRAFT"
-            continue
-        cents = [int(invoice[n].replace(".", "")) for n in ("total", "amountPaid", "balance")]
-        assert cents[0] == cents[1] + cents[2]
-        paid = sum(int(payment["amount"].replace(".", "")) for payment in invoice["payments"])
-        assert paid == cents[1]
+        names = ("total", "amountPaid", "balance", "subtotal", "taxTotal")
+        total, paid, balance, subtotal, tax = (_cents(invoice[name]) for name in names)
+        assert total == paid + balance == subtotal + tax
+        assert paid == sum(_cents(payment["amount"]) for payment in invoice["payments"])
+
+
+async def test_a_draft_without_totals_has_the_sums_of_its_lines(adapter: SqlAdapter) -> None:
+    draft = Filter("equals", ("status",), "DRAFT")
+    drafts = await everything(adapter, "invoices", draft)
+    assert len(drafts) > 10
+    for invoice in drafts:
+        lines = [(_cents(each["total"]), Decimal(each["taxRate"])) for each in invoice["lines"]]
+        assert _cents(invoice["subtotal"]) == sum(total for total, _ in lines)
+        tax = sum(int((total * rate / 100).quantize(1, ROUND_HALF_UP)) for total, rate in lines)
+        assert _cents(invoice["taxTotal"]) == tax
+
+
+def _cents(amount: str) -> int:
+    return int(amount.replace(".", ""))
 
 
 async def test_low_stock_compares_numbers_not_text(adapter: SqlAdapter) -> None:
@@ -245,6 +258,86 @@ def test_an_address_that_names_no_file_is_refused(url: str, said: str) -> None:
     )
     with pytest.raises(DocumentErrors, match=said.replace("?", r"\?")):
         SqlAdapter(options)
+
+
+@pytest.mark.parametrize("odd", [2.5, "x", "zz"])
+@pytest.mark.parametrize("limit", [1, 2, 3, 8, 50])
+async def test_an_odd_key_where_a_page_ends_loses_no_row_and_repeats_none(
+    database: Path, odd: object, limit: int
+) -> None:
+    run(database, "CREATE TABLE T2 AS SELECT * FROM TYPES_RDV WHERE ACTIF = 'O'")
+    run(database, "INSERT INTO T2 (ID_TYPE, LIBELLE, ACTIF) VALUES (?, 'a', 'O')", odd)
+    run(database, "DROP TABLE TYPES_RDV")
+    run(database, "ALTER TABLE T2 RENAME TO TYPES_RDV")
+    adapter = connect(database)
+    found: list[Record] = []
+    skipped, after = 0, None
+    while True:
+        page = await adapter.read_many(ask("appointmentTypes", limit=limit, after=after))
+        found, skipped, after = found + page.records, skipped + page.skipped, page.after
+        if after is None:
+            break
+    await adapter.aclose()
+    assert len({each["id"] for each in found}) == len(found) == 8
+    assert skipped == 1
+
+
+async def test_the_lines_of_a_list_find_their_record_though_its_key_is_a_text_there(
+    adapter: SqlAdapter, database: Path, troubles: list[Trouble]
+) -> None:
+    before = await everything(adapter, "invoices")
+    run(database, "CREATE TABLE L2 AS SELECT ID_LIGNE, CAST(ID_FACT AS TEXT) AS ID_FACT, LIBELLE,"
+        " QTE, PU_HT, TAUX_TVA, TOTAL_HT, LIEN FROM LIGNES_FACT")  # fmt: skip
+    run(database, "DROP TABLE LIGNES_FACT")
+    run(database, "ALTER TABLE L2 RENAME TO LIGNES_FACT")
+    run(database, "CREATE INDEX L2_FACT ON LIGNES_FACT (ID_FACT)")
+    assert [each["lines"] for each in await everything(adapter, "invoices")] == [
+        each["lines"] for each in before
+    ]
+    assert not [each for each in troubles if each.field == "lines"]
+
+
+async def test_a_code_for_no_value_is_filtered_as_it_is_read(database: Path) -> None:
+    text = MAPPING.read_text().replace("{B: DRAFT, E: ISSUED,", '{"": ISSUED, B: DRAFT, E: ISSUED,')
+    run(database, "UPDATE FACTURES SET ETAT = NULL WHERE ETAT = 'E' AND ID_FACT % 2 = 0")
+    adapter = connect(database, mapping=text)
+    issued = await everything(adapter, "invoices", Filter("equals", ("status",), "ISSUED"))
+    shown = [each for each in await everything(adapter, "invoices") if each["status"] == "ISSUED"]
+    await adapter.aclose()
+    assert issued == shown
+    assert run(database, "SELECT count(*) FROM FACTURES WHERE ETAT IS NULL")[0][0] > 5
+
+
+async def test_an_id_that_an_expression_gives_as_a_text_is_filtered_as_it_is_read(
+    database: Path,
+) -> None:
+    text = MAPPING.read_text().replace("clientId: f.ID_PERS", "clientId: TRIM(f.ID_PERS)")
+    adapter = connect(database, mapping=text)
+    payer = (await adapter.read_many(ask("invoices", limit=1))).records[0]["clientId"]
+    found = await everything(adapter, "invoices", Filter("equals", ("clientId",), payer))
+    await adapter.aclose()
+    assert found
+    assert {each["clientId"] for each in found} == {payer}
+
+
+async def test_a_database_that_is_put_in_the_place_of_another_is_the_one_that_is_read(
+    adapter: SqlAdapter, database: Path
+) -> None:
+    draft = await a_draft(adapter)
+    await asyncio.gather(*(adapter.read_many(ask("clients")) for _ in range(READERS * 4)))
+    other = Path(shutil.copy(database, database.with_name("restored.db")))
+    run(other, "UPDATE PERSONNES SET PRENOM = 'Restored'")
+    shutil.move(other, database)
+    for _ in range(READERS * 2):
+        clients = (await adapter.read_many(ask("clients", limit=3))).records
+        assert {each["firstName"] for each in clients} == {"Restored"}
+    made = await adapter.create_appointment(draft)
+    assert await adapter.read_one(ask("appointments", id=made["id"])) == made
+    shutil.move(database, other)
+    for work in (adapter.ping(), adapter.read_many(ask("clients")),
+                 adapter.create_appointment(draft)):  # fmt: skip
+        with pytest.raises(BackendUnavailable, match="does not exist"):
+            await work
 
 
 async def test_a_backend_that_is_gone_is_unavailable_and_no_empty_file_appears(
