@@ -12,7 +12,7 @@ from aiohttp import web
 
 from adapters.base import Adapter, AdapterError, Trouble
 from adapters.document import DocumentErrors, Problem
-from gateway.backend import adapter_of, check_configured, check_serves, open_backend
+from gateway.backend import BackendProbe, adapter_of, check_configured, check_serves, open_backend
 from gateway.booking.ledger import Ledger
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
@@ -24,6 +24,7 @@ from gateway.observe.metrics import Metrics
 from gateway.observe.troubles import KeyTroubles, LogTroubles, Troubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
+from gateway.pipeline.shed import Gate
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
@@ -56,6 +57,7 @@ class Gateway:
     keys: KeyStore
     ring: MemoryKeyRing
     adapter: Adapter
+    probe: BackendProbe
     policy: Callable[[], Policy]
     readiness: Readiness
     events: Events
@@ -64,6 +66,8 @@ class Gateway:
     system: web.ServerRunner
     sockets: tuple[socket, socket]
     closers: AsyncExitStack
+    faults: int = 0
+    fault_at: float = 0.0
 
     @property
     def base(self) -> str:
@@ -82,8 +86,8 @@ class Gateway:
     async def _greet(self) -> None:
         """Say at once where the practice system cannot be reached; calls are 503 until it can."""
         try:
-            await self.adapter.ping()
-        except AdapterError as error:
+            await self.probe()
+        except (AdapterError, DocumentErrors) as error:
             self.events.warn("the practice system does not answer", said=str(error))
 
     async def drain(self) -> None:
@@ -107,9 +111,14 @@ class Gateway:
         await self.system.cleanup()
         await self.closers.aclose()
 
-    def _fault(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    def _fault(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """Said at most once a second: the same fault may come with every connection."""
+        self.faults += 1
+        if loop.time() - self.fault_at < 1.0:
+            return
         error = context.get("exception") or RuntimeError(context["message"])
-        self.events.fault("fault outside a call", error)
+        self.events.fault("fault outside a call", error, times=self.faults)
+        self.faults, self.fault_at = 0, loop.time()
 
 
 async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
@@ -179,7 +188,10 @@ class _Assembly:
         await store.migrate()
         policy, adapter, secret = await self.policy_and_adapter(store)
         keys = KeyStore(store)
-        ring = MemoryKeyRing(keys, KeyTroubles(self.events))
+        # with connections of its own: bookings that wait for the store must not hold it up
+        own = open_own_store(settings)
+        closers.push_async_callback(own.aclose)
+        ring = MemoryKeyRing(KeyStore(own), KeyTroubles(self.events))
         self.metrics.keys_loaded(lambda: len(ring))
         closers.push_async_callback(ring.aclose)
         await ring.start()
@@ -196,7 +208,7 @@ class _Assembly:
             ledger=ledger,
             cursors=Cursors(secret),
             now=now,
-            in_flight=settings.in_flight,
+            gate=Gate(settings.in_flight, settings.in_flight_per_key),
         )
         replies = Replies(public_url)
         observers = Observers(self.journal(), self.metrics, self.events, now)
@@ -210,7 +222,8 @@ class _Assembly:
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        readiness = self.readiness(store, ring, adapter, policy)
+        probe = BackendProbe(adapter)
+        readiness = self.readiness(own, ledger, ring, probe, policy)
         return Gateway(
             settings=settings,
             port=port,
@@ -219,6 +232,7 @@ class _Assembly:
             keys=keys,
             ring=ring,
             adapter=adapter,
+            probe=probe,
             policy=lambda: policy,
             readiness=readiness,
             events=self.events,
@@ -276,15 +290,20 @@ class _Assembly:
         self.events.fault(event, error, said=str(error))
 
     def readiness(
-        self, store: Store, ring: MemoryKeyRing, adapter: Adapter, policy: Policy
+        self,
+        store: Store,
+        ledger: Ledger,
+        ring: MemoryKeyRing,
+        probe: BackendProbe,
+        policy: Policy,
     ) -> Readiness:
         async def backend() -> Mapping[str, Any]:
-            await adapter.ping()
+            await probe()
             return {}
 
         async def own_store() -> Mapping[str, Any]:
             await store.ping()
-            return {}
+            return {"unwritten": ledger.waiting} if ledger.waiting else {}
 
         async def keys() -> Mapping[str, Any]:
             if ring.age > UNKNOWN_FOR:

@@ -1,5 +1,8 @@
 """Opens the practice system: its adapter with the sealing secret, and whether it is enough."""
 
+import time
+from collections.abc import Callable
+
 from adapters import open_adapter
 from adapters.base import Adapter, AdapterOptions, FieldShape, Report, Shapes
 from gateway.contract.operations import OPERATIONS
@@ -7,6 +10,9 @@ from gateway.contract.resources import RESOURCES
 from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store
+
+# Seconds between two looks at the practice system's tables.
+CHECK_EVERY = 30.0
 
 
 def check_configured(settings: Settings) -> None:
@@ -80,3 +86,23 @@ def check_serves(adapter: Adapter) -> None:
             raise StartRefused(
                 f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
             )
+
+
+class BackendProbe:
+    """Whether the practice system answers, and still has all that the mapping names.
+
+    The second is looked at now and then, and until it is so.
+    """
+
+    def __init__(self, adapter: Adapter, clock: Callable[[], float] = time.monotonic) -> None:
+        self._adapter = adapter
+        self._clock = clock
+        self._checked_at: float | None = None
+
+    async def __call__(self) -> None:
+        """DocumentErrors with what it lacks; AdapterErrors."""
+        await self._adapter.ping()
+        checked = self._checked_at
+        if checked is None or self._clock() - checked >= CHECK_EVERY:
+            await self._adapter.check()
+            self._checked_at = self._clock()

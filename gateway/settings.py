@@ -160,6 +160,9 @@ class Settings(_Group):
     in_flight: int = Field(
         500, ge=1, description="Calls that may be under way at once; more are 503, uncounted."
     )
+    in_flight_per_key: int = Field(
+        100, ge=1, description="Calls of one key that may be under way at once."
+    )
     shutdown_delay: Seconds = Field(
         5.0, description="Seconds between not being ready and not listening, at the end."
     )

@@ -63,9 +63,15 @@ class Ledger:
         # rows that this process is working on; a row in between that is not here was left behind
         self._running: dict[int, asyncio.Future[None]] = {}
         self._unwritten: dict[int, Outcome] = {}
+        self._writing = asyncio.Lock()
         self._alike: dict[bytes, _Turns] = {}
         self._purged: datetime | None = None
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many outcomes could not be written yet."""
+        return len(self._unwritten)
 
     def start(self, now: Callable[[], datetime]) -> None:
         """Tidy now and then, until `aclose`."""
@@ -267,7 +273,8 @@ class Ledger:
             return None
 
     async def _write(self, row_id: int, outcome: Outcome) -> None:
-        this = bookings.c.id == row_id
+        # what is settled stays as it is
+        this = (bookings.c.id == row_id) & bookings.c.state.not_in(_SETTLED)
         change: Update | Any = delete(bookings).where(this)
         if outcome is not None:
             change = update(bookings).where(this).values(outcome)
@@ -286,9 +293,11 @@ class Ledger:
             self._failed(error)
 
     async def _write_outcomes(self) -> None:
-        for row_id, outcome in list(self._unwritten.items()):
-            await self._write(row_id, outcome)
-            self._unwritten.pop(row_id, None)
+        # one at a time: a second that came late would undo what a retry has made of a row since
+        async with self._writing:
+            for row_id in list(self._unwritten):
+                await self._write(row_id, self._unwritten[row_id])
+                del self._unwritten[row_id]
 
     async def _keep_tidy(self, now: Callable[[], datetime]) -> None:
         while True:

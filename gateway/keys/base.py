@@ -19,5 +19,12 @@ class KeyRing(Protocol):
         KeysUnreadable where that cannot be said.
         """
 
+    @property
+    def behind(self) -> bool:
+        """Whether it has been long since the keys were read, as after a pause of the process."""
+
+    async def catch_up(self) -> None:
+        """Read them now, if that goes quickly."""
+
     def touch(self, key_id: str, now: datetime) -> None:
         """Remember that the key was used."""

@@ -19,6 +19,9 @@ SAVE_EVERY = 20  # polls between two writes of the times of last use
 # and after which a key that is known may have been revoked.
 UNKNOWN_FOR = 5.0
 KNOWN_FOR = 60.0
+# Seconds after which the store is read before anybody is answered, and how long that may take.
+BEHIND_AFTER = 1.0
+CATCH_UP = 0.5
 
 Entry = tuple[Key, datetime | None]
 
@@ -27,10 +30,10 @@ class Watcher(Protocol):
     """Who is told how the ring fares."""
 
     def failed(self, error: Exception, said: str) -> None:
-        """The store cannot be read or written; said once until it can be.
+        """The store cannot be read; said once until it can be. `said` may stand in a log."""
 
-        `said` is what may stand in a log of it.
-        """
+    def unsaved(self, error: Exception, said: str) -> None:
+        """The times of last use cannot be written; said once until they can be."""
 
     def back(self) -> None:
         """It can be again."""
@@ -53,6 +56,10 @@ class MemoryKeyRing:
         self._clock = clock
         self._read_at = clock()
         self._failing = False
+        self._unsaved = False
+        self._reading = asyncio.Lock()
+        self._catching: asyncio.Task[None] | None = None
+        self._saving: asyncio.Task[None] | None = None
         self._entries: dict[bytes, Entry] = {}
         self._digests: dict[str, tuple[bytes, ...]] = {}
         self._revision = 0
@@ -63,6 +70,10 @@ class MemoryKeyRing:
     def age(self) -> float:
         """Seconds since the keys were last known to be what the store holds."""
         return self._clock() - self._read_at
+
+    @property
+    def behind(self) -> bool:
+        return self.age > BEHIND_AFTER
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -92,16 +103,31 @@ class MemoryKeyRing:
 
     async def refresh(self) -> None:
         """Take what changed since the last time; everything anew where the store was put back."""
-        began = self._clock()
-        revision, changed = await self._store.changes(self._revision)
-        if revision < self._revision:
-            revision, changed = await self._store.changes(0)
-            self._entries.clear()
-            self._digests.clear()
-        for change in changed:
-            self._take(change)
-        self._revision = revision
-        self._read_at = began
+        async with self._reading:
+            began = self._clock()
+            revision, changed = await self._store.changes(self._revision)
+            if revision < self._revision:
+                revision, changed = await self._store.changes(-1)
+                self._entries.clear()
+                self._digests.clear()
+            for change in changed:
+                self._take(change)
+            self._revision = revision
+            self._read_at = began
+
+    async def catch_up(self) -> None:
+        """Read the store, once for all who wait, unless it is known not to be readable."""
+        if self._failing:
+            return
+        if self._catching is None or self._catching.done():
+            self._catching = asyncio.create_task(self._refresh_if_possible())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP):
+                await asyncio.shield(self._catching)
+
+    async def _refresh_if_possible(self) -> None:
+        with contextlib.suppress(Exception):  # it is said where the store is followed
+            await self.refresh()
 
     async def save(self) -> None:
         """Write the times of last use."""
@@ -114,10 +140,11 @@ class MemoryKeyRing:
 
     async def aclose(self) -> None:
         """Stop following; write what is not written."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        for task in (self._task, self._catching, self._saving):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
         with contextlib.suppress(StoreError):
             await self.save()
 
@@ -138,13 +165,32 @@ class MemoryKeyRing:
             turn += 1
             try:
                 await self.refresh()
-                if turn % SAVE_EVERY == 0 and self._used:
-                    await self.save()
             except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
                 if not self._failing:
-                    self._watcher.failed(error, str(error) if isinstance(error, StoreError) else "")
+                    self._watcher.failed(error, _sayable(error))
                 self._failing = True
             else:
                 if self._failing:
                     self._watcher.back()
                 self._failing = False
+            if turn % SAVE_EVERY == 0 and self._used and self._saved:
+                # beside the following: a store that is locked for writing can still be read
+                self._saving = asyncio.create_task(self._save_if_possible())
+
+    @property
+    def _saved(self) -> bool:
+        return self._saving is None or self._saving.done()
+
+    async def _save_if_possible(self) -> None:
+        try:
+            await self.save()
+        except Exception as error:  # noqa: BLE001 - the next time, then
+            if not self._unsaved:
+                self._watcher.unsaved(error, _sayable(error))
+            self._unsaved = True
+        else:
+            self._unsaved = False
+
+
+def _sayable(error: Exception) -> str:
+    return str(error) if isinstance(error, StoreError) else ""

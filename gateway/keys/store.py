@@ -4,23 +4,45 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from secrets import randbelow
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import String, bindparam, delete, insert, select, type_coerce, update
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key
 from gateway.keys.secret import digest, hint, mint
 from gateway.store.base import Store
 from gateway.store.tables import Instant, keys, read_instant, revisions, secrets
 
-# The columns of a key with their times as texts: one that is none spoils its own row alone.
-_COLUMNS = [
-    type_coerce(column, String).label(column.name) if isinstance(column.type, Instant) else column
-    for column in keys.c
-]
+_SCOPES = frozenset(each.name for each in GOVERNED)
+
+
+def _untyped(table: Table) -> list[ColumnElement[Any]]:
+    """The columns with their times as texts: one that is none spoils its own row alone."""
+    return [
+        type_coerce(each, String).label(each.name) if isinstance(each.type, Instant) else each
+        for each in table.c
+    ]
+
+
+_COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
+# A revision moves on by a step that nobody can foresee: what was put back from a backup and
+# changed as often as before is then not taken for what it was.
+MOST_STEP = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +106,30 @@ class KeyStore:
             found = await connection.execute(
                 select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
             )
-            hints = await connection.execute(select(secrets).order_by(secrets.c.created_at))
-            told: dict[str, list[Secret]] = {}
-            for row in hints:
-                told.setdefault(row.key_id, []).append(Secret(row.hint, row.expires_at))
-            read = [(row.id, _readable(row)) for row in found]
+            hints = await connection.execute(select(*_SECRETS).order_by(secrets.c.created_at))
+            held = _by_key(hints)
+            read = [(row.id, _readable(row, held.get(row.id, ()))) for row in found]
         return Listing(
-            [(key, tuple(told.get(key.id, ()))) for _, key in read if key is not None],
-            [key_id for key_id, key in read if key is None],
+            [(kept.key, kept.told) for _, kept in read if kept is not None],
+            [key_id for key_id, kept in read if kept is None],
         )
 
     async def get(self, key_id: str) -> Key:
         """The key with that id; UnknownKey, OddKey."""
         async with self._store.begin() as connection:
-            return await _get(connection, key_id)
+            return (await _get(connection, key_id)).key
 
     async def show(self, key_id: str) -> tuple[Key, tuple[Secret, ...]]:
         """The key with that id, with what may be told of its secrets; UnknownKey, OddKey."""
-        own = select(secrets).where(secrets.c.key_id == key_id).order_by(secrets.c.created_at)
         async with self._store.begin() as connection:
-            key = await _get(connection, key_id)
-            found = await connection.execute(own)
-            return key, tuple(Secret(row.hint, row.expires_at) for row in found)
+            kept = await _get(connection, key_id)
+        return kept.key, kept.told
 
     async def update(self, key_id: str, **changes: Any) -> Key:
         """Change fields of a key; UnknownKey, OddKey."""
         async with self._store.begin() as connection:
             revision = await _next_revision(connection)
-            key = replace(await _get(connection, key_id), **changes)
+            key = replace((await _get(connection, key_id)).key, **changes)
             row = _row(key) | {"revision": revision}
             await connection.execute(update(keys).where(keys.c.id == key_id).values(row))
         return key
@@ -124,7 +142,7 @@ class KeyStore:
         secret = mint()
         async with self._store.begin() as connection:
             revision = await _next_revision(connection)
-            if (await _get(connection, key_id)).revoked_at is not None:
+            if (await _get(connection, key_id)).key.revoked_at is not None:
                 raise RevokedKey(key_id)
             until = now + overlap
             lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
@@ -152,14 +170,9 @@ class KeyStore:
                 return revision, []
             newer = keys.c.revision > since
             rows = (await connection.execute(select(*_COLUMNS).where(newer))).all()
-            named = select(secrets.c.key_id, secrets.c.digest, secrets.c.expires_at)
-            joined = named.join(keys, keys.c.id == secrets.c.key_id).where(newer)
-            held: dict[str, list[tuple[bytes, datetime | None]]] = {}
-            for key_id, kept, until in await connection.execute(joined):
-                held.setdefault(key_id, []).append((kept, until))
-        return revision, [
-            Change(row.id, _readable(row), tuple(held.get(row.id, ()))) for row in rows
-        ]
+            named = select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
+            held = _by_key(await connection.execute(named))
+        return revision, [_change(row, held.get(row.id, ())) for row in rows]
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
         """Write times of last use; that is no change that others follow."""
@@ -207,19 +220,23 @@ async def _revision(connection: AsyncConnection) -> int:
 async def _next_revision(connection: AsyncConnection) -> int:
     """Moved on first in a transaction: from here on it is the only one that writes."""
     await connection.execute(
-        update(revisions).where(revisions.c.name == "keys").values(value=revisions.c.value + 1)
+        update(revisions)
+        .where(revisions.c.name == "keys")
+        .values(value=revisions.c.value + 1 + randbelow(MOST_STEP))
     )
     return await _revision(connection)
 
 
-async def _get(connection: AsyncConnection, key_id: str) -> Key:
-    row = (await connection.execute(select(*_COLUMNS).where(keys.c.id == key_id))).one_or_none()
+async def _get(connection: AsyncConnection, key_id: str) -> "_Kept":
+    found = await connection.execute(select(*_COLUMNS).where(keys.c.id == key_id))
+    row = found.one_or_none()
     if row is None:
         raise UnknownKey(key_id)
-    key = _readable(row)
-    if key is None:
+    own = select(*_SECRETS).where(secrets.c.key_id == key_id).order_by(secrets.c.created_at)
+    kept = _readable(row, (await connection.execute(own)).all())
+    if kept is None:
         raise OddKey(key_id)
-    return key
+    return kept
 
 
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
@@ -241,22 +258,57 @@ def _row(key: Key) -> dict[str, Any]:
     }
 
 
-def _readable(row: Any) -> Key | None:
-    """The key of a row; None for one that this version of the gateway can't have written."""
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A key and its secrets, as they were read."""
+
+    key: Key
+    told: tuple[Secret, ...]
+    digests: tuple[tuple[bytes, datetime | None], ...]
+
+
+def _by_key(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    held: dict[str, list[Any]] = {}
+    for row in rows:
+        held.setdefault(row.key_id, []).append(row)
+    return held
+
+
+def _change(row: Any, own: Sequence[Any]) -> Change:
+    kept = _readable(row, own)
+    return Change(row.id, None, ()) if kept is None else Change(row.id, kept.key, kept.digests)
+
+
+def _readable(row: Any, own: Sequence[Any]) -> _Kept | None:
+    """A key of its rows; None for what this version of the gateway can't have written."""
     try:
-        return _key(row)
+        ends = [read_instant(secret.expires_at) for secret in own]
+        return _Kept(
+            _key(row),
+            tuple(Secret(secret.hint, end) for secret, end in zip(own, ends, strict=True)),
+            tuple((secret.digest, end) for secret, end in zip(own, ends, strict=True)),
+        )
     except (ValueError, TypeError, AttributeError):
         return None
 
 
 def _key(row: Any) -> Key:
+    scopes = {name: AccessLevel(level) for name, level in json.loads(row.scopes).items()}
+    if not (
+        isinstance(row.name, str)
+        and isinstance(row.contact, str | None)
+        and isinstance(row.hourly_limit, int)
+        and row.hourly_limit >= 0
+        and _SCOPES.issuperset(scopes)
+    ):
+        raise ValueError("a key of another kind")
     return Key(
         id=row.id,
         name=row.name,
         contact=row.contact,
         permissions=frozenset(map(Permission, json.loads(row.permissions))),
         level=AccessLevel(row.level),
-        scopes={name: AccessLevel(level) for name, level in json.loads(row.scopes).items()},
+        scopes=scopes,
         limit=row.hourly_limit,
         created_at=_given(read_instant(row.created_at)),
         expires_at=read_instant(row.expires_at),

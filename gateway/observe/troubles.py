@@ -50,11 +50,14 @@ class KeyTroubles:
         self._events = events
 
     def failed(self, error: Exception, said: str) -> None:
-        event = "the store cannot be used; the known keys go on for a minute"
+        event = "the store cannot be read; the known keys go on for a minute"
         self._events.fault(event, error, said=said)
 
+    def unsaved(self, error: Exception, said: str) -> None:
+        self._events.fault("when keys were used last cannot be written", error, said=said)
+
     def back(self) -> None:
-        self._events.info("the store can be used again")
+        self._events.info("the store can be read again")
 
     def odd(self, key_id: str) -> None:
         self._events.warn("a key makes no sense and counts as revoked", key=key_id)

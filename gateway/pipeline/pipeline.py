@@ -54,9 +54,9 @@ class Pipeline:
         ledger: Ledger,
         cursors: Cursors,
         now: Callable[[], datetime],
-        in_flight: int,
+        gate: Gate,
     ) -> None:
-        self._gate = Gate(in_flight)
+        self._gate = gate
         self._keys = keys
         self._limiter = limiter
         self._policy = policy
@@ -67,6 +67,8 @@ class Pipeline:
 
     async def run(self, call: Call) -> Reply:
         """The reply to a call; what is learned on the way is noted in the call."""
+        if self._keys.behind:
+            await self._keys.catch_up()
         now = self._now()
         key = call.key = authenticate(call.secrets, self._keys, now)
         target = call.target
@@ -74,7 +76,8 @@ class Pipeline:
             raise target
         operation = target.operation
         authorize(key, operation)
-        with self._gate:
+        self._gate.enter(key.id)
+        try:
             quota = call.quota = await self._limiter.hit(key.id, key.limit)
             throttle(quota)
             policy = self._policy()
@@ -85,6 +88,8 @@ class Pipeline:
                 return await self._create(call, road, redactor)
             values = road.reader.read(target.id, call.query, key.id, redactor.visible)
             return await self._read(call, road, values, now, redactor)
+        finally:
+            self._gate.leave(key.id)
 
     async def _read(
         self, call: Call, road: Road, values: Values, now: datetime, redactor: Redactor

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
-from sqlalchemy import event
+from sqlalchemy import event, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from gateway.store.base import Store, StoreError
+from gateway.store.tables import meta
 
 WAIT_MS = 5_000
+PING_MS = 1_000
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {WAIT_MS}",
     "PRAGMA journal_mode = WAL",
@@ -33,6 +35,40 @@ class SqliteStore(Store):
         address = URL.create("sqlite+aiosqlite", database=str(path))
         super().__init__(create_async_engine(address, async_creator=self._open), str(path))
         event.listen(self.engine.sync_engine, "connect", _prepare)
+        # which file the open connections have: a name may lead to another one later
+        self._file: tuple[int, int] | None = None
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """As every store; StoreError where another file has come in the place of the store's."""
+        self._check_place()
+        async with super().begin() as connection:
+            yield connection
+
+    async def ping(self) -> None:
+        """StoreError where the store cannot be read, or cannot be written within a second."""
+        async with self.begin() as connection:
+            try:
+                await connection.exec_driver_sql(f"PRAGMA busy_timeout = {PING_MS}")
+                await connection.exec_driver_sql("BEGIN IMMEDIATE")
+                await connection.execute(select(meta.c.name).limit(1))
+                await connection.exec_driver_sql("ROLLBACK")
+            finally:
+                await connection.exec_driver_sql(_PRAGMAS[0])
+
+    def _check_place(self) -> None:
+        try:
+            found = Path(self.place).stat()
+        except OSError as error:
+            if self._file is not None:
+                raise StoreError(
+                    f"{self.place} is gone: put it back, or restart the gateway"
+                ) from error
+            return
+        if self._file is None:
+            self._file = (found.st_dev, found.st_ino)
+        elif self._file != (found.st_dev, found.st_ino):
+            raise StoreError(f"{self.place} was replaced by another file: restart the gateway")
 
     async def migrate(self) -> None:
         """As every store; a new file is its owner's alone, since bookings hold what was booked."""

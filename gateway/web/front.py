@@ -12,12 +12,14 @@ from multidict import istr
 from gateway.contract.errors import (
     BodyTooLarge,
     BodyTooSlow,
+    BookingUnknown,
     ExpectationFailed,
     GatewayError,
     InternalError,
     MethodNotAllowed,
     NotARequest,
     NotFound,
+    Unavailable,
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.pipeline.call import Call, Target
@@ -98,6 +100,11 @@ class Front:
             error = InternalError()
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
+        except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
+            creates = isinstance(wanted, Target) and wanted.operation.creates
+            error = BookingUnknown() if creates else Unavailable()
+            self._observers.note(call, name, error.status, error, began)
+            raise
         finally:
             self._running -= 1
             if not self._running:
@@ -120,15 +127,16 @@ class Front:
         )
 
     async def _answer(self, request: web.BaseRequest, call: Call, path: str) -> Written:
-        close = self._leaving or must_close(request)
         if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
             reply = await self._pipeline.run(call)
-            return self._replies.reply(call, reply, close=close)
+            # asked only now: the end may have begun meanwhile
+            return self._replies.reply(call, reply, close=self._leaving or must_close(request))
         if path not in NAMES:
             raise NotFound
         document, call.key = self._documents.get(path, call.secrets)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
+        close = self._leaving or must_close(request)
         return self._replies.document(call.request_id, document, close=close)
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:

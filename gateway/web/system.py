@@ -49,7 +49,9 @@ class Readiness:
         except TimeoutError:
             return {"ready": False, "reason": "no answer in time"}
         except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
-            return {"ready": False, "reason": str(error) or type(error).__name__}
+            reason, *more = str(error).splitlines() or [type(error).__name__]
+            further = f" (and {len(more)} more)" if more else ""
+            return {"ready": False, "reason": reason + further}
 
 
 def system_server(readiness: Readiness, metrics: Metrics, events: Events) -> Listener:

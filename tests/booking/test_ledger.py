@@ -457,6 +457,51 @@ async def test_what_waits_is_written_as_soon_as_it_can_be(
     await world.ledger.aclose()
 
 
+async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Forgetful(world.store)
+    world.ledger = Ledger(store, wait=60)
+    world.clinic.gate = asyncio.Event()
+    world.clinic.answers = [BackendUnavailable("down")]
+    call = asyncio.create_task(world.book())
+    await world.clinic.called.wait()
+    store.full = True
+    world.clinic.gate.set()
+    with pytest.raises(BackendUnavailable):
+        await call
+    assert world.ledger.waiting == 1  # the row is to go
+    store.full = False
+    write, held, go = Ledger._write, asyncio.Event(), asyncio.Event()
+
+    async def slowly(self: Ledger, row_id: int, outcome: Any) -> None:
+        if outcome is None and not held.is_set():
+            held.set()
+            await go.wait()
+        await write(self, row_id, outcome)
+
+    monkeypatch.setattr(Ledger, "_write", slowly)
+    tidy = asyncio.create_task(world.ledger.tidy(world.now))
+    await held.wait()
+    retry = asyncio.create_task(world.book())
+    for _ in range(20):  # as far as it gets
+        await asyncio.sleep(0)
+    go.set()
+    assert not (await retry).replayed
+    await tidy
+    assert await kept(world) == ["done a0"]
+    assert (await world.book()).replayed
+
+
+async def test_what_is_settled_is_not_written_over(world: World) -> None:
+    await world.book()
+    async with world.store.begin() as connection:
+        row_id = (await connection.execute(select(bookings.c.id))).scalar_one()
+    for outcome in ({"state": "refused", "outcome": "SlotTaken"}, None):
+        await world.ledger._write(row_id, outcome)
+        assert await kept(world) == ["done a0"]
+
+
 async def test_a_fault_in_a_look_up_leaves_the_outcome_unknown(world: World) -> None:
     world.clinic.lost = OutcomeUnknown("lost")
     with pytest.raises(OutcomeUnknown):

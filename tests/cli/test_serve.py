@@ -248,7 +248,7 @@ def remove_clinic(folder: Path) -> None:
     ("spoil", "reason"),
     [
         (spoil_clinic, "is no SQLite database (SQLITE_NOTADB)"),
-        (remove_clinic, "can't be opened (SQLITE_CANTOPEN)"),
+        (remove_clinic, "does not exist"),
     ],
 )
 def test_a_practice_system_that_is_down_does_not_keep_the_gateway_from_starting(

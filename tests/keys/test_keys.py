@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.base import KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
+from gateway.keys.ring import BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.secret import digest, hint, mint, well_formed
 from gateway.keys.store import KeyStore, OddKey, UnknownKey, new_key
 from gateway.store import Store, StoreError, open_store
@@ -61,6 +61,9 @@ class Noted:
 
     def failed(self, error: Exception, said: str) -> None:
         self._say(f"failed: {said}")
+
+    def unsaved(self, error: Exception, said: str) -> None:
+        self._say(f"unsaved: {said}")
 
     def back(self) -> None:
         self._say("back")
@@ -313,9 +316,21 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
 
 @pytest.mark.parametrize(
     "damage",
-    ["permissions = '[\"record:burn\"]'", "level = 'GODLIKE'", "scopes = '[1]'",
-     "permissions = 'x'", "created_at = 'then'", "expires_at = '2127-01-01'"],
-)  # fmt: skip
+    [
+        "hourly_limit = 'abc'",
+        "hourly_limit = -5",
+        "hourly_limit = 3.5",
+        "name = X'00FF'",
+        "contact = X'00FF'",
+        """scopes = '{"clints": "BASIC"}'""",
+        "scopes = '[1]'",
+        """permissions = '["record:burn"]'""",
+        "permissions = 'x'",
+        "level = 'GODLIKE'",
+        "created_at = 'then'",
+        "expires_at = '2127-01-01'",
+    ],
+)
 async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     store: Store, damage: str
 ) -> None:
@@ -327,8 +342,8 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     await ring.refresh()
     async with store.begin() as connection:
         await connection.exec_driver_sql(f"UPDATE keys SET {damage} WHERE id = '{odd.id}'")
-        await connection.exec_driver_sql("UPDATE keys SET revision = revision + 9")
-        await connection.exec_driver_sql("UPDATE revisions SET value = value + 9")
+        await connection.exec_driver_sql("UPDATE keys SET revision = revision + 9999")
+        await connection.exec_driver_sql("UPDATE revisions SET value = value + 9999")
     await ring.refresh()
     assert [ring.find(digest(each), NOW) for each in secrets] == [None, good]
     assert watcher.said == [f"odd {odd.id}"]
@@ -337,6 +352,105 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     for work in (keys.get(odd.id), keys.update(odd.id, limit=1), keys.revoke(odd.id, NOW)):
         with pytest.raises(OddKey):
             await work
+
+
+@pytest.mark.parametrize("until", ["then", "2127-01-01", 5])
+async def test_a_secret_whose_end_makes_no_sense_opens_nothing_and_stops_no_other(
+    store: Store, until: object
+) -> None:
+    keys = KeyStore(store)
+    odd, good = a_key(), a_key()
+    secrets = [await keys.add(odd), await keys.add(good)]
+    async with store.begin() as connection:
+        await connection.exec_driver_sql(
+            "UPDATE secrets SET expires_at = ? WHERE key_id = ?", (until, odd.id)
+        )
+    watcher = Noted()
+    ring = MemoryKeyRing(keys, watcher)
+    await ring.refresh()
+    assert [ring.find(digest(each), NOW) for each in secrets] == [None, good]
+    assert watcher.said == [f"odd {odd.id}"]
+    assert list((await keys.list()).odd) == [odd.id]
+    with pytest.raises(OddKey):
+        await keys.show(odd.id)
+
+
+async def test_after_a_pause_the_store_is_read_before_anybody_is_answered(store: Store) -> None:
+    clock = [0.0]
+    keys = KeyStore(store)
+    key = a_key()
+    secret = await keys.add(key)
+    ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
+    await ring.refresh()
+    await keys.revoke(key.id, NOW)
+    assert not ring.behind
+    clock[0] = BEHIND_AFTER + 0.1
+    assert ring.behind
+    await asyncio.gather(*(ring.catch_up() for _ in range(5)))
+    assert not ring.behind
+    assert ring.find(digest(secret), NOW) is None
+    await ring.aclose()
+
+
+async def test_a_store_that_hangs_or_fails_holds_up_nobody_for_long(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.keys.ring.CATCH_UP", 0.01)
+    reading = 0
+
+    class Hanging(KeyStore):
+        async def changes(self, since: int) -> Any:
+            nonlocal reading
+            reading += 1
+            await asyncio.Event().wait()
+
+    ring = MemoryKeyRing(Hanging(store), Noted())
+    await asyncio.gather(*(ring.catch_up() for _ in range(5)))
+    assert reading == 1
+    await ring.aclose()
+
+
+async def test_a_store_that_cannot_be_written_is_read_on_and_said_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.keys.ring.POLL", 0.001)
+    monkeypatch.setattr("gateway.keys.ring.SAVE_EVERY", 1)
+    tries, go = asyncio.Semaphore(0), asyncio.Event()
+
+    class Full(KeyStore):
+        async def save_last_used(self, used: Mapping[str, datetime]) -> None:
+            tries.release()
+            if not go.is_set():
+                await asyncio.sleep(0)
+                raise StoreError("full")
+
+    watcher = Noted()
+    keys = Full(store)
+    ring = MemoryKeyRing(keys, watcher)
+    await ring.start()
+    ring.touch("somebody", NOW)
+    async with asyncio.timeout(10):
+        for _ in range(4):
+            await tries.acquire()
+        key = a_key()
+        secret = await keys.add(key)
+        while ring.find(digest(secret), NOW) is None:  # noqa: ASYNC110 - the ring goes on
+            await asyncio.sleep(0.001)
+        go.set()
+    await ring.aclose()
+    assert watcher.said == ["unsaved: full"]
+
+
+async def test_a_store_that_was_put_back_and_changed_as_often_is_not_taken_for_itself(
+    store: Store, ring: MemoryKeyRing
+) -> None:
+    steps = set()
+    for _ in range(20):
+        before = (await KeyStore(store).changes(-1))[0]
+        await KeyStore(store).add(a_key())
+        steps.add((await KeyStore(store).changes(-1))[0] - before)
+    assert len(steps) > 5
+    assert min(steps) > 0
 
 
 async def test_a_store_that_was_put_back_is_read_anew(store: Store, ring: MemoryKeyRing) -> None:
@@ -348,7 +462,7 @@ async def test_a_store_that_was_put_back_is_read_anew(store: Store, ring: Memory
     async with store.begin() as connection:  # as a backup of yesterday would be
         await connection.exec_driver_sql(f"DELETE FROM secrets WHERE key_id = '{new.id}'")
         await connection.exec_driver_sql(f"DELETE FROM keys WHERE id = '{new.id}'")
-        await connection.exec_driver_sql("UPDATE revisions SET value = value - 1")
+        await connection.exec_driver_sql("UPDATE revisions SET value = 0")
     await ring.refresh()
     assert [ring.find(digest(each), NOW) for each in (kept, lost)] == [old, None]
     assert len(ring) == 1

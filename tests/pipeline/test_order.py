@@ -1,6 +1,7 @@
 """The order of the checks: what is wrong twice is told by the check that comes first."""
 
 import asyncio
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
@@ -95,6 +96,45 @@ async def test_what_would_be_too_much_at_once_is_turned_away_uncounted(
     go.set()
     assert sorted(left(each) for each in await asyncio.gather(*calls)) == [3, 4]
     assert left(await other.get("/stock")) == 2
+
+
+async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World(), in_flight_per_key=2)
+    greedy, other = await partner.with_key(), await partner.with_key()
+    pipeline = partner.gateway.gateway.front._pipeline
+    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(key_id: str, limit: int) -> Quota:
+        inside.release()
+        if key_id == greedy._key_id:
+            await go.wait()
+        return await hit(key_id, limit)
+
+    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    calls = [asyncio.create_task(greedy.get("/stock")) for _ in range(2)]
+    for _ in calls:
+        await inside.acquire()
+    assert (await greedy.get("/stock")).status == 503
+    assert (await other.get("/stock")).status == 200
+    go.set()
+    assert {each.status for each in await asyncio.gather(*calls)} == {200}
+    assert (await greedy.get("/stock")).status == 200
+    assert pipeline._gate._of == {}
+
+
+async def test_after_a_pause_a_key_that_was_revoked_meanwhile_is_refused(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World())
+    ring = partner.gateway.gateway.ring
+    other = await partner.with_key()
+    read_at, clock = ring._read_at, ring._clock
+    with monkeypatch.context() as paused:  # the process stands still while the key is revoked
+        await partner.gateway.gateway.keys.revoke(other._key_id, datetime.now(UTC))
+        paused.setattr(ring, "_clock", lambda: max(clock(), read_at + 2))
+        assert (await other.get("/stock")).status == 401
 
 
 async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(

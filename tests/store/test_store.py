@@ -1,6 +1,7 @@
 """The gateway's own database: made, brought up to date, and refused in a sentence."""
 
 import asyncio
+import shutil
 import sqlite3
 import sys
 from contextlib import closing
@@ -14,6 +15,7 @@ from alembic.script import ScriptDirectory
 from gateway.store import Store, StoreError, open_store
 from gateway.store.base import HEAD
 from gateway.store.migrations import configuration
+from gateway.store.sqlite import WAIT_MS
 from gateway.store.tables import metadata
 
 
@@ -137,3 +139,36 @@ async def test_a_path_is_taken_as_it_is(tmp_path: Path, folder: str) -> None:
     await store.aclose()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(HEAD,)]
+
+
+async def test_a_file_that_came_in_the_place_of_the_stores_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "g.db"
+    store = at(path)
+    await store.migrate()
+    await store.ping()
+    backup = shutil.copy(path, tmp_path / "backup.db")
+    shutil.move(backup, path)
+    for work in (store.ping, lambda: store.set_meta_once("a", "b"), lambda: store.meta("a")):
+        with pytest.raises(StoreError, match="was replaced by another file: restart the gateway"):
+            await work()
+    shutil.move(path, tmp_path / "away.db")
+    with pytest.raises(StoreError, match="is gone"):
+        await store.ping()
+    await store.aclose()
+
+
+async def test_a_store_that_cannot_be_written_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.store.sqlite.PING_MS", 1)
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    with closing(sqlite3.connect(tmp_path / "g.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="is locked by another process"):
+            await store.ping()
+    await store.ping()
+    async with store.begin() as connection:
+        waits = await connection.exec_driver_sql("PRAGMA busy_timeout")
+        assert waits.scalar_one() == WAIT_MS
+    await store.aclose()
