@@ -40,6 +40,8 @@ _of_a_service = re.compile(
     r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
 ).fullmatch
 DEFAULT_FILE = Path("gateway.yaml")
+# The variables that say where the gateway keeps what is its own.
+_PLACES = ("GATEWAY_STATE", "GATEWAY_STORE")
 _HERE = Path(__file__).resolve().parent
 # The policy lies at the top of a checkout; in an installed package it lies beside this file.
 _SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
@@ -241,6 +243,16 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     if problems:
         raise ConfigurationErrors(problems, _located(settings, folder))
     return _located(settings, folder)
+
+
+def check_own_place(config: Path | None, environ: Mapping[str, str] | None = None) -> None:
+    """StartRefused where nothing says where the state or the store is, but the defaults."""
+    environ = os.environ if environ is None else environ
+    if config is None and not DEFAULT_FILE.exists() and environ.keys().isdisjoint(_PLACES):
+        raise StartRefused(
+            f"nothing says where the keys are: there is no {DEFAULT_FILE} in {Path.cwd()}; name"
+            f" the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
+        )
 
 
 def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:

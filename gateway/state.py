@@ -16,9 +16,12 @@ def open_own_store(settings: Settings) -> Store:
         raise StartRefused(
             f"the state folder {settings.state} cannot be made: {reason}; choose another state"
         ) from error
-    if settings.store:
-        return open_store(settings.store.get_secret_value())
-    return open_store(settings.state / "gateway.db")
+    return open_store(store_place(settings))
+
+
+def store_place(settings: Settings) -> str | Path:
+    """The address or the file of the gateway's own database."""
+    return settings.store.get_secret_value() if settings.store else settings.state / "gateway.db"
 
 
 def open_to_others(folder: Path) -> bool:

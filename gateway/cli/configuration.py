@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from gateway.cli.options import config_option, json_option
 from gateway.settings import Settings, load_settings, names, variable
+from gateway.state import store_place
 
 MASKED = "********"
 
@@ -34,6 +35,11 @@ def _rows(settings: Settings) -> Iterator[dict[str, Any]]:
         for part in name.split("."):
             value = getattr(value, part)
         yield {"name": name, "value": _shown(value), "help": summary, "variable": variable(name)}
+
+
+def store_shown(settings: Settings) -> Any:
+    """Where the gateway's own database is, without a password."""
+    return _shown(settings.store or store_place(settings))
 
 
 def _shown(value: Any) -> Any:

@@ -143,7 +143,7 @@ def list_keys(config: Path | None, as_json: bool) -> None:
     elif listing.keys:
         _table(listing.keys)
     else:
-        click.echo("no keys yet; `clinic-gateway keys create` makes one")
+        click.echo(f"no keys yet in {_place(config)}; `clinic-gateway keys create` makes one")
 
 
 @keys.command()
@@ -339,15 +339,23 @@ def _odd(key_id: str) -> str:
     )
 
 
+def _place(config: Path | None) -> Any:
+    from gateway.cli.configuration import store_shown
+    from gateway.settings import load_settings
+
+    return store_shown(load_settings(config))
+
+
 def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run work on the configured store's keys; what is refused is said in a sentence."""
     import asyncio
 
     from gateway.keys.store import KeyStore, OddKey, RevokedKey, UnknownKey
-    from gateway.settings import load_settings
+    from gateway.settings import check_own_place, load_settings
     from gateway.state import open_own_store
 
     async def run() -> T:
+        check_own_place(config)
         store = open_own_store(load_settings(config))
         try:
             await store.migrate()

@@ -168,9 +168,40 @@ def test_a_name_that_is_stored_already_is_shown_without_control_characters(folde
 
 def test_the_state_folder_is_made_and_an_empty_list_says_so(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("state: deep/state\n")
-    assert "no keys yet" in keys(tmp_path, "list").stdout
+    place = tmp_path / "deep" / "state" / "gateway.db"
+    assert keys(tmp_path, "list").stdout.startswith(f"no keys yet in {place}; ")
     assert (tmp_path / "deep" / "state").stat().st_mode & 0o777 == 0o700
     assert told(tmp_path, "list") == []
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], CREATE, ["show", "x"], ["update", "x", "--limit", "1"], ["rotate", "x"],
+              ["revoke", "x"]],
+)  # fmt: skip
+def test_where_nothing_says_where_the_keys_are_none_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["keys", *words])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"nothing says where the keys are: there is no gateway.yaml in {tmp_path}; name the"
+        " gateway's configuration with --config, or set GATEWAY_STATE or GATEWAY_STORE\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("GATEWAY_STATE", "st"), ("GATEWAY_STORE", "sqlite:///keys.db")]
+)
+def test_the_environment_may_say_where_the_keys_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(main, ["keys", "list"])
+    assert result.exit_code == 0, result.stderr
+    assert f"no keys yet in {'sqlite:///' if '//' in value else ''}{tmp_path}/" in result.stdout
 
 
 def test_a_revoked_key_gets_no_new_secret(folder: Path) -> None:
