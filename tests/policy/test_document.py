@@ -83,7 +83,7 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]",
         "^FULL: address",
-        "FULL must be a list of fields; such as [id, name]",
+        "FULL must be a list of fields, such as [id, name]",
         id="a list that is text",
     ),
     pytest.param(
