@@ -2,13 +2,14 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 import click
 
 from gateway.app import Gateway, all_problems, build
 from gateway.cli.options import config_option
+from gateway.observe.logs import Events
 from gateway.settings import ConfigurationErrors, Settings, load_settings
 from gateway.state import open_to_others
 
@@ -25,12 +26,19 @@ def serve(config: Path | None) -> None:
 
 
 async def serve_until_stopped(
-    settings: Settings, begun: Callable[[Gateway], Awaitable[None]] | None = None
+    settings: Settings,
+    begun: Callable[[Gateway], Awaitable[None]] | None = None,
+    *,
+    ends: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> None:
-    """Serve; `begun` is called once it answers. The first signal begins the end, others do not."""
+    """Serve; `begun` is called once it answers.
+
+    The first signal of `ends` begins the end, others do not; a hangup ends nothing by itself.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
+    loop.add_signal_handler(signal.SIGHUP, _hung_up)
+    for each in ends:
         loop.add_signal_handler(each, stop.set)
     gateway = await build(settings)
     try:
@@ -42,6 +50,10 @@ async def serve_until_stopped(
         await gateway.drain()
     finally:
         await gateway.aclose()
+
+
+def _hung_up() -> None:
+    Events().warn("SIGHUP: nothing is reloaded", remedy="a restart takes in changed files")
 
 
 def _warn_of_state(gateway: Gateway) -> None:

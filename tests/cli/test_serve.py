@@ -301,6 +301,18 @@ def test_a_signal_finishes_the_call_that_runs(
     assert "Traceback" not in said
 
 
+def test_a_hangup_ends_nothing_and_says_that_nothing_is_reloaded(
+    folder: Path, served: Served
+) -> None:
+    served.process.send_signal(signal.SIGHUP)
+    warned = json.loads(served.process.stderr.readline())  # type: ignore[union-attr]
+    assert (warned["level"], warned["event"]) == ("warning", "SIGHUP: nothing is reloaded")
+    assert warned["remedy"] == "a restart takes in changed files"
+    assert clients(served.port, minted(folder))
+    served.process.terminate()
+    assert served.end() == (0, "")
+
+
 def not_listening(port: int) -> None:
     """Returns once nobody listens there; the test's own limit ends it if that never comes."""
     refusal = threading.Event()
