@@ -117,7 +117,7 @@ def parse_document(content: bytes, file: str) -> Document:
         raise DocumentErrors([Problem(file, 1, 1, text)])
     document = Document(file, content)
     try:
-        node = yaml.compose(content, Loader=_StrictLoader)
+        node = _composed(content)
     except yaml.MarkedYAMLError as error:
         raise DocumentErrors([_syntax_problem(file, error)]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
@@ -130,6 +130,20 @@ def parse_document(content: bytes, file: str) -> Document:
     if problems:
         raise FlawedDocument(problems, document)
     return document
+
+
+def _composed(content: bytes) -> Node | None:
+    """The nodes of the one document; an escape that names no letter is a fault of the YAML."""
+    loader = _StrictLoader(content)
+    try:
+        return loader.get_single_node()
+    except UnicodeDecodeError:
+        raise
+    except (OverflowError, ValueError) as error:
+        text = "this escape names no letter"
+        raise yaml.MarkedYAMLError(problem=text, problem_mark=loader.get_mark()) from error
+    finally:
+        loader.dispose()
 
 
 def check(document: Document, model: type[ModelT]) -> ModelT:
@@ -182,6 +196,7 @@ _NULL = re.compile(r"(~|null|Null|NULL|)").fullmatch
 _TRUE = re.compile(r"(true|True|TRUE)").fullmatch
 _FALSE = re.compile(r"(false|False|FALSE)").fullmatch
 _INT = re.compile(r"[-+]?[0-9]{1,18}").fullmatch
+_HALF = re.compile("[\ud800-\udfff]").search
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?").fullmatch
 
 
@@ -208,6 +223,7 @@ class _Reader:
     def value(self, node: Node, place: Place) -> Any:
         self.document.marks[place] = _mark(node)
         if isinstance(node, ScalarNode):
+            self.letters(node)
             return _scalar(node)
         if isinstance(node, SequenceNode):
             return [self.value(each, (*place, n)) for n, each in enumerate(node.value)]
@@ -237,6 +253,13 @@ class _Reader:
         """Say what is wrong with a value that is not kept."""
         _Reader(Document(self.document.file, b""), self.problems).value(node, ())
 
+    def letters(self, node: ScalarNode) -> None:
+        """Say where half of a letter stands, which no text can hold."""
+        if found := _HALF(node.value):
+            line, column = _mark(node)
+            text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
+            self.problems.append(Problem(self.document.file, line, column, text))
+
     def key(self, node: Node) -> str | None:
         line, column = _mark(node)
         if not isinstance(node, ScalarNode):
@@ -244,6 +267,7 @@ class _Reader:
         elif node.value == "<<" and node.style is None:
             text = "merge keys are not allowed; write it out"
         else:
+            self.letters(node)
             return str(node.value)
         self.problems.append(Problem(self.document.file, line, column, text))
         return None
