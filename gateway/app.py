@@ -123,7 +123,7 @@ async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
         try:
             await adapter_of(settings, bytes(32), _unheard).aclose()
         except DocumentErrors as more:
-            problems += more.problems
+            problems += [each for each in more.problems if each.file not in error.left_out]
         except StartRefused as more:
             problems.append(Problem("backend", 0, 0, str(more)))
     return DocumentErrors(problems)

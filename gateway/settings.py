@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SecretStr,
@@ -59,6 +60,13 @@ def split_address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+def _no_bare_port(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        port = value if 0 < value <= 65535 else 8080
+        raise ValueError(f"must be an address such as 127.0.0.1:{port}")  # noqa: TRY004 - pydantic
+    return value
+
+
 def _address(text: str) -> str:
     split_address(text)
     return text
@@ -89,7 +97,7 @@ def shipped_policy() -> Path:
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
 
 
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Database = Annotated[SecretStr, AfterValidator(_database)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
@@ -203,11 +211,17 @@ def read_sealing_secret(text: str) -> bytes:
 
 
 class ConfigurationErrors(DocumentErrors):
-    """All that is wrong with a configuration; `settings` is what is left without that."""
+    """All that is wrong with a configuration; `settings` is what is left without that.
 
-    def __init__(self, problems: Iterable[Problem], settings: Settings) -> None:
+    `left_out` are the dotted names of the settings whose values are wrong.
+    """
+
+    def __init__(
+        self, problems: Iterable[Problem], settings: Settings, left_out: Iterable[str] = ()
+    ) -> None:
         super().__init__(problems)
         self.settings = settings
+        self.left_out = frozenset(left_out)
 
 
 def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -225,7 +239,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
         raise DocumentErrors([document.problem((), text)])
     problems: list[Problem] = [*flaws]
     try:
-        check(document, Settings)
+        check(document, Settings, strict=True)
     except DocumentErrors as error:
         problems += error.problems
     variables, strangers = _variables(os.environ if environ is None else environ)
@@ -234,14 +248,16 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     problems += _environment_problems(given)
     folder = Path.cwd() if config is None else config.resolve().parent
     merged = _merged(document.data, given)
+    left_out: list[str] = []
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
         # what stands in one place alone has been said with that place
         problems = problems or [_said(each) for each in error.errors()]
         settings = Settings.model_validate(_without(merged, error))
+        left_out = [_dotted(each) for each in error.errors()]
     if problems:
-        raise ConfigurationErrors(problems, _located(settings, folder))
+        raise ConfigurationErrors(problems, _located(settings, folder), left_out)
     return _located(settings, folder)
 
 
@@ -288,7 +304,10 @@ def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem
     known = {variable(name): name for name, _ in names()}
     given, problems = {}, []
     for key, value in environ.items():
-        if key in known:
+        if key in known and not value.strip():
+            text = "is empty: unset it or give it a value"
+            problems.append(Problem(f"environment variable {key}", 0, 0, text))
+        elif key in known:
             given[known[key]] = value
         elif key.startswith(PREFIX) and not _of_a_service(f"{key}={value}"):
             text = f"no setting has that name{did_you_mean(key, known)}"
@@ -311,9 +330,12 @@ def _environment_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
         yield from map(_said, error.errors())
 
 
+def _dotted(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"])
+
+
 def _said(error: Any) -> Problem:
-    name = ".".join(str(part) for part in error["loc"])
-    return Problem(f"environment variable {variable(name)}", 0, 0, sentence(error))
+    return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
 
 
 def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

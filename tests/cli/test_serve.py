@@ -1,6 +1,7 @@
 """`clinic-gateway serve`: what refuses a start says why in a sentence; a signal ends it well."""
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -79,6 +80,13 @@ def test_every_problem_of_all_three_files_is_said_at_once(folder: Path) -> None:
     assert sum(line.startswith("STATE/gateway.yaml:") for line in said) == 2
 
 
+@pytest.mark.parametrize("url", ["sqlite:///clinic.db?mode=ro", "[sqlite]"])
+def test_a_wrong_address_is_said_once_with_its_line(folder: Path, url: str) -> None:
+    change(folder, "sqlite:///clinic.db", url)
+    [line] = refused(folder).splitlines()
+    assert re.match(r"STATE/gateway.yaml:\d+:\d+: url: must ", line)
+
+
 def test_a_start_without_any_practice_system_says_so_and_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("drain: 1\n")
     said = refused(tmp_path)
@@ -90,7 +98,7 @@ def test_a_wrong_address_and_a_wrong_mapping_are_said_together(folder: Path) -> 
     change(folder, str(MAPPING), "none.yaml")
     change(folder, "sqlite:///clinic.db", "oracle://x/y")
     said = refused(folder).splitlines()
-    assert [line.split(": ")[0] for line in said] == ["STATE/none.yaml:1:1", "backend.url"]
+    assert [line.split(": ")[0] for line in said] == ["STATE/none.yaml", "backend.url"]
 
 
 def test_what_the_database_lacks_is_said_with_what_is_wrong_with_the_policy(folder: Path) -> None:
@@ -107,7 +115,7 @@ def test_what_the_database_lacks_is_said_with_what_is_wrong_with_the_policy(fold
 
 def test_a_missing_configuration_is_named(folder: Path) -> None:
     (folder / "gateway.yaml").unlink()
-    assert refused(folder) == "STATE/gateway.yaml:1:1: cannot be read: no such file or directory"
+    assert refused(folder) == "STATE/gateway.yaml: cannot be read: no such file or directory"
 
 
 def test_a_taken_port_is_named(folder: Path) -> None:
