@@ -234,8 +234,8 @@ class _Assembly:
     def sockets(self) -> tuple[socket, socket]:
         """Both addresses, taken before anything else is touched."""
         listening = []
-        for address in (self.settings.listen, self.settings.operations_listen):
-            listening.append(bind(*split_address(address)))
+        for setting in ("listen", "operations_listen"):
+            listening.append(bind(*split_address(getattr(self.settings, setting)), setting))
             self.closers.callback(listening[-1].close)
         return listening[0], listening[1]
 
