@@ -123,9 +123,26 @@ def test_a_taken_port_is_named(folder: Path) -> None:
         port = taken.getsockname()[1]
         change(folder, "listen: 127.0.0.1:0\n", f"listen: 127.0.0.1:{port}\n")
         assert refused(folder) == (
-            f"cannot listen on 127.0.0.1 port {port}: address already in use; free it or choose"
-            " another address"
+            f"listen: cannot listen on 127.0.0.1 port {port}: address already in use; free it or"
+            " choose another address"
         )
+
+
+@pytest.mark.parametrize("setting", ["listen", "operations_listen"])
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("no.such.host.invalid", "name or service not known"),
+        ("192.0.2.1", "cannot assign requested address"),
+        ("é..b", "that is no host's name"),
+    ],
+)
+def test_an_address_that_cannot_be_had_is_named_with_its_setting(
+    folder: Path, setting: str, host: str, reason: str
+) -> None:
+    change(folder, f"{setting}: 127.0.0.1:0\n", f"{setting}: {host}:0\n")
+    told = refused(folder)
+    assert told == f"{setting}: cannot listen on {host} port 0: {reason}; choose another address"
 
 
 def spoil_store(content: bytes) -> Callable[[Path], None]:
@@ -343,6 +360,48 @@ def test_a_state_folder_that_is_open_to_others_is_warned_of_once(folder: Path, r
     [warned] = [json.loads(line) for line in said.splitlines() if "open to others" in line]
     assert (code, warned["level"], warned["folder"]) == (0, "warning", str(folder))
     assert warned["remedy"] == f"chmod 700 {folder}"
+
+
+def test_a_second_gateway_on_one_state_folder_is_warned_of_and_serves(
+    folder: Path, served: Served
+) -> None:
+    second = Served(folder)
+    clients(second.port, minted(folder))
+    second.process.terminate()
+    code, said = second.end()
+    [warned] = [json.loads(line) for line in said.splitlines()]
+    assert (code, warned["level"], warned["folder"]) == (0, "warning", str(folder))
+    assert warned["event"].startswith("another gateway serves from this state folder")
+    served.process.terminate()
+    assert served.end() == (0, "")
+    assert (folder / "gateway.lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lock_that_cannot_be_had_keeps_nobody_from_serving(folder: Path) -> None:
+    (folder / "gateway.lock").mkdir()
+    running = Served(folder)
+    running.process.terminate()
+    assert running.end() == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("listen", "warned"),
+    [
+        ("0.0.0.0:0", True),
+        ("0.0.0.0:0\npublic_url: https://gateway.example.org", False),
+        ("localhost:0", False),
+    ],
+)
+def test_an_address_for_others_without_a_public_one_is_warned_of(
+    folder: Path, listen: str, warned: bool
+) -> None:
+    change(folder, "listen: 127.0.0.1:0\noper", f"listen: {listen}\noper")
+    running = Served(folder)
+    running.process.terminate()
+    code, said = running.end()
+    events = [json.loads(line)["event"] for line in said.splitlines()]
+    sentence = "without public_url, Link and Location lead partners to their own machine"
+    assert (code, events) == (0, [sentence] if warned else [])
 
 
 def test_nothing_is_warned_of_where_the_state_folder_is_the_owners(served: Served) -> None:
