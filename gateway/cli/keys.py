@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 import click
 
 from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.words import Group, OneOf
+from gateway.cli.options import CommandT, config_option, fail, json_option
+from gateway.cli.words import Group, OneOf, one_at_a_time
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import read_instant, write_instant
 from gateway.contract.resources import GOVERNED
+from gateway.keys.key import DEFAULT_LIMIT
 
 T = TypeVar("T")
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
@@ -33,7 +34,10 @@ class Scope(click.ParamType[Any]):
     name = "RESOURCE=LEVEL"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, AccessLevel]:
+        one_at_a_time(self, value, param, ctx)
         resource, _, level = str(value).partition("=")
+        if not resource or not level:
+            self.fail(f"{value} must be RESOURCE=LEVEL, such as patients=STANDARD", param, ctx)
         return RESOURCE.convert(resource, param, ctx), LEVEL.convert(level, param, ctx)
 
 
@@ -77,12 +81,19 @@ class Overlap(click.ParamType[Any]):
         return overlap
 
 
-def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that `create` and `update` share, but for the name."""
-    for option in (
+def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
+    """The options that `create` and `update` share, in the words of one of them."""
+    what = "What it may call" if new else "All that it may call from now on"
+    limit = f"; {DEFAULT_LIMIT} where it is not given" if new else ""
+    never = "" if new else "; `never` takes it away"
+    options = (
         click.option("--contact", type=Line(), help="Whom to call about this key."),
-        click.option("--expires", type=Moment(), help="When it ends; `never` takes it away."),
-        click.option("--limit", type=click.IntRange(1, 1_000_000_000), help="Requests an hour."),
+        click.option(
+            "--expires", type=Moment(), help=f"When it ends, such as 2027-01-31T00:00:00Z{never}."
+        ),
+        click.option(
+            "--limit", type=click.IntRange(1, 1_000_000_000), help=f"Requests an hour{limit}."
+        ),
         click.option(
             "--scope",
             "scopes",
@@ -91,9 +102,26 @@ def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
             callback=_each_once,
             help="Level of a resource, each named once; repeatable.",
         ),
-    ):
-        command = option(command)
-    return command
+        click.option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
+        click.option(
+            "--permission",
+            "permissions",
+            type=PERMISSION,
+            multiple=True,
+            required=new,
+            help=f"{what}; repeatable: {', '.join(Permission)}.",
+        ),
+        click.option(
+            "--name", type=Line(), required=new, help="Who gets it." if new else "Who has it."
+        ),
+    )
+
+    def with_options(command: CommandT) -> CommandT:
+        for option in options:
+            command = option(command)
+        return command
+
+    return with_options
 
 
 @click.group(cls=Group)
@@ -103,13 +131,7 @@ def keys(config: Path | None) -> None:
 
 
 @keys.command()
-@click.option("--name", type=Line(), required=True, help="Who gets it.")
-@click.option(
-    "--permission", "permissions", type=PERMISSION, multiple=True, required=True,
-    help="What it may call; repeatable.",
-)  # fmt: skip
-@click.option("--level", type=LEVEL, required=True, help="BASIC, STANDARD or FULL.")
-@settings_of_a_key
+@settings_of_a_key(new=True)
 @config_option
 @json_option
 def create(config: Path | None, as_json: bool, name: str, **options: Any) -> None:
@@ -158,14 +180,8 @@ def show(config: Path | None, as_json: bool, key_id: str) -> None:
 
 @keys.command("update")
 @click.argument("key_id", metavar="ID")
-@click.option("--name", type=Line(), help="Who has it.")
-@click.option(
-    "--permission", "permissions", type=PERMISSION, multiple=True,
-    help="All that it may call from now on; repeatable.",
-)  # fmt: skip
-@click.option("--level", type=LEVEL, help="BASIC, STANDARD or FULL.")
+@settings_of_a_key(new=False)
 @click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
-@settings_of_a_key
 @config_option
 @json_option
 def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) -> None:
@@ -173,14 +189,22 @@ def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) 
     changes = _changes(options)
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
-    _tell(_with_store(config, lambda store: store.update(key_id, **changes)), as_json)
+
+    async def work(store: Any) -> Any:
+        from gateway.keys.store import RevokedKey
+
+        if (await store.get(key_id)).revoked_at is not None:
+            raise RevokedKey(key_id)
+        return await store.update(key_id, **changes)
+
+    _tell(_with_store(config, work), as_json)
 
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
 @click.option(
     "--overlap", type=Overlap(), default="24h", show_default=True,
-    help="How long the secret before it stays valid.",
+    help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
 )  # fmt: skip
 @config_option
 @json_option
@@ -256,23 +280,47 @@ def _secret(told_of: dict[str, Any]) -> str:
 
 
 def _table(found: Sequence[Any]) -> None:
-    rows = [_row(key, hints) for key, hints in found]
-    if not sys.stdout.isatty():  # one line a key, for other programs
-        for row in (COLUMNS, *rows):
-            click.echo("\t".join(row))
+    """One line a key for other programs, two for people."""
+    rows = [dict(zip(COLUMNS, _row(key, hints), strict=True)) for key, hints in found]
+    if sys.stdout.isatty():
+        _draw(rows)
         return
+    for row in (COLUMNS, *(each.values() for each in rows)):
+        click.echo("\t".join(row))
+
+
+def _draw(rows: Sequence[dict[str, str]]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold", no_wrap=column == "id")
+    wide = max(Console().width, 80)
+    room = wide - sum(WIDTHS) - len(WIDTHS) - 1  # a blank behind each column
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for heading, width in zip(
+        ("name\nid", "level\nhint", "limit\nstate", "last used"),
+        (WIDTHS[0], room, *WIDTHS[1:]),
+        strict=True,
+    ):
+        table.add_column(heading, width=width, overflow="fold")
     for row in rows:
-        table.add_row(*map(escape, row))
-    Console().print(table)
+        table.add_row(
+            escape(f"{row['name']}\n{row['id']}"),
+            f"{_shortened(row['level'], room)}\n{row['hint']}",
+            f"{row['limit']}\n{row['state'][: WIDTHS[1]]}",
+            row["last used"][: WIDTHS[2]],
+        )
+    Console(width=wide).print(table)
 
 
+def _shortened(level: str, room: int) -> str:
+    """A level with its scopes, or with their number where they have no room."""
+    first, *scopes = level.split()
+    return level if len(level) <= room else f"{first} +{len(scopes)}"
+
+
+# In a terminal: of the name and the id, of the state with a day, of a day.
+WIDTHS = (36, len("until 2027-01-31"), len("2027-01-31"))
 COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
 
 

@@ -1,12 +1,14 @@
 """`clinic-gateway keys`, as a person types it; and a server that hears of it within a second."""
 
 import json
+import os
+import pty
 import re
 import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gateway.cli import main
+from gateway.contract.access import Permission
 from tests.conftest import RunningGateway
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
@@ -111,6 +114,18 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
             "'--scope': clients is named twice; give it one level",
             2,
         ),
+        ([*CREATE, "--scope", "patients"], "patients must be RESOURCE=LEVEL, such as pat", 2),
+        ([*CREATE, "--scope", "=FULL"], "=FULL must be RESOURCE=LEVEL, such as patients=", 2),
+        (
+            [*CREATE, "--scope", "patients=FULL,stock=FULL"],
+            "repeat the option, one word each: --scope patients=FULL --scope stock=FULL",
+            2,
+        ),
+        (
+            [*CREATE, "--permission", "CLIENT_READ,PATIENT_READ"],
+            "one word each: --permission CLIENT_READ --permission PATIENT_READ",
+            2,
+        ),
         (["update", "x", "--scope", "stock=FULL", "--scope", "stock=FULL"], "stock is named", 2),
         ([*CREATE, "--limit", "0"], "--limit", 2),
         ([*CREATE, "--expires", "tomorrow"], "such as 2027-01-31T00:00:00Z", 2),
@@ -204,12 +219,14 @@ def test_the_environment_may_say_where_the_keys_are(
     assert f"no keys yet in {'sqlite:///' if '//' in value else ''}{tmp_path}/" in result.stdout
 
 
-def test_a_revoked_key_gets_no_new_secret(folder: Path) -> None:
+@pytest.mark.parametrize("words", [["rotate"], ["update", "--limit", "5"]])
+def test_a_revoked_key_gets_no_new_secret_and_no_change(folder: Path, words: list[str]) -> None:
     made = told(folder, *CREATE)
     told(folder, "revoke", made["id"])
-    done = keys(folder, "rotate", made["id"])
+    done = keys(folder, *words, made["id"])
     assert (done.returncode, done.stdout) == (1, "")
     assert "this key was revoked, for good" in done.stderr
+    assert told(folder, "show", made["id"])["limit"] == 1000
     assert "state      " in keys(folder, "show", made["id"]).stdout
 
 
@@ -224,6 +241,52 @@ def test_it_is_said_when_an_old_secret_ends_and_what_state_a_key_is_in(folder: P
         assert re.search(r"state +active\n", text)
     lines = keys(folder, "list").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["id", made["id"]]
+
+
+def in_a_terminal(folder: Path, columns: int) -> str:
+    """What `keys list` writes into a terminal of that width, without its colours."""
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "gateway", "keys", "list"]
+    environ = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    command += ["--config", str(folder / "gateway.yaml")]
+    with subprocess.Popen(command, stdout=inner, env=environ):
+        os.close(inner)
+        written = b""
+        with suppress(OSError):  # EIO is how a terminal ends
+            while read := os.read(outer, 4096):
+                written += read
+    os.close(outer)
+    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_in_a_terminal_a_key_takes_two_lines(folder: Path, columns: int) -> None:
+    scopes = ["--scope", "patients=STANDARD", "--scope", "stock=FULL"]
+    every = [word for each in Permission for word in ("--permission", each)]
+    options = [*every, *scopes, "--expires", "2127-01-31T00:00:00Z"]
+    made = told(folder, *CREATE, *options)
+    level = "BASIC +2" if columns <= 80 else "BASIC patients=STANDARD stock=FULL"
+    lines = [line.rstrip() for line in in_a_terminal(folder, columns).splitlines()]
+    assert [re.split("  +", line) for line in lines[2:]] == [
+        ["Insurer X", level, "1000", "never"],
+        [f"{made['id']} {made['key'][:8]}", "until 2127-01-31"],
+    ]
+    assert max(map(len, lines)) <= max(columns, 80)
+
+
+def test_the_help_of_the_options_says_what_they_take() -> None:
+    texts = {
+        each: " ".join(CliRunner().invoke(main, ["keys", each, "--help"]).stdout.split())
+        for each in ("create", "update", "rotate")
+    }
+    for each in ("create", "update"):
+        assert all(permission in texts[each] for permission in Permission)
+        assert "such as 2027-01-31T00:00:00Z" in texts[each]
+    assert "Requests an hour; 1000 where it is not given." in texts["create"]
+    assert "where it is not given" not in texts["update"]
+    assert "`never`" not in texts["create"]
+    assert "`never` takes it away" in texts["update"]
+    assert "a number and s, m, h or d, at most 90d" in texts["rotate"]
 
 
 async def test_a_running_server_hears_of_every_change_within_a_second(
