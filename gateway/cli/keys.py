@@ -19,6 +19,7 @@ from gateway.keys.key import DEFAULT_LIMIT
 
 T = TypeVar("T")
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
+LONGEST_LINE = 1024
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -227,6 +228,33 @@ def revoke(config: Path | None, as_json: bool, key_id: str) -> None:
     """Take a key away, for good."""
     key = _with_store(config, lambda store: store.revoke(key_id, datetime.now(UTC)))
     _tell(key, as_json)
+
+
+@keys.command()
+@config_option
+@json_option
+def verify(config: Path | None, as_json: bool) -> None:
+    """Say of a secret on stdin whether it is well formed, or mistyped.
+
+    Nothing is asked of any store: whether a key has the secret, a call to the gateway tells.
+    """
+    from gateway.keys.secret import well_formed
+
+    sound = well_formed(_secret_from_stdin())
+    if as_json:
+        click.echo(legible_json({"wellFormed": sound}))
+    elif sound:
+        click.echo("well formed: it can be a secret of a gateway")
+    if not sound:
+        fail("mistyped or cut off: no gateway has made this secret")
+
+
+def _secret_from_stdin() -> str:
+    """The first line on stdin; where a person types, it is not shown."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Secret", hide_input=True, err=True)).strip()
+    line = sys.stdin.buffer.readline(LONGEST_LINE)
+    return line.decode("utf-8", "replace").strip()
 
 
 def told(key: Any, hints: Sequence[Any] = ()) -> dict[str, Any]:

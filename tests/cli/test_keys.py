@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from gateway.cli import main
 from gateway.contract.access import Permission
+from gateway.keys.secret import mint
 from tests.conftest import RunningGateway
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
@@ -241,6 +242,41 @@ def test_it_is_said_when_an_old_secret_ends_and_what_state_a_key_is_in(folder: P
         assert re.search(r"state +active\n", text)
     lines = keys(folder, "list").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["id", made["id"]]
+
+
+SECRET = mint()
+
+
+@pytest.mark.parametrize(
+    ("typed", "sound"),
+    [
+        (SECRET, True),
+        (f"  {SECRET}\r\nmore\n", True),
+        (SECRET[:-1] + ("A" if SECRET[-1] != "A" else "B"), False),
+        (SECRET[:-1], False),
+        ("", False),
+        ("\x1b[2J", False),
+        (SECRET + "A" * 100_000, False),
+    ],
+)
+def test_a_secret_is_verified_without_any_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, sound: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, said in (
+        ([], "well formed: it can be a secret of a gateway\n" if sound else ""),
+        (["--json"], f'{{"wellFormed":{str(sound).lower()}}}\n'),
+    ):
+        result = CliRunner().invoke(main, ["keys", "verify", *words], input=typed)
+        assert (result.exit_code, result.stdout) == (0 if sound else 1, said)
+        told = "" if sound else "mistyped or cut off: no gateway has made this secret\n"
+        assert result.stderr == told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_secret_is_never_taken_from_the_command_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["keys", "verify", SECRET])
+    assert result.exit_code == 2
 
 
 def in_a_terminal(folder: Path, columns: int) -> str:
