@@ -230,10 +230,8 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
     that cannot be read at all.
     """
-    if config is None and DEFAULT_FILE.exists():
-        config = DEFAULT_FILE
-    nothing = Document("", b"", data={})
-    document, flaws = forgiving(lambda: nothing if config is None else read_document(config))
+    config = _file(config)
+    document, flaws = _read(config)
     if not isinstance(document.data, dict):
         text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
         raise DocumentErrors([document.problem((), text)])
@@ -261,10 +259,37 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     return _located(settings, folder)
 
 
+def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Where each setting's value comes from, by its dotted name: environment, file or default.
+
+    Of a configuration that load_settings takes.
+    """
+    given, _ = _variables(os.environ if environ is None else environ)
+    data = _read(_file(config))[0].data
+    return {name: _source(name, given, data) for name, _ in names()}
+
+
+def _source(name: str, given: Mapping[str, str], data: Mapping[str, Any]) -> str:
+    group, _, inner = name.rpartition(".")
+    if name in given:
+        return "environment"
+    return "file" if inner in (data.get(group, {}) if group else data) else "default"
+
+
+def _file(config: Path | None) -> Path | None:
+    return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
+
+
+def _read(config: Path | None) -> tuple[Document, tuple[Problem, ...]]:
+    """The file, and what is wrong with its keys; nothing where there is none."""
+    nothing = Document("", b"", data={})
+    return forgiving(lambda: nothing if config is None else read_document(config))
+
+
 def check_own_place(config: Path | None, environ: Mapping[str, str] | None = None) -> None:
     """StartRefused where nothing says where the state or the store is, but the defaults."""
     environ = os.environ if environ is None else environ
-    if config is None and not DEFAULT_FILE.exists() and environ.keys().isdisjoint(_PLACES):
+    if _file(config) is None and environ.keys().isdisjoint(_PLACES):
         raise StartRefused(
             f"nothing says where the keys are: there is no {DEFAULT_FILE} in {Path.cwd()}; name"
             f" the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
