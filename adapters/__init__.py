@@ -56,13 +56,16 @@ def _maker(module: ModuleType, name: str) -> Callable[[AdapterOptions], Adapter]
         classes = [each for each, _ in inspect.getmembers(module, inspect.isclass)]
         raise ValueError(
             f"the module {module.__name__} has no class {name}{did_you_mean(name, classes)};"
-            " write module:Class"
+            " write module:Class in backend.adapter"
         )
     if not inspect.isclass(found) or inspect.isabstract(found) or _is_protocol(found):
-        raise ValueError(f"{full} is no class that an adapter can be made of; write module:Class")
+        raise ValueError(
+            f"{full} is no class that an adapter can be made of;"
+            " write module:Class in backend.adapter"
+        )
     if not _takes_options(found):
         raise ValueError(
-            f"{full} does not take the options: write its constructor as"
+            f"the adapter {full} does not take the options: write its constructor as"
             " def __init__(self, options: AdapterOptions)"
         )
     return cast(Callable[[AdapterOptions], Adapter], found)

@@ -56,12 +56,20 @@ def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("own_fault:Adapter", "own_fault cannot be imported: ZeroDivisionError: division by zero"),
         (
             "own_clinic:Adaptor",
-            "the module own_clinic has no class Adaptor (did you mean Adapter?); write module:Cl",
+            "the module own_clinic has no class Adaptor (did you mean Adapter?); write module:Class"
+            " in backend.adapter",
         ),
-        ("os:getcwd", "os:getcwd is no class that an adapter can be made of; write module:Class"),
+        (
+            "os:getcwd",
+            "os:getcwd is no class that an adapter can be made of; write module:Class in"
+            " backend.adapter",
+        ),
         ("own_clinic:Shape", "own_clinic:Shape is no class"),
         ("os:PathLike", "os:PathLike is no class"),
-        ("own_clinic:Old", "own_clinic:Old does not take the options: write its constructor as"),
+        (
+            "own_clinic:Old",
+            "the adapter own_clinic:Old does not take the options: write its constructor as",
+        ),
         ("own_clinic:Bare", "own_clinic:Bare does not take the options"),
         ("own_clinic:Named", "own_clinic:Named does not take the options"),
         ("builtins:int", "builtins:int does not take the options"),
