@@ -20,6 +20,9 @@ from gateway.keys.key import DEFAULT_LIMIT
 T = TypeVar("T")
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
 LONGEST_LINE = 1024
+COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
+# In a terminal.
+ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -318,25 +321,26 @@ def _table(found: Sequence[Any]) -> None:
 
 
 def _draw(rows: Sequence[dict[str, str]]) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     wide = max(Console().width, 80)
-    room = wide - sum(WIDTHS) - len(WIDTHS) - 1  # a blank behind each column
+    longest = max(cell_len(row["name"]) for row in rows)
+    first = max(ID_WIDTH, min(longest, ID_WIDTH + (wide - 80) // 2))
+    room = wide - first - STATE_WIDTH - DAY_WIDTH - 4  # a blank behind each column
     table = Table(box=None, padding=(0, 1, 0, 0))
-    for heading, width in zip(
-        ("name\nid", "level\nhint", "limit\nstate", "last used"),
-        (WIDTHS[0], room, *WIDTHS[1:]),
-        strict=True,
-    ):
-        table.add_column(heading, width=width, overflow="fold")
+    table.add_column("name\nid", width=first, no_wrap=True, overflow="ellipsis")
+    table.add_column("level\nhint", no_wrap=True)
+    table.add_column("limit\nstate", width=STATE_WIDTH, no_wrap=True)
+    table.add_column("last used\n", width=DAY_WIDTH, no_wrap=True)
     for row in rows:
         table.add_row(
             escape(f"{row['name']}\n{row['id']}"),
             f"{_shortened(row['level'], room)}\n{row['hint']}",
-            f"{row['limit']}\n{row['state'][: WIDTHS[1]]}",
-            row["last used"][: WIDTHS[2]],
+            f"{row['limit']}\n{row['state'][:STATE_WIDTH]}",
+            row["last used"][:DAY_WIDTH],
         )
     Console(width=wide).print(table)
 
@@ -345,11 +349,6 @@ def _shortened(level: str, room: int) -> str:
     """A level with its scopes, or with their number where they have no room."""
     first, *scopes = level.split()
     return level if len(level) <= room else f"{first} +{len(scopes)}"
-
-
-# In a terminal: of the name and the id, of the state with a day, of a day.
-WIDTHS = (36, len("until 2027-01-31"), len("2027-01-31"))
-COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
 
 
 def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.cells import cell_len
 
 from gateway.cli import main
 from gateway.contract.access import Permission
@@ -300,14 +301,15 @@ def test_in_a_terminal_a_key_takes_two_lines(folder: Path, columns: int) -> None
     scopes = ["--scope", "patients=STANDARD", "--scope", "stock=FULL"]
     every = [word for each in Permission for word in ("--permission", each)]
     options = [*every, *scopes, "--expires", "2127-01-31T00:00:00Z"]
+    options += ["--name", f"Insurers {'动' * 50}"]
     made = told(folder, *CREATE, *options)
     level = "BASIC +2" if columns <= 80 else "BASIC patients=STANDARD stock=FULL"
     lines = [line.rstrip() for line in in_a_terminal(folder, columns).splitlines()]
-    assert [re.split("  +", line) for line in lines[2:]] == [
-        ["Insurer X", level, "1000", "never"],
-        [f"{made['id']} {made['key'][:8]}", "until 2127-01-31"],
-    ]
-    assert max(map(len, lines)) <= max(columns, 80)
+    assert len(lines) == 4
+    name = f"{'动' * (13 if columns <= 80 else 43)}…"
+    assert lines[2].split() == ["Insurers", name, *level.split(), "1000", "never"]
+    assert lines[3].split() == [made["id"], made["key"][:8], "until", "2127-01-31"]
+    assert max(map(cell_len, lines)) <= max(columns, 80)
 
 
 def test_the_help_of_the_options_says_what_they_take() -> None:
