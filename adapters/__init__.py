@@ -4,7 +4,11 @@ The door of the family: `open_adapter` knows the adapters by name. A clinic's ow
 by its class, as `module:Class`.
 """
 
+import inspect
+from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
+from typing import cast
 
 from adapters.base import Adapter, AdapterOptions
 
@@ -12,17 +16,69 @@ ADAPTERS = {"sql": "adapters.sql.adapter:SqlAdapter"}
 
 
 def open_adapter(name: str, options: AdapterOptions) -> Adapter:
-    """The adapter of that name; ValueError for a name that leads nowhere.
+    """The adapter of that name; ValueError, in a sentence, for a name that leads to none.
 
     What is wrong with its mapping comes out as adapters.document.DocumentErrors.
     """
     module_name, _, class_name = ADAPTERS.get(name, name).partition(":")
-    try:
-        maker = getattr(import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
+    if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
         known = ", ".join(ADAPTERS)
         raise ValueError(
             f"there is no adapter {name!r}: use one of {known}, or module:Class of your own"
+        )
+    return _maker(_module(module_name), class_name)(options)
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            raise ValueError(
+                f"the adapter's module {name} cannot be found: install it where the gateway is"
+                " installed, or name its folder in PYTHONPATH"
+            ) from error
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(
+            f"the adapter's module {name} cannot be imported: {said}; mend what"
+            f" `python -c 'import {name}'` says"
         ) from error
-    adapter: Adapter = maker(options)
-    return adapter
+
+
+def _maker(module: ModuleType, name: str) -> Callable[[AdapterOptions], Adapter]:
+    """The class of that name; ValueError where it is none that takes the options."""
+    full = f"{module.__name__}:{name}"
+    found = getattr(module, name, None)
+    if found is None:
+        # imported only now: it brings the YAML reader
+        from adapters.document import did_you_mean
+
+        classes = [each for each, _ in inspect.getmembers(module, inspect.isclass)]
+        raise ValueError(
+            f"the module {module.__name__} has no class {name}{did_you_mean(name, classes)};"
+            " write module:Class in backend.adapter"
+        )
+    if not inspect.isclass(found) or inspect.isabstract(found) or _is_protocol(found):
+        raise ValueError(
+            f"{full} is no class that an adapter can be made of;"
+            " write module:Class in backend.adapter"
+        )
+    if not _takes_options(found):
+        raise ValueError(
+            f"the adapter {full} does not take the options: write its constructor as"
+            " def __init__(self, options: AdapterOptions)"
+        )
+    return cast(Callable[[AdapterOptions], Adapter], found)
+
+
+def _is_protocol(found: type) -> bool:
+    return bool(found.__dict__.get("_is_protocol", False))
+
+
+def _takes_options(maker: type) -> bool:
+    """Whether it can be called with one value."""
+    try:
+        inspect.signature(maker).bind(None)
+    except (TypeError, ValueError):  # ValueError: a class without a signature, such as int
+        return False
+    return True

@@ -5,6 +5,7 @@ scalars (`no` and `8:30` are text), no anchors, aliases, merge keys or tags, no 
 """
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 class Problem:
     """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
 
-    Line 0 where there are no lines, as in an environment variable.
+    Line 0 where there are no lines, as in an environment variable or a file that is not there.
     """
 
     file: str
@@ -98,7 +99,7 @@ def read_document(path: Path, name: str | None = None) -> Document:
             content = stream.read(LARGEST + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise DocumentErrors([Problem(file, 1, 1, f"cannot be read: {reason}")]) from error
+        raise DocumentErrors([Problem(file, 0, 0, f"cannot be read: {reason}")]) from error
     return parse_document(content, file)
 
 
@@ -117,7 +118,7 @@ def parse_document(content: bytes, file: str) -> Document:
         raise DocumentErrors([Problem(file, 1, 1, text)])
     document = Document(file, content)
     try:
-        node = yaml.compose(content, Loader=_StrictLoader)
+        node = _composed(content)
     except yaml.MarkedYAMLError as error:
         raise DocumentErrors([_syntax_problem(file, error)]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
@@ -132,9 +133,28 @@ def parse_document(content: bytes, file: str) -> Document:
     return document
 
 
-def check(document: Document, model: type[ModelT]) -> ModelT:
-    """The document as a pydantic model; DocumentErrors with every problem at its place."""
+def _composed(content: bytes) -> Node | None:
+    """The nodes of the one document; an escape that names no letter is a fault of the YAML."""
+    loader = _StrictLoader(content)
     try:
+        return loader.get_single_node()
+    except UnicodeDecodeError:
+        raise
+    except (OverflowError, ValueError) as error:
+        text = "this escape names no letter"
+        raise yaml.MarkedYAMLError(problem=text, problem_mark=loader.get_mark()) from error
+    finally:
+        loader.dispose()
+
+
+def check(document: Document, model: type[ModelT], *, strict: bool = False) -> ModelT:
+    """The document as a pydantic model; DocumentErrors with every problem at its place.
+
+    Where it is strict no kind of value counts for another; a text may still be a path.
+    """
+    try:
+        if strict:
+            return model.model_validate_json(json.dumps(document.data), strict=True)
         return model.model_validate(document.data)
     except ValidationError as error:
         raise DocumentErrors(_model_problems(document, model, error)) from error
@@ -182,6 +202,7 @@ _NULL = re.compile(r"(~|null|Null|NULL|)").fullmatch
 _TRUE = re.compile(r"(true|True|TRUE)").fullmatch
 _FALSE = re.compile(r"(false|False|FALSE)").fullmatch
 _INT = re.compile(r"[-+]?[0-9]{1,18}").fullmatch
+_HALF = re.compile("[\ud800-\udfff]").search
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?").fullmatch
 
 
@@ -208,6 +229,7 @@ class _Reader:
     def value(self, node: Node, place: Place) -> Any:
         self.document.marks[place] = _mark(node)
         if isinstance(node, ScalarNode):
+            self.letters(node)
             return _scalar(node)
         if isinstance(node, SequenceNode):
             return [self.value(each, (*place, n)) for n, each in enumerate(node.value)]
@@ -237,6 +259,13 @@ class _Reader:
         """Say what is wrong with a value that is not kept."""
         _Reader(Document(self.document.file, b""), self.problems).value(node, ())
 
+    def letters(self, node: ScalarNode) -> None:
+        """Say where half of a letter stands, which no text can hold."""
+        if found := _HALF(node.value):
+            line, column = _mark(node)
+            text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
+            self.problems.append(Problem(self.document.file, line, column, text))
+
     def key(self, node: Node) -> str | None:
         line, column = _mark(node)
         if not isinstance(node, ScalarNode):
@@ -244,6 +273,7 @@ class _Reader:
         elif node.value == "<<" and node.style is None:
             text = "merge keys are not allowed; write it out"
         else:
+            self.letters(node)
             return str(node.value)
         self.problems.append(Problem(self.document.file, line, column, text))
         return None
@@ -256,19 +286,64 @@ def _mark(node: Node) -> tuple[int, int]:
 def _model_problems(
     document: Document, model: type[BaseModel], error: ValidationError
 ) -> Iterator[Problem]:
+    at: dict[Place, list[Any]] = {}
     for each in error.errors(include_url=False):
-        place, kind = _existing(document, tuple(each["loc"])), each["type"]
-        name = str(each["loc"][-1]) if each["loc"] else ""
-        if kind == "extra_forbidden":
-            others = [other for other in _names(each, model) if other != name]
-            text = f"{name} is not known here{did_you_mean(name, others)}"
-            yield document.problem(place, text, at_key=True)
-        elif kind == "missing" and place in document.partial:
-            continue  # it may stand in what was left out
-        elif kind == "missing":
-            yield document.problem(place, f"{name} is missing", at_key=True)
+        at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
+    for place, found in at.items():
+        kinds = {each["type"] for each in found}
+        if len(found) > 1 and kinds <= _SCALARS.keys():  # one value, that no member of a union took
+            wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
+            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}")
         else:
-            yield document.problem(place, f"{name}: {sentence(each)}")
+            yield from (
+                said for each in found if (said := _model_problem(document, model, place, each))
+            )
+
+
+def _model_problem(
+    document: Document, model: type[BaseModel], place: Place, error: Any
+) -> Problem | None:
+    """One error in our words; None for what may stand in a part that was left out."""
+    name = str(error["loc"][-1]) if error["loc"] else ""
+    if error["type"] == "extra_forbidden":
+        text = f"{name} is not known here{_remedy(error['loc'], model)}"
+        return document.problem(place, text, at_key=True)
+    if error["type"] == "missing":
+        if place in document.partial:
+            return None
+        return document.problem(place, f"{name} is missing", at_key=True)
+    return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
+
+
+def _name(place: Place) -> str:
+    """What a value is called: its own name, or that of the list in which it stands."""
+    return next((part for part in reversed(place) if isinstance(part, str)), "")
+
+
+def _remedy(place: Place, model: type[BaseModel]) -> str:
+    """What to write instead of an unknown name; a name of a group's own leads into the group."""
+    name = str(place[-1])
+    if len(place) == 1:
+        group, _, inner = name.rpartition(".")
+        for other, members in _groups(model):
+            if group == other:
+                return f": indent {inner} under {group}:{_near(inner, members)}"
+            if name in members:
+                return f": indent it under {other}:"
+    return did_you_mean(name, [other for other in _names(model) if other != name])
+
+
+def _near(name: str, known: list[str]) -> str:
+    return "" if name in known else did_you_mean(name, known)
+
+
+def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
+    """The members of a model that are models themselves, with the names in them."""
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            own = kind.model_fields.items()
+            yield info.alias or name, [each.alias or inner for inner, each in own]
 
 
 # What pydantic says in its own words, said in the words of who writes the file.
@@ -287,11 +362,24 @@ _WORDS: dict[str, str] = {
     "path_type": "must be a path",
 }
 
+# What a plain value can be, in the order in which it is said.
+_SCALARS: dict[str, str] = {
+    "string_type": "a text",
+    "int_type": "a number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+
 
 def sentence(error: Any) -> str:
     """What is wrong, of one of pydantic's errors, to stand behind the name."""
-    if error["type"] in _WORDS:
-        return _WORDS[error["type"]]
+    kind, given = error["type"], error["input"]
+    if kind == "string_type" and isinstance(given, int | float):
+        return "must be a text: put it in quotes"
+    if kind in {"int_type", "float_type"} and isinstance(given, str) and _FLOAT(given):
+        return f"{_WORDS[kind]}: leave the quotes out"
+    if kind in _WORDS:
+        return _WORDS[kind]
     said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return said[:1].lower() + said[1:]
 
@@ -305,8 +393,8 @@ def _existing(document: Document, place: Place) -> Place:
     return found
 
 
-def _names(each: Any, model: type[BaseModel]) -> list[str]:
-    """The field names that would have been right where an unknown one stands."""
+def _names(model: type[BaseModel]) -> list[str]:
+    """The names of all fields, those of the groups too."""
     names: list[str] = []
     stack: list[type[BaseModel]] = [model]
     seen: set[type[BaseModel]] = set()

@@ -132,7 +132,7 @@ async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
         try:
             await adapter_of(settings, bytes(32), _unheard).aclose()
         except DocumentErrors as more:
-            problems += more.problems
+            problems += [each for each in more.problems if each.file not in error.left_out]
         except StartRefused as more:
             problems.append(Problem("backend", 0, 0, str(more)))
     return DocumentErrors(problems)
@@ -248,8 +248,8 @@ class _Assembly:
     def sockets(self) -> tuple[socket, socket]:
         """Both addresses, taken before anything else is touched."""
         listening = []
-        for address in (self.settings.listen, self.settings.operations_listen):
-            listening.append(bind(*split_address(address)))
+        for setting in ("listen", "operations_listen"):
+            listening.append(bind(*split_address(getattr(self.settings, setting)), setting))
             self.closers.callback(listening[-1].close)
         return listening[0], listening[1]
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SecretStr,
@@ -40,6 +41,8 @@ _of_a_service = re.compile(
     r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
 ).fullmatch
 DEFAULT_FILE = Path("gateway.yaml")
+# The variables that say where the gateway keeps what is its own.
+_PLACES = ("GATEWAY_STATE", "GATEWAY_STORE")
 _HERE = Path(__file__).resolve().parent
 # The policy lies at the top of a checkout; in an installed package it lies beside this file.
 _SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
@@ -55,6 +58,13 @@ def split_address(text: str) -> tuple[str, int]:
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise ValueError("must be an address such as 127.0.0.1:8080")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _no_bare_port(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        port = value if 0 < value <= 65535 else 8080
+        raise ValueError(f"must be an address such as 127.0.0.1:{port}")  # noqa: TRY004 - pydantic
+    return value
 
 
 def _address(text: str) -> str:
@@ -87,7 +97,7 @@ def shipped_policy() -> Path:
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
 
 
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Database = Annotated[SecretStr, AfterValidator(_database)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
@@ -204,11 +214,17 @@ def read_sealing_secret(text: str) -> bytes:
 
 
 class ConfigurationErrors(DocumentErrors):
-    """All that is wrong with a configuration; `settings` is what is left without that."""
+    """All that is wrong with a configuration; `settings` is what is left without that.
 
-    def __init__(self, problems: Iterable[Problem], settings: Settings) -> None:
+    `left_out` are the dotted names of the settings whose values are wrong.
+    """
+
+    def __init__(
+        self, problems: Iterable[Problem], settings: Settings, left_out: Iterable[str] = ()
+    ) -> None:
         super().__init__(problems)
         self.settings = settings
+        self.left_out = frozenset(left_out)
 
 
 def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -217,16 +233,14 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
     that cannot be read at all.
     """
-    if config is None and DEFAULT_FILE.exists():
-        config = DEFAULT_FILE
-    nothing = Document("", b"", data={})
-    document, flaws = forgiving(lambda: nothing if config is None else read_document(config))
+    config = _file(config)
+    document, flaws = _read(config)
     if not isinstance(document.data, dict):
         text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
         raise DocumentErrors([document.problem((), text)])
     problems: list[Problem] = [*flaws]
     try:
-        check(document, Settings)
+        check(document, Settings, strict=True)
     except DocumentErrors as error:
         problems += error.problems
     variables, strangers = _variables(os.environ if environ is None else environ)
@@ -235,15 +249,54 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     problems += _environment_problems(given)
     folder = Path.cwd() if config is None else config.resolve().parent
     merged = _merged(document.data, given)
+    left_out: list[str] = []
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
         # what stands in one place alone has been said with that place
         problems = problems or [_said(each) for each in error.errors()]
         settings = Settings.model_validate(_without(merged, error))
+        left_out = [_dotted(each) for each in error.errors()]
     if problems:
-        raise ConfigurationErrors(problems, _located(settings, folder))
+        raise ConfigurationErrors(problems, _located(settings, folder), left_out)
     return _located(settings, folder)
+
+
+def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Where each setting's value comes from, by its dotted name: environment, file or default.
+
+    Of a configuration that load_settings takes.
+    """
+    given, _ = _variables(os.environ if environ is None else environ)
+    data = _read(_file(config))[0].data
+    return {name: _source(name, given, data) for name, _ in names()}
+
+
+def _source(name: str, given: Mapping[str, str], data: Mapping[str, Any]) -> str:
+    group, _, inner = name.rpartition(".")
+    if name in given:
+        return "environment"
+    return "file" if inner in (data.get(group, {}) if group else data) else "default"
+
+
+def _file(config: Path | None) -> Path | None:
+    return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
+
+
+def _read(config: Path | None) -> tuple[Document, tuple[Problem, ...]]:
+    """The file, and what is wrong with its keys; nothing where there is none."""
+    nothing = Document("", b"", data={})
+    return forgiving(lambda: nothing if config is None else read_document(config))
+
+
+def check_own_place(config: Path | None, environ: Mapping[str, str] | None = None) -> None:
+    """StartRefused where nothing says where the state or the store is, but the defaults."""
+    environ = os.environ if environ is None else environ
+    if _file(config) is None and environ.keys().isdisjoint(_PLACES):
+        raise StartRefused(
+            f"nothing says where the keys are: there is no {DEFAULT_FILE} in {Path.cwd()}; name"
+            f" the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
+        )
 
 
 def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
@@ -279,7 +332,10 @@ def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem
     known = {variable(name): name for name, _ in names()}
     given, problems = {}, []
     for key, value in environ.items():
-        if key in known:
+        if key in known and not value.strip():
+            text = "is empty: unset it or give it a value"
+            problems.append(Problem(f"environment variable {key}", 0, 0, text))
+        elif key in known:
             given[known[key]] = value
         elif key.startswith(PREFIX) and not _of_a_service(f"{key}={value}"):
             text = f"no setting has that name{did_you_mean(key, known)}"
@@ -302,9 +358,12 @@ def _environment_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
         yield from map(_said, error.errors())
 
 
+def _dotted(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"])
+
+
 def _said(error: Any) -> Problem:
-    name = ".".join(str(part) for part in error["loc"])
-    return Problem(f"environment variable {variable(name)}", 0, 0, sentence(error))
+    return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
 
 
 def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,16 @@
 """The state folder: where the gateway keeps what is its own."""
 
+import fcntl
+import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, open_store
+
+LOCK = "gateway.lock"
 
 
 def open_own_store(settings: Settings) -> Store:
@@ -16,9 +22,39 @@ def open_own_store(settings: Settings) -> Store:
         raise StartRefused(
             f"the state folder {settings.state} cannot be made: {reason}; choose another state"
         ) from error
-    if settings.store:
-        return open_store(settings.store.get_secret_value())
-    return open_store(settings.state / "gateway.db")
+    return open_store(store_place(settings))
+
+
+def store_place(settings: Settings) -> str | Path:
+    """The address or the file of the gateway's own database."""
+    return settings.store.get_secret_value() if settings.store else settings.state / "gateway.db"
+
+
+@contextmanager
+def sole_use(folder: Path) -> Iterator[bool]:
+    """Holds the folder's lock meanwhile; whether no other process holds it.
+
+    Where nothing can be locked, nobody can tell, and it counts as free.
+    """
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield True
+        return
+    try:
+        yield _locked(lock)
+    finally:
+        os.close(lock)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def open_to_others(folder: Path) -> bool:

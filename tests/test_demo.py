@@ -36,9 +36,9 @@ class Demo:
     def exports(self) -> dict[str, str]:
         return dict(re.findall(r"^export (\w+)=(\S+)$", self.text, re.MULTILINE))
 
-    def stop(self) -> tuple[int, str]:
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """The exit code and what was said on stderr."""
-        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(by)
         _, said = self._process.communicate(timeout=20)
         return self._process.returncode, said
 
@@ -76,6 +76,12 @@ def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> No
     code, said = demo.stop()
     assert code == 0
     assert "Traceback" not in said
+
+
+def test_it_ends_with_its_terminal(demo: Demo) -> None:
+    code, said = demo.stop(signal.SIGHUP)
+    assert code == 0
+    assert "SIGHUP" not in said
 
 
 @pytest.mark.skipif(

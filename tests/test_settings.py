@@ -162,7 +162,21 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("listen: 99999999", "listen: must be a text"),
+        ("listen: 99999999", "1:9: listen: must be an address such as 127.0.0.1:8080"),
+        ("operations_listen: 9335", "operations_listen: must be an address such as 127.0.0.1:9335"),
+        ("state: 5", "state: must be a text: put it in quotes"),
+        (f"backend:\n  secret: {'12' * 32}", "2:11: secret: must be a text: put it in quotes"),
+        ("workers: true", "1:10: workers: must be a whole number"),
+        ("drain: true", "1:8: drain: must be a number"),
+        ("in_flight: '7'", "1:12: in_flight: must be a whole number: leave the quotes out"),
+        ("drain: '1.5'", "drain: must be a number: leave the quotes out"),
+        ("in_flight: 7.0", "in_flight: must be a whole number"),
+        ("drain: 1e999", "drain: must be a finite number"),
+        ("public_url: null\ndrain: null", "2:8: drain: must be a number"),
+        ("backend.mapping: x", "1:1: backend.mapping is not known here: indent mapping under back"),
+        ("backend.maping: x", "indent maping under backend: (did you mean mapping?)"),
+        ("mapping: x", "1:1: mapping is not known here: indent it under backend:"),
+        ("back.mapping: x", "1:1: back.mapping is not known here"),
         ("drain: soon", "drain: must be a number"),
         ("workers: 1.5", "workers: must be a whole number"),
         ("drain: -1", "drain: must be greater than or equal to 0"),
@@ -201,7 +215,23 @@ def test_what_is_left_of_a_wrong_configuration_can_still_be_looked_at(
 
 
 def test_a_file_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
-    assert "cannot be read: no such file" in said(tmp_path / "none.yaml")[0]
+    config = tmp_path / "none.yaml"
+    assert said(config) == [" cannot be read: no such file or directory"]
+
+
+def test_a_whole_number_is_a_number_and_the_environment_has_only_texts(tmp_path: Path) -> None:
+    config = written(tmp_path, "drain: 3\nin_flight: 7\nbackend:\n  mapping: '5'\n")
+    settings = load_settings(config, {"GATEWAY_WORKERS": "1", "GATEWAY_BODY_TIMEOUT": "2"})
+    assert (settings.drain, settings.in_flight, settings.body_timeout) == (3.0, 7, 2.0)
+    assert settings.backend.mapping == tmp_path / "5"
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_a_variable_that_is_empty_is_refused(tmp_path: Path, value: str) -> None:
+    environ = {"GATEWAY_BACKEND_URL": value, "GATEWAY_STATE": value}
+    assert said(written(tmp_path, "drain: 1\n"), environ) == [
+        f"environment variable {name}: is empty: unset it or give it a value" for name in environ
+    ]
 
 
 def test_a_secret_stands_in_one_place(tmp_path: Path) -> None:

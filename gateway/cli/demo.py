@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
 
 import click
 
@@ -68,7 +69,9 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None, as_j
             "public_url": None,
         }
     )
-    asyncio.run(serve_until_stopped(settings, _hand_over if as_json else _introduce))
+    # a demo ends with its terminal
+    ends = (SIGTERM, SIGINT, SIGHUP)
+    asyncio.run(serve_until_stopped(settings, _hand_over if as_json else _introduce, ends=ends))
 
 
 def prepare(state: Path) -> Path:

@@ -81,13 +81,17 @@ async def first(adapter: Adapter, resource: str, most: int) -> list[Record]:
 
 @asynccontextmanager
 async def practice_system(settings: Settings) -> AsyncIterator[Adapter]:
-    """The configured adapter, without a gateway around it."""
+    """The configured adapter, without a gateway around it.
+
+    DocumentErrors where its mapping names what the practice system does not have.
+    """
     check_configured(settings)
     store = open_own_store(settings)
     try:
         await store.migrate()
         adapter, _ = await open_backend(settings, store, lambda trouble: None)
         try:
+            await adapter.check()
             yield adapter
         finally:
             await adapter.aclose()

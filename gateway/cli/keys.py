@@ -10,14 +10,19 @@ from typing import Any, TypeVar
 import click
 
 from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.words import Group, OneOf
+from gateway.cli.options import CommandT, config_option, fail, json_option
+from gateway.cli.words import Group, OneOf, one_at_a_time
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import read_instant, write_instant
 from gateway.contract.resources import GOVERNED
+from gateway.keys.key import DEFAULT_LIMIT
 
 T = TypeVar("T")
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
+LONGEST_LINE = 1024
+COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
+# In a terminal.
+ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -33,7 +38,10 @@ class Scope(click.ParamType[Any]):
     name = "RESOURCE=LEVEL"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, AccessLevel]:
+        one_at_a_time(self, value, param, ctx)
         resource, _, level = str(value).partition("=")
+        if not resource or not level:
+            self.fail(f"{value} must be RESOURCE=LEVEL, such as patients=STANDARD", param, ctx)
         return RESOURCE.convert(resource, param, ctx), LEVEL.convert(level, param, ctx)
 
 
@@ -77,12 +85,19 @@ class Overlap(click.ParamType[Any]):
         return overlap
 
 
-def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that `create` and `update` share, but for the name."""
-    for option in (
+def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
+    """The options that `create` and `update` share, in the words of one of them."""
+    what = "What it may call" if new else "All that it may call from now on"
+    limit = f"; {DEFAULT_LIMIT} where it is not given" if new else ""
+    never = "" if new else "; `never` takes it away"
+    options = (
         click.option("--contact", type=Line(), help="Whom to call about this key."),
-        click.option("--expires", type=Moment(), help="When it ends; `never` takes it away."),
-        click.option("--limit", type=click.IntRange(1, 1_000_000_000), help="Requests an hour."),
+        click.option(
+            "--expires", type=Moment(), help=f"When it ends, such as 2027-01-31T00:00:00Z{never}."
+        ),
+        click.option(
+            "--limit", type=click.IntRange(1, 1_000_000_000), help=f"Requests an hour{limit}."
+        ),
         click.option(
             "--scope",
             "scopes",
@@ -91,9 +106,26 @@ def settings_of_a_key(command: Callable[..., Any]) -> Callable[..., Any]:
             callback=_each_once,
             help="Level of a resource, each named once; repeatable.",
         ),
-    ):
-        command = option(command)
-    return command
+        click.option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
+        click.option(
+            "--permission",
+            "permissions",
+            type=PERMISSION,
+            multiple=True,
+            required=new,
+            help=f"{what}; repeatable: {', '.join(Permission)}.",
+        ),
+        click.option(
+            "--name", type=Line(), required=new, help="Who gets it." if new else "Who has it."
+        ),
+    )
+
+    def with_options(command: CommandT) -> CommandT:
+        for option in options:
+            command = option(command)
+        return command
+
+    return with_options
 
 
 @click.group(cls=Group)
@@ -103,13 +135,7 @@ def keys(config: Path | None) -> None:
 
 
 @keys.command()
-@click.option("--name", type=Line(), required=True, help="Who gets it.")
-@click.option(
-    "--permission", "permissions", type=PERMISSION, multiple=True, required=True,
-    help="What it may call; repeatable.",
-)  # fmt: skip
-@click.option("--level", type=LEVEL, required=True, help="BASIC, STANDARD or FULL.")
-@settings_of_a_key
+@settings_of_a_key(new=True)
 @config_option
 @json_option
 def create(config: Path | None, as_json: bool, name: str, **options: Any) -> None:
@@ -143,7 +169,7 @@ def list_keys(config: Path | None, as_json: bool) -> None:
     elif listing.keys:
         _table(listing.keys)
     else:
-        click.echo("no keys yet; `clinic-gateway keys create` makes one")
+        click.echo(f"no keys yet in {_place(config)}; `clinic-gateway keys create` makes one")
 
 
 @keys.command()
@@ -158,14 +184,8 @@ def show(config: Path | None, as_json: bool, key_id: str) -> None:
 
 @keys.command("update")
 @click.argument("key_id", metavar="ID")
-@click.option("--name", type=Line(), help="Who has it.")
-@click.option(
-    "--permission", "permissions", type=PERMISSION, multiple=True,
-    help="All that it may call from now on; repeatable.",
-)  # fmt: skip
-@click.option("--level", type=LEVEL, help="BASIC, STANDARD or FULL.")
+@settings_of_a_key(new=False)
 @click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
-@settings_of_a_key
 @config_option
 @json_option
 def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) -> None:
@@ -173,14 +193,22 @@ def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) 
     changes = _changes(options)
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
-    _tell(_with_store(config, lambda store: store.update(key_id, **changes)), as_json)
+
+    async def work(store: Any) -> Any:
+        from gateway.keys.store import RevokedKey
+
+        if (await store.get(key_id)).revoked_at is not None:
+            raise RevokedKey(key_id)
+        return await store.update(key_id, **changes)
+
+    _tell(_with_store(config, work), as_json)
 
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
 @click.option(
     "--overlap", type=Overlap(), default="24h", show_default=True,
-    help="How long the secret before it stays valid.",
+    help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
 )  # fmt: skip
 @config_option
 @json_option
@@ -203,6 +231,33 @@ def revoke(config: Path | None, as_json: bool, key_id: str) -> None:
     """Take a key away, for good."""
     key = _with_store(config, lambda store: store.revoke(key_id, datetime.now(UTC)))
     _tell(key, as_json)
+
+
+@keys.command()
+@config_option
+@json_option
+def verify(config: Path | None, as_json: bool) -> None:
+    """Say of a secret on stdin whether it is well formed, or mistyped.
+
+    Nothing is asked of any store: whether a key has the secret, a call to the gateway tells.
+    """
+    from gateway.keys.secret import well_formed
+
+    sound = well_formed(_secret_from_stdin())
+    if as_json:
+        click.echo(legible_json({"wellFormed": sound}))
+    elif sound:
+        click.echo("well formed: it can be a secret of a gateway")
+    if not sound:
+        fail("mistyped or cut off: no gateway has made this secret")
+
+
+def _secret_from_stdin() -> str:
+    """The first line on stdin; where a person types, it is not shown."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Secret", hide_input=True, err=True)).strip()
+    line = sys.stdin.buffer.readline(LONGEST_LINE)
+    return line.decode("utf-8", "replace").strip()
 
 
 def told(key: Any, hints: Sequence[Any] = ()) -> dict[str, Any]:
@@ -256,24 +311,44 @@ def _secret(told_of: dict[str, Any]) -> str:
 
 
 def _table(found: Sequence[Any]) -> None:
-    rows = [_row(key, hints) for key, hints in found]
-    if not sys.stdout.isatty():  # one line a key, for other programs
-        for row in (COLUMNS, *rows):
-            click.echo("\t".join(row))
+    """One line a key for other programs, two for people."""
+    rows = [dict(zip(COLUMNS, _row(key, hints), strict=True)) for key, hints in found]
+    if sys.stdout.isatty():
+        _draw(rows)
         return
+    for row in (COLUMNS, *(each.values() for each in rows)):
+        click.echo("\t".join(row))
+
+
+def _draw(rows: Sequence[dict[str, str]]) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold", no_wrap=column == "id")
+    wide = max(Console().width, 80)
+    longest = max(cell_len(row["name"]) for row in rows)
+    first = max(ID_WIDTH, min(longest, ID_WIDTH + (wide - 80) // 2))
+    room = wide - first - STATE_WIDTH - DAY_WIDTH - 4  # a blank behind each column
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    table.add_column("name\nid", width=first, no_wrap=True, overflow="ellipsis")
+    table.add_column("level\nhint", no_wrap=True)
+    table.add_column("limit\nstate", width=STATE_WIDTH, no_wrap=True)
+    table.add_column("last used\n", width=DAY_WIDTH, no_wrap=True)
     for row in rows:
-        table.add_row(*map(escape, row))
-    Console().print(table)
+        table.add_row(
+            escape(f"{row['name']}\n{row['id']}"),
+            f"{_shortened(row['level'], room)}\n{row['hint']}",
+            f"{row['limit']}\n{row['state'][:STATE_WIDTH]}",
+            row["last used"][:DAY_WIDTH],
+        )
+    Console(width=wide).print(table)
 
 
-COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
+def _shortened(level: str, room: int) -> str:
+    """A level with its scopes, or with their number where they have no room."""
+    first, *scopes = level.split()
+    return level if len(level) <= room else f"{first} +{len(scopes)}"
 
 
 def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
@@ -339,15 +414,23 @@ def _odd(key_id: str) -> str:
     )
 
 
+def _place(config: Path | None) -> Any:
+    from gateway.cli.configuration import store_shown
+    from gateway.settings import load_settings
+
+    return store_shown(load_settings(config))
+
+
 def _with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run work on the configured store's keys; what is refused is said in a sentence."""
     import asyncio
 
     from gateway.keys.store import KeyStore, OddKey, RevokedKey, UnknownKey
-    from gateway.settings import load_settings
+    from gateway.settings import check_own_place, load_settings
     from gateway.state import open_own_store
 
     async def run() -> T:
+        check_own_place(config)
         store = open_own_store(load_settings(config))
         try:
             await store.migrate()

@@ -18,6 +18,7 @@ from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import load_settings
 
+_OWN_NAME = "policies.yaml"
 _FILE = click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 
 
@@ -56,18 +57,26 @@ def show(file: Path | None, config: Path | None, as_json: bool) -> None:
 
     FILE is the configured policy where it is left out.
     """
-    loaded = _load(file, config)
+    loaded = _load(file, config, as_json=as_json)
     if as_json:
         click.echo(json.dumps(_matrix(loaded), indent=2))
     else:
         _print_tables(loaded)
 
 
-def _load(file: Path | None, config: Path | None, *, as_json: bool = False) -> Policy:
+def _load(file: Path | None, config: Path | None, *, as_json: bool) -> Policy:
     try:
-        return load_policy(file or load_settings(config).policy, lambda trouble: None)
+        return load_policy(file or _configured(config), lambda trouble: None)
     except DocumentErrors as error:
         _refuse(error, as_json=as_json)
+
+
+def _configured(config: Path | None) -> Path:
+    """The policy in force; said on stderr where a policy in this folder is another one."""
+    used, here = load_settings(config).policy, Path.cwd() / _OWN_NAME
+    if here.exists() and here.resolve() != used.resolve():
+        click.echo(f"{here} is not the policy in use, which is {used}", err=True)
+    return used
 
 
 def _refuse(error: DocumentErrors, *, as_json: bool) -> NoReturn:

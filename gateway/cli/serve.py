@@ -1,16 +1,18 @@
 """`clinic-gateway serve`: serves until it is told to stop, and ends what runs."""
 
 import asyncio
+import ipaddress
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 import click
 
 from gateway.app import Gateway, all_problems, build
 from gateway.cli.options import config_option
+from gateway.observe.logs import Events
 from gateway.settings import ConfigurationErrors, Settings, load_settings
-from gateway.state import open_to_others
+from gateway.state import open_to_others, sole_use
 
 
 @click.command()
@@ -25,28 +27,56 @@ def serve(config: Path | None) -> None:
 
 
 async def serve_until_stopped(
-    settings: Settings, begun: Callable[[Gateway], Awaitable[None]] | None = None
+    settings: Settings,
+    begun: Callable[[Gateway], Awaitable[None]] | None = None,
+    *,
+    ends: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> None:
-    """Serve; `begun` is called once it answers. The first signal begins the end, others do not."""
+    """Serve; `begun` is called once it answers.
+
+    The first signal of `ends` begins the end, others do not; a hangup ends nothing by itself.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
+    loop.add_signal_handler(signal.SIGHUP, _hung_up)
+    for each in ends:
         loop.add_signal_handler(each, stop.set)
     gateway = await build(settings)
     try:
-        await gateway.start()
-        _warn_of_state(gateway)
-        if begun is not None:
-            await begun(gateway)
-        await stop.wait()
-        await gateway.drain()
+        with sole_use(settings.state) as sole:
+            await gateway.start()
+            _warn(gateway, sole)
+            if begun is not None:
+                await begun(gateway)
+            await stop.wait()
+            await gateway.drain()
     finally:
         await gateway.aclose()
 
 
-def _warn_of_state(gateway: Gateway) -> None:
+def _hung_up() -> None:
+    Events().warn("SIGHUP: nothing is reloaded", remedy="a restart takes in changed files")
+
+
+def _warn(gateway: Gateway, sole: bool) -> None:
+    """What does not keep a gateway from serving, but is better mended."""
     state = gateway.settings.state
+    if not sole:
+        gateway.events.warn(
+            "another gateway serves from this state folder: each counts every limit for itself",
+            folder=str(state),
+            remedy="end one of them, or give it a state of its own",
+        )
+    if gateway.settings.public_url is None and not _on_loopback(gateway):
+        gateway.events.warn(
+            "without public_url, Link and Location lead partners to their own machine",
+            remedy="set public_url to the address that partners call",
+        )
     if open_to_others(state):
         gateway.events.warn(
             "the state folder is open to others", folder=str(state), remedy=f"chmod 700 {state}"
         )
+
+
+def _on_loopback(gateway: Gateway) -> bool:
+    return ipaddress.ip_address(gateway.sockets[0].getsockname()[0]).is_loopback

@@ -17,11 +17,21 @@ class OneOf(click.ParamType[Any]):
         self._make = make or str
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        one_at_a_time(self, value, param, ctx)
         if str(value) not in self.known:
             self.fail(
                 f"{value} is {unknown(self.name.lower(), str(value), self.known)}", param, ctx
             )
         return self._make(value)
+
+
+def one_at_a_time(kind: click.ParamType[Any], value: Any, param: Any, ctx: Any) -> None:
+    """Wrong use where a repeatable option is given several words at once."""
+    words = str(value).replace(",", " ").split()
+    if len(words) > 1 and getattr(param, "multiple", False):
+        option = param.opts[0]
+        repeated = " ".join(f"{option} {word}" for word in words)
+        kind.fail(f"repeat the option, one word each: {repeated}", param, ctx)
 
 
 class Group(click.Group):

@@ -187,6 +187,8 @@ def _read_param(param: Param, text: str) -> Any:
 
 
 def _read_member(member: Field, value: Any) -> Any:
+    if value is None and not member.required:
+        raise _Unfit("must not be null: leave it out")
     if member.format is BOOLEAN:
         if not isinstance(value, bool):
             raise _Unfit(member.format.problem)

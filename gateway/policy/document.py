@@ -157,8 +157,8 @@ class _Reading:
             decision.whole = False
         if not isinstance(listed, list):
             decision.whole = False
-            remedy = "write [] for none" if listed is None else "such as [id, name]"
-            self.say(place, f"{place[-1]} must be a list of fields; {remedy}", at_key=True)
+            remedy = "; write [] for none" if listed is None else ", such as [id, name]"
+            self.say(place, f"{place[-1]} must be a list of fields{remedy}", at_key=True)
             return
         for index, path in enumerate(listed):
             self.path((*place, index), path, level, decision)

@@ -4,6 +4,7 @@ There is no web.Application: nothing here routes, renders or decodes twice.
 """
 
 import asyncio
+import errno
 import os
 import socket
 import sys
@@ -120,13 +121,23 @@ def check_runtime() -> None:
         )
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; StartRefused where the address can't be had."""
+def bind(host: str, port: int, setting: str) -> socket.socket:
+    """A listening socket; StartRefused, with the setting's name, where it can't be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    except (OSError, TypeError) as error:
+        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise StartRefused(
-            f"cannot listen on {host} port {port}: {reason}; free it or choose another address"
+            f"{setting}: cannot listen on {host} port {port}: {_reason(error)};"
+            f" {'free it or ' if taken else ''}choose another address"
         ) from error
+
+
+def _reason(error: OSError | TypeError) -> str:
+    """What the operating system or the resolver says, whose numbers are below zero."""
+    if isinstance(error, TypeError):  # a name that cannot even be asked for
+        return "that is no host's name"
+    if error.errno and error.errno > 0:
+        return os.strerror(error.errno).lower()
+    return str(error.strerror or error).partition(" (while ")[0].lower()

@@ -39,6 +39,11 @@ def test_scalars_are_those_of_yaml_1_2() -> None:
         ("a: " + "[" * 100_000, "f.yaml:1:1: the file is larger than 64 KiB"),
         ("a: " + "[" * 60_000, "nested more than 32 deep"),
         ("a: 1\n---\nb: 2\n", "f.yaml:2:1: this is not YAML"),
+        ('a:\n  - "x\\UFFFFFFFF"\n', "f.yaml:2:9: this is not YAML: this escape names no letter"),
+        ('a: "\\U0011FFFF"\n', "f.yaml:1:7: this is not YAML: this escape names no letter"),
+        ('"\\UFFFFFFFF": 1\n', "f.yaml:1:4: this is not YAML: this escape names no letter"),
+        ('a: 1\nb: "\\uD83D\\uDE00"\n', "f.yaml:2:4: \\uD83D is half of a letter; write the lette"),
+        ('"\\uD83D": 1\n', "f.yaml:1:1: \\uD83D is half of a letter; write the letter itself"),
     ],
 )
 def test_what_hides_data_is_refused_with_its_place(text: str, problem: str) -> None:

@@ -53,6 +53,8 @@ MISTAKES = [
         "of must name a resource (did you mean vets?)",
     ),
     ("version: 1", "version: 2", "version: must be 1"),
+    ("diary:\n", "step: 15\ndiary:\n", "step is not known here: indent it under diary:"),
+    ("key: p.ID_PERS", "key: 5", "key: must be a text: put it in quotes"),
     ("step: 15 ", "step: 1 ", "step: must be greater than or equal to 5"),
     (
         "QUI: PASSERELLE",
@@ -115,6 +117,22 @@ def test_what_a_booking_needs_must_be_mapped(
     del data["resources"][resource]["fields"][gone]
     [found] = problems(tmp_path, json.dumps(data))
     assert named in found
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "name"),
+    [
+        ("QUI: PASSERELLE", "QUI: [P]", "QUI"),
+        ("yes: [O], no: [N]}\n      birth", "yes: [[O]], no: [N]}\n      birth", "yes"),
+    ],
+)
+def test_a_value_that_is_no_plain_one_is_one_problem(
+    tmp_path: Path, right: str, wrong: str, name: str
+) -> None:
+    assert right in SAMPLE
+    assert problems(tmp_path, SAMPLE.replace(right, wrong, 1)) == [
+        f"{line_of(right)}: {name}: must be a text, a number, true or false"
+    ]
 
 
 def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import gateway
 from adapters.base import Page, Query
+from adapters.sample import MAPPING
 from gateway.cli import COMMANDS, main
 from gateway.cli.directory import PAGES_MOST, WITH_IDS
 from gateway.settings import names
@@ -137,6 +138,19 @@ def test_wrong_use_is_2_and_names_the_remedy(folder: Path, words: list[str], sai
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("words", [["vets"], ["sample", "clients"]])
+def test_what_the_database_lacks_is_said_with_its_place(folder: Path, words: list[str]) -> None:
+    text = MAPPING.read_text().replace("from: LIGNES_FACT l", "from: LIGNES l")
+    (folder / "mapping.yaml").write_text(text)
+    configuration = folder / "gateway.yaml"
+    configuration.write_text(configuration.read_text().replace(str(MAPPING), "mapping.yaml"))
+    result = run(folder, *words)
+    line = text[: text.index("from: LIGNES l")].count("\n") + 1
+    lacking = f"{folder}/mapping.yaml:{line}:15: the database says: no such table: LIGNES"
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert lacking in result.stderr.splitlines()
+
+
 def test_a_practice_system_that_is_down_is_a_sentence(folder: Path) -> None:
     (folder / "clinic.db").unlink()
     for words in (["vets"], ["sample", "clients"]):
@@ -158,6 +172,14 @@ def test_every_setting_is_printed_with_its_meaning_and_no_secret(
     assert rows["drain"]["value"] == 3.0
     assert rows["backend.url"]["value"] == "postgresql://reader:********@db/clinic"
     assert rows["backend.secret"]["value"] == "********"
+    assert rows["store"]["value"] == str(folder / "gateway.db")
+    sources = {name: row["source"] for name, row in rows.items()}
+    assert {name for name, each in sources.items() if each == "environment"} == {
+        "drain", "backend.secret", "backend.url",
+    }  # fmt: skip
+    assert (sources["state"], sources["backend.mapping"]) == ("file", "file")
+    assert (sources["store"], sources["backend.timeout"]) == ("default", "default")
+    assert "\n    GATEWAY_DRAIN (now: environment)\n" in run(folder, "settings").stdout
     for words in (["settings"], ["settings", "--json"]):
         printed = run(folder, *words).stdout
         assert "hunter2" not in printed

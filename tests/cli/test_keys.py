@@ -1,20 +1,25 @@
 """`clinic-gateway keys`, as a person types it; and a server that hears of it within a second."""
 
 import json
+import os
+import pty
 import re
 import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.cells import cell_len
 
 from gateway.cli import main
+from gateway.contract.access import Permission
+from gateway.keys.secret import mint
 from tests.conftest import RunningGateway
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
@@ -111,6 +116,18 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
             "'--scope': clients is named twice; give it one level",
             2,
         ),
+        ([*CREATE, "--scope", "patients"], "patients must be RESOURCE=LEVEL, such as pat", 2),
+        ([*CREATE, "--scope", "=FULL"], "=FULL must be RESOURCE=LEVEL, such as patients=", 2),
+        (
+            [*CREATE, "--scope", "patients=FULL,stock=FULL"],
+            "repeat the option, one word each: --scope patients=FULL --scope stock=FULL",
+            2,
+        ),
+        (
+            [*CREATE, "--permission", "CLIENT_READ,PATIENT_READ"],
+            "one word each: --permission CLIENT_READ --permission PATIENT_READ",
+            2,
+        ),
         (["update", "x", "--scope", "stock=FULL", "--scope", "stock=FULL"], "stock is named", 2),
         ([*CREATE, "--limit", "0"], "--limit", 2),
         ([*CREATE, "--expires", "tomorrow"], "such as 2027-01-31T00:00:00Z", 2),
@@ -168,17 +185,50 @@ def test_a_name_that_is_stored_already_is_shown_without_control_characters(folde
 
 def test_the_state_folder_is_made_and_an_empty_list_says_so(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("state: deep/state\n")
-    assert "no keys yet" in keys(tmp_path, "list").stdout
+    place = tmp_path / "deep" / "state" / "gateway.db"
+    assert keys(tmp_path, "list").stdout.startswith(f"no keys yet in {place}; ")
     assert (tmp_path / "deep" / "state").stat().st_mode & 0o777 == 0o700
     assert told(tmp_path, "list") == []
 
 
-def test_a_revoked_key_gets_no_new_secret(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [["list"], CREATE, ["show", "x"], ["update", "x", "--limit", "1"], ["rotate", "x"],
+              ["revoke", "x"]],
+)  # fmt: skip
+def test_where_nothing_says_where_the_keys_are_none_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["keys", *words])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"nothing says where the keys are: there is no gateway.yaml in {tmp_path}; name the"
+        " gateway's configuration with --config, or set GATEWAY_STATE or GATEWAY_STORE\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("GATEWAY_STATE", "st"), ("GATEWAY_STORE", "sqlite:///keys.db")]
+)
+def test_the_environment_may_say_where_the_keys_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(main, ["keys", "list"])
+    assert result.exit_code == 0, result.stderr
+    assert f"no keys yet in {'sqlite:///' if '//' in value else ''}{tmp_path}/" in result.stdout
+
+
+@pytest.mark.parametrize("words", [["rotate"], ["update", "--limit", "5"]])
+def test_a_revoked_key_gets_no_new_secret_and_no_change(folder: Path, words: list[str]) -> None:
     made = told(folder, *CREATE)
     told(folder, "revoke", made["id"])
-    done = keys(folder, "rotate", made["id"])
+    done = keys(folder, *words, made["id"])
     assert (done.returncode, done.stdout) == (1, "")
     assert "this key was revoked, for good" in done.stderr
+    assert told(folder, "show", made["id"])["limit"] == 1000
     assert "state      " in keys(folder, "show", made["id"]).stdout
 
 
@@ -193,6 +243,88 @@ def test_it_is_said_when_an_old_secret_ends_and_what_state_a_key_is_in(folder: P
         assert re.search(r"state +active\n", text)
     lines = keys(folder, "list").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["id", made["id"]]
+
+
+SECRET = mint()
+
+
+@pytest.mark.parametrize(
+    ("typed", "sound"),
+    [
+        (SECRET, True),
+        (f"  {SECRET}\r\nmore\n", True),
+        (SECRET[:-1] + ("A" if SECRET[-1] != "A" else "B"), False),
+        (SECRET[:-1], False),
+        ("", False),
+        ("\x1b[2J", False),
+        (SECRET + "A" * 100_000, False),
+    ],
+)
+def test_a_secret_is_verified_without_any_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, sound: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, said in (
+        ([], "well formed: it can be a secret of a gateway\n" if sound else ""),
+        (["--json"], f'{{"wellFormed":{str(sound).lower()}}}\n'),
+    ):
+        result = CliRunner().invoke(main, ["keys", "verify", *words], input=typed)
+        assert (result.exit_code, result.stdout) == (0 if sound else 1, said)
+        told = "" if sound else "mistyped or cut off: no gateway has made this secret\n"
+        assert result.stderr == told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_secret_is_never_taken_from_the_command_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["keys", "verify", SECRET])
+    assert result.exit_code == 2
+
+
+def in_a_terminal(folder: Path, columns: int) -> str:
+    """What `keys list` writes into a terminal of that width, without its colours."""
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "gateway", "keys", "list"]
+    environ = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    command += ["--config", str(folder / "gateway.yaml")]
+    with subprocess.Popen(command, stdout=inner, env=environ):
+        os.close(inner)
+        written = b""
+        with suppress(OSError):  # EIO is how a terminal ends
+            while read := os.read(outer, 4096):
+                written += read
+    os.close(outer)
+    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_in_a_terminal_a_key_takes_two_lines(folder: Path, columns: int) -> None:
+    scopes = ["--scope", "patients=STANDARD", "--scope", "stock=FULL"]
+    every = [word for each in Permission for word in ("--permission", each)]
+    options = [*every, *scopes, "--expires", "2127-01-31T00:00:00Z"]
+    options += ["--name", f"Insurers {'动' * 50}"]
+    made = told(folder, *CREATE, *options)
+    level = "BASIC +2" if columns <= 80 else "BASIC patients=STANDARD stock=FULL"
+    lines = [line.rstrip() for line in in_a_terminal(folder, columns).splitlines()]
+    assert len(lines) == 4
+    name = f"{'动' * (13 if columns <= 80 else 43)}…"
+    assert lines[2].split() == ["Insurers", name, *level.split(), "1000", "never"]
+    assert lines[3].split() == [made["id"], made["key"][:8], "until", "2127-01-31"]
+    assert max(map(cell_len, lines)) <= max(columns, 80)
+
+
+def test_the_help_of_the_options_says_what_they_take() -> None:
+    texts = {
+        each: " ".join(CliRunner().invoke(main, ["keys", each, "--help"]).stdout.split())
+        for each in ("create", "update", "rotate")
+    }
+    for each in ("create", "update"):
+        assert all(permission in texts[each] for permission in Permission)
+        assert "such as 2027-01-31T00:00:00Z" in texts[each]
+    assert "Requests an hour; 1000 where it is not given." in texts["create"]
+    assert "where it is not given" not in texts["update"]
+    assert "`never`" not in texts["create"]
+    assert "`never` takes it away" in texts["update"]
+    assert "a number and s, m, h or d, at most 90d" in texts["rotate"]
 
 
 async def test_a_running_server_hears_of_every_change_within_a_second(

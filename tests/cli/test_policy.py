@@ -57,7 +57,29 @@ def test_without_a_file_the_configured_policy_is_meant(empty_folder: Path) -> No
     (empty_folder / "other.yaml").write_text("policy: none.yaml\n")
     result = run("check", "--config", "other.yaml")
     assert result.exit_code == 1
-    assert "none.yaml:1:1: cannot be read" in result.stderr
+    assert "none.yaml: cannot be read" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_policy_in_the_folder_that_is_not_in_use_is_named(
+    empty_folder: Path, command: str
+) -> None:
+    own = empty_folder / "policies.yaml"
+    own.write_text("none\n")
+    result = run(command)
+    assert result.exit_code == 0
+    assert result.stderr == f"{own} is not the policy in use, which is {SHIPPED}\n"
+    own.write_text(TEXT)
+    (empty_folder / "gateway.yaml").write_text("policy: policies.yaml\n")
+    assert run(command).stderr == ""
+    assert run(command, str(SHIPPED)).stderr == ""
+
+
+def test_what_is_wrong_is_json_in_both_commands(empty_folder: Path) -> None:
+    (empty_folder / "mine.yaml").write_text(TEXT.replace("address", "adress"))
+    found = [json.loads(run(each, "mine.yaml", "--json").stdout) for each in ("check", "show")]
+    assert found[0] == found[1]
+    assert found[0]["ok"] is False
 
 
 def test_the_matrix_has_each_field_of_each_resource_at_each_level() -> None:

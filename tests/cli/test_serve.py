@@ -1,6 +1,7 @@
 """`clinic-gateway serve`: what refuses a start says why in a sentence; a signal ends it well."""
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -79,6 +80,13 @@ def test_every_problem_of_all_three_files_is_said_at_once(folder: Path) -> None:
     assert sum(line.startswith("STATE/gateway.yaml:") for line in said) == 2
 
 
+@pytest.mark.parametrize("url", ["sqlite:///clinic.db?mode=ro", "[sqlite]"])
+def test_a_wrong_address_is_said_once_with_its_line(folder: Path, url: str) -> None:
+    change(folder, "sqlite:///clinic.db", url)
+    [line] = refused(folder).splitlines()
+    assert re.match(r"STATE/gateway.yaml:\d+:\d+: url: must ", line)
+
+
 def test_a_start_without_any_practice_system_says_so_and_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("drain: 1\n")
     said = refused(tmp_path)
@@ -90,7 +98,7 @@ def test_a_wrong_address_and_a_wrong_mapping_are_said_together(folder: Path) -> 
     change(folder, str(MAPPING), "none.yaml")
     change(folder, "sqlite:///clinic.db", "oracle://x/y")
     said = refused(folder).splitlines()
-    assert [line.split(": ")[0] for line in said] == ["STATE/none.yaml:1:1", "backend.url"]
+    assert [line.split(": ")[0] for line in said] == ["STATE/none.yaml", "backend.url"]
 
 
 def test_what_the_database_lacks_is_said_with_what_is_wrong_with_the_policy(folder: Path) -> None:
@@ -107,7 +115,7 @@ def test_what_the_database_lacks_is_said_with_what_is_wrong_with_the_policy(fold
 
 def test_a_missing_configuration_is_named(folder: Path) -> None:
     (folder / "gateway.yaml").unlink()
-    assert refused(folder) == "STATE/gateway.yaml:1:1: cannot be read: no such file or directory"
+    assert refused(folder) == "STATE/gateway.yaml: cannot be read: no such file or directory"
 
 
 def test_a_taken_port_is_named(folder: Path) -> None:
@@ -115,9 +123,26 @@ def test_a_taken_port_is_named(folder: Path) -> None:
         port = taken.getsockname()[1]
         change(folder, "listen: 127.0.0.1:0\n", f"listen: 127.0.0.1:{port}\n")
         assert refused(folder) == (
-            f"cannot listen on 127.0.0.1 port {port}: address already in use; free it or choose"
-            " another address"
+            f"listen: cannot listen on 127.0.0.1 port {port}: address already in use; free it or"
+            " choose another address"
         )
+
+
+@pytest.mark.parametrize("setting", ["listen", "operations_listen"])
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("no.such.host.invalid", "name or service not known"),
+        ("192.0.2.1", "cannot assign requested address"),
+        ("é..b", "that is no host's name"),
+    ],
+)
+def test_an_address_that_cannot_be_had_is_named_with_its_setting(
+    folder: Path, setting: str, host: str, reason: str
+) -> None:
+    change(folder, f"{setting}: 127.0.0.1:0\n", f"{setting}: {host}:0\n")
+    told = refused(folder)
+    assert told == f"{setting}: cannot listen on {host} port 0: {reason}; choose another address"
 
 
 def spoil_store(content: bytes) -> Callable[[Path], None]:
@@ -301,6 +326,18 @@ def test_a_signal_finishes_the_call_that_runs(
     assert "Traceback" not in said
 
 
+def test_a_hangup_ends_nothing_and_says_that_nothing_is_reloaded(
+    folder: Path, served: Served
+) -> None:
+    served.process.send_signal(signal.SIGHUP)
+    warned = json.loads(served.process.stderr.readline())  # type: ignore[union-attr]
+    assert (warned["level"], warned["event"]) == ("warning", "SIGHUP: nothing is reloaded")
+    assert warned["remedy"] == "a restart takes in changed files"
+    assert clients(served.port, minted(folder))
+    served.process.terminate()
+    assert served.end() == (0, "")
+
+
 def not_listening(port: int) -> None:
     """Returns once nobody listens there; the test's own limit ends it if that never comes."""
     refusal = threading.Event()
@@ -323,6 +360,48 @@ def test_a_state_folder_that_is_open_to_others_is_warned_of_once(folder: Path, r
     [warned] = [json.loads(line) for line in said.splitlines() if "open to others" in line]
     assert (code, warned["level"], warned["folder"]) == (0, "warning", str(folder))
     assert warned["remedy"] == f"chmod 700 {folder}"
+
+
+def test_a_second_gateway_on_one_state_folder_is_warned_of_and_serves(
+    folder: Path, served: Served
+) -> None:
+    second = Served(folder)
+    clients(second.port, minted(folder))
+    second.process.terminate()
+    code, said = second.end()
+    [warned] = [json.loads(line) for line in said.splitlines()]
+    assert (code, warned["level"], warned["folder"]) == (0, "warning", str(folder))
+    assert warned["event"].startswith("another gateway serves from this state folder")
+    served.process.terminate()
+    assert served.end() == (0, "")
+    assert (folder / "gateway.lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lock_that_cannot_be_had_keeps_nobody_from_serving(folder: Path) -> None:
+    (folder / "gateway.lock").mkdir()
+    running = Served(folder)
+    running.process.terminate()
+    assert running.end() == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("listen", "warned"),
+    [
+        ("0.0.0.0:0", True),
+        ("0.0.0.0:0\npublic_url: https://gateway.example.org", False),
+        ("localhost:0", False),
+    ],
+)
+def test_an_address_for_others_without_a_public_one_is_warned_of(
+    folder: Path, listen: str, warned: bool
+) -> None:
+    change(folder, "listen: 127.0.0.1:0\noper", f"listen: {listen}\noper")
+    running = Served(folder)
+    running.process.terminate()
+    code, said = running.end()
+    events = [json.loads(line)["event"] for line in said.splitlines()]
+    sentence = "without public_url, Link and Location lead partners to their own machine"
+    assert (code, events) == (0, [sentence] if warned else [])
 
 
 def test_nothing_is_warned_of_where_the_state_folder_is_the_owners(served: Served) -> None:

@@ -275,6 +275,12 @@ def test_members_of_a_booking_are_read_strictly(member: str, value: Any) -> None
     assert set(problems_of_creation(DRAFT | {member: value})) == {member}
 
 
+@pytest.mark.parametrize("member", ["appointmentTypeId", "isUrgent", "reason"])
+def test_an_optional_member_that_is_null_is_to_be_left_out(member: str) -> None:
+    problem = {member: "must not be null: leave it out"}
+    assert problems_of_creation(DRAFT | {member: None}) == problem
+
+
 def test_a_booking_is_read_with_its_defaults() -> None:
     made = creation(DRAFT | {"reason": "é" * 499 + "\n"}, "k" * 255)
     assert made.idempotency_key == "k" * 255

@@ -83,7 +83,7 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]",
         "^FULL: address",
-        "FULL must be a list of fields; such as [id, name]",
+        "FULL must be a list of fields, such as [id, name]",
         id="a list that is text",
     ),
     pytest.param(
@@ -322,7 +322,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.yaml"
     with pytest.raises(DocumentErrors) as caught:
         load_policy(missing, ignore)
-    assert str(caught.value) == f"{missing}:1:1: cannot be read: no such file or directory"
+    assert str(caught.value) == f"{missing}: cannot be read: no such file or directory"
 
 
 def test_the_hash_is_that_of_the_bytes_of_the_file() -> None:
