@@ -85,6 +85,7 @@ def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> No
 def test_the_readmes_lines_read_a_client_twice_and_book_up_to_the_conflict(demo: Demo) -> None:
     answers = [shell(line, demo.exports) for line in curl_lines()]
     assert len(answers) == 6
+    assert all(answer.endswith("\n") for answer in answers)
     basic, full, types, slots, made, again = answers
     assert '"phone"' not in basic
     assert '"phone"' in full
@@ -94,7 +95,9 @@ def test_the_readmes_lines_read_a_client_twice_and_book_up_to_the_conflict(demo:
     assert again.startswith("HTTP/1.1 409 Conflict")
     assert '{"message":"Time slot conflict"}' in again
     for line in [each for each in demo.text.splitlines() if each.startswith("curl")]:
-        assert '"lastName"' in shell(line, {})
+        answer = shell(line, {})
+        assert '"lastName"' in answer
+        assert answer.endswith("}\n")
 
 
 def test_a_second_start_gives_new_secrets_and_keeps_the_old_for_a_day(
