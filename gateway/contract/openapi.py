@@ -170,7 +170,7 @@ def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
-        "description": f"Needs the permission `{operation.permission}`.",
+        "description": _about(operation),
         "tags": [_tag(operation)],
         "x-permission": operation.permission.value,
     }
@@ -183,6 +183,11 @@ def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
         content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{BODY}"}}}
         described["requestBody"] = {"required": True, "content": content}
     return described | {"responses": responses(operation)}
+
+
+def _about(operation: Operation) -> str:
+    needed = f"Needs the permission `{operation.permission}`."
+    return f"{needed}\n\n{operation.notes}" if operation.notes else needed
 
 
 def _tag(operation: Operation) -> str:

@@ -74,6 +74,7 @@ class Operation:
 
     `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
     conditions as (field, value). `errors` are the statuses beyond those that every operation has.
+    `notes` is what a caller must know that no other member says.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Operation:
     body: tuple[Field, ...] = ()
     status: int = 200
     errors: tuple[int, ...] = ()
+    notes: str = ""
 
     @property
     def query(self) -> tuple[Param, ...]:
@@ -200,6 +202,7 @@ OPERATIONS = (
             ),
         ),
         errors=(404,),
+        notes="No operation lists the veterinarians: the clinic hands their ids over.",
     ),
     Operation(
         id="list_appointment_types",
