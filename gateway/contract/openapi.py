@@ -44,8 +44,8 @@ offset, but need one. Days are the clinic's local days. Money is a decimal strin
 Identifiers are UUIDs in lower case.
 
 To book: list the appointment types, list the available slots of a veterinarian on a day, create
-the appointment at one of them. A 409 says that the slot was taken in between: load the slots
-again and pick another.
+the appointment at one of them. A 409 says that the time is not, or no longer, one of the free
+slots: load them again and pick another.
 """
 
 
@@ -224,7 +224,7 @@ _IDEMPOTENCY_KEY = {
     "in": "header",
     "description": (
         "Makes the booking safe to repeat: for 24 hours the same key with the same body gives the"
-        " first outcome again. With another body it is refused."
+        " first outcome again. With another body it is refused. 1 to 255 visible ASCII characters."
     ),
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},

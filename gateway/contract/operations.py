@@ -169,7 +169,7 @@ CREATE_APPOINTMENT_BODY = (
         summary="From the list of appointment types; without it the clinic's default duration.",
     ),
     Field(name="reason", longest=500, summary="Reason for the visit, plain text."),
-    Field(name="isUrgent", format=BOOLEAN, default=False),
+    Field(name="isUrgent", format=BOOLEAN, default=False, summary="Whether it is urgent."),
 )
 
 OPERATIONS = (
@@ -183,6 +183,11 @@ OPERATIONS = (
         body=CREATE_APPOINTMENT_BODY,
         status=201,
         errors=(404, 408, 409, 413, 415),
+        notes=(
+            "A 404 says that one of the ids names nothing, or that the animal is not this"
+            " client's. A 409 says that the time is not one of the available slots: taken, off the"
+            " clinic's grid, outside working hours, or with a veterinarian who is absent."
+        ),
     ),
     Operation(
         id="list_available_slots",
