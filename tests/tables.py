@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+from adapters.mapping import CONVERTERS, DEFAULTS
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
@@ -106,6 +107,35 @@ def filters() -> list[str]:
     ]
 
 
+def converters() -> list[str]:
+    rows = []
+    for name, (takes, makes) in CONVERTERS.items():
+        parameters = " ".join(f"`{each}`" for each in sorted(takes))
+        formats = " ".join(
+            f"{each}*" if DEFAULTS.get(each) == name else each for each in sorted(makes)
+        )
+        rows.append(f"| `{name}` | {parameters} | {formats} | {READS[name]} |")
+    return rows
+
+
+READS = {
+    "text": "Text, without the blanks round it; blank is no value.",
+    "email": "An e-mail address; what has no @ is unreadable.",
+    "split text": "Several texts in one; `separator` is `;` where it is not given.",
+    "code": "A code, by the table `codes: {code: value}`, which it needs.",
+    "boolean": "1 or true, 0 or false; `yes` and `no` list other spellings.",
+    "number": "A number, spelt 4.5 or 4,5 or 1 234,50.",
+    "integer": "A number that is whole.",
+    "money": "An amount or a percentage, spelt like a number.",
+    "cents": "The same in hundredths.",
+    "colour": "`#RRGGBB`, or that as a whole number.",
+    "local time": "A date and time on the clinic's clock; `pattern` is how it is written.",
+    "utc time": "The same in UTC.",
+    "date": "A day, `YYYY-MM-DD`, with or without a time.",
+    "id": "A whole-number key of the resource that the field refers to, or of `of`.",
+}
+
+
 def metrics() -> list[str]:
     figures = Metrics([])
     figures.keys_loaded(lambda: 0)
@@ -144,6 +174,7 @@ TABLES = {
     "filters": filters,
     "settings": settings,
     "metrics": metrics,
+    "converters": converters,
 }
 
 

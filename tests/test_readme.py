@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from adapters.mapping import Mapping
 from gateway.cli import COMMANDS
 from gateway.contract import errors
 from gateway.contract.operations import OPERATIONS
@@ -33,6 +34,12 @@ def test_the_readme_says_how_long_a_search_may_be() -> None:
     params = [each for operation in OPERATIONS for each in operation.query]
     for search in [each for each in params if each.name == "search"]:
         assert f"`search` takes {search.shortest} to {search.longest} characters" in README
+
+
+def test_the_readme_names_every_part_of_a_mapping() -> None:
+    part = README.partition("## Connect a practice system")[2].partition("## ")[0]
+    assert re.findall(r"^- `(\w+)`", part, re.MULTILINE) == list(Mapping.model_fields)
+    assert all(each.is_required() for each in Mapping.model_fields.values())
 
 
 def test_the_readme_names_every_command() -> None:
