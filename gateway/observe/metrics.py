@@ -86,7 +86,7 @@ class Metrics:
 
     def __init__(self, operations: Iterable[str]) -> None:
         # else each counter comes with a series that says when it was made
-        disable_created_metrics()  # type: ignore[no-untyped-call]
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
         self.registry = CollectorRegistry()
         self._calls = Calls(operations)
         self.registry.register(self._calls)
