@@ -26,7 +26,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types fuzz bench image-rehearsal lock clean stale
+.PHONY: help demo test check lint types tables fuzz bench image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -46,6 +46,9 @@ lint: $(checks) ## Check style and formatting
 
 types: $(checks) ## Check the types of both packages
 	$(bin)/mypy --strict
+
+tables: $(checks) ## Write the README's tables anew from the code
+	$(bin)/python -m tests.tables
 
 fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz $(ARGS)

@@ -86,11 +86,19 @@ def road(world: World) -> None:
             config, port = world.config(name)
             servers[name] = stack.enter_context(Server("gateway", str(config), port))
         cases = {
-            "(a) bare aiohttp handler": ("bare", world.client_path("ready"), REQUESTS),
-            "(b) our road, ready record": ("ready", world.client_path("ready"), REQUESTS),
-            "(b) with 100,000 keys": ("many", world.client_path("ready"), REQUESTS),
-            "(c) our road, sample clinic": ("sample", world.client_path("sample"), REQUESTS // 3),
-            "(d) list of 50 at (b)": ("ready", "/api/v1/clients?limit=50", REQUESTS // 3),
+            "(a) a bare aiohttp handler": ("bare", world.client_path("ready"), REQUESTS),
+            "(b) the whole road, a ready record": ("ready", world.client_path("ready"), REQUESTS),
+            "(b) the same with 100,000 keys": ("many", world.client_path("ready"), REQUESTS),
+            "(c) the whole road, the sample clinic": (
+                "sample",
+                world.client_path("sample"),
+                REQUESTS // 3,
+            ),
+            "(d) a list of 50 records as in (b)": (
+                "ready",
+                "/api/v1/clients?limit=50",
+                REQUESTS // 3,
+            ),
         }
         loads = {
             name: Load(servers[server].port, path, world.secret(server))
@@ -110,13 +118,14 @@ def road(world: World) -> None:
 def show(found: dict[str, list[float]]) -> None:
     """Medians, and the ratio to (a) as the median of the rounds' own ratios."""
     reference = next(iter(found.values()))
-    print(f"{'CPU per request':32} {'median':>9} {'least':>9} {'most':>9} {'x (a)':>7}")
+    print(f"{'CPU per request':38} {'median':>9} {'least':>9} {'most':>9} {'against (a)':>12}")
     for name, figures in found.items():
         ratio = statistics.median(a / b for a, b in zip(figures, reference, strict=True))
         print(
-            f"{name:32} {statistics.median(figures):6.1f} us {min(figures):6.1f} us"
-            f" {max(figures):6.1f} us {ratio:7.2f}"
+            f"{name:38} {statistics.median(figures):6.1f} µs {min(figures):6.1f} µs"
+            f" {max(figures):6.1f} µs {ratio:12.2f}"
         )
+    print("against (a): the median of each round's own ratio, not the quotient of the medians")
 
 
 def start_up(world: World) -> None:
@@ -136,7 +145,7 @@ def redaction(world: World) -> None:
         redact = world.policy().redactor("clients", level).one
         turns = 20_000
         best = statistics.median(timeit.repeat(partial(redact, CLIENT), number=turns, repeat=7))
-        print(f"redact a record of 1 KB at {level:8}: {best / turns * 1e6:.2f} us")
+        print(f"redact a record of 1 KB at {level:8}: {best / turns * 1e6:.2f} µs")
 
 
 def main() -> None:

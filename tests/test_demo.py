@@ -66,6 +66,13 @@ def curl_lines() -> list[str]:
     return [line for line in whole.splitlines() if line.startswith("curl")]
 
 
+def key_lines() -> list[str]:
+    """The README's lines about keys, in their order."""
+    part = README.partition("## Keys")[2].partition("## Serve")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", part, re.DOTALL)
+    return "".join(blocks).replace("\\\n", " ").splitlines()
+
+
 def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> None:
     basic = next(line for line in demo.text.splitlines() if line.startswith("BASIC: "))
     full = next(line for line in demo.text.splitlines() if line.startswith("FULL: "))
@@ -91,6 +98,7 @@ def test_it_ends_with_its_terminal(demo: Demo) -> None:
 def test_the_readmes_lines_read_a_client_twice_and_book_up_to_the_conflict(demo: Demo) -> None:
     answers = [shell(line, demo.exports) for line in curl_lines()]
     assert len(answers) == 6
+    assert all(answer.endswith("\n") for answer in answers)
     basic, full, types, slots, made, again = answers
     assert '"phone"' not in basic
     assert '"phone"' in full
@@ -100,7 +108,29 @@ def test_the_readmes_lines_read_a_client_twice_and_book_up_to_the_conflict(demo:
     assert again.startswith("HTTP/1.1 409 Conflict")
     assert '{"message":"Time slot conflict"}' in again
     for line in [each for each in demo.text.splitlines() if each.startswith("curl")]:
-        assert '"lastName"' in shell(line, {})
+        answer = shell(line, {})
+        assert '"lastName"' in answer
+        assert answer.endswith("}\n")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash, to type the README's lines")
+def test_the_readmes_lines_make_list_rotate_and_revoke_a_key_of_the_demo(demo: Demo) -> None:
+    here = {".venv/bin/clinic-gateway": f"{sys.executable} -m gateway", ".demo": str(demo.state)}
+    exports: dict[str, str] = {}
+    said = []
+    for line in key_lines():
+        typed = line
+        for printed, path in here.items():
+            assert printed in line
+            typed = typed.replace(printed, path)
+        said.append(shell(typed, exports))
+        exports["ID"] = re.findall(r"^id +(\S+)$", said[0], re.MULTILINE)[0]
+    created, listed, rotated, revoked = said
+    assert "Insurer X" in created
+    assert "Demo BASIC" in listed
+    assert exports["ID"] in listed
+    assert "secrets" in rotated
+    assert "revokedAt" in revoked
 
 
 def test_a_second_start_gives_new_secrets_and_keeps_the_old_for_a_day(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gateway
+from gateway.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-build.lock"]
@@ -149,6 +150,12 @@ def test_the_image_does_not_run_as_root() -> None:
     assert rests("USER") == ["10001:10001"]
     after = [word for word, _ in instructions()][::-1]
     assert "RUN" not in after[: after.index("USER")]
+
+
+def test_the_image_lets_out_the_port_for_partners_alone() -> None:
+    [port] = rests("EXPOSE")
+    assert Settings().listen.endswith(f":{port}")
+    assert Settings().operations_listen.startswith("127.0.0.1:")
 
 
 def test_the_image_checks_its_own_health_without_a_shell() -> None:

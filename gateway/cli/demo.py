@@ -131,7 +131,7 @@ async def _introduce(gateway: Gateway) -> None:
     click.echo("\nAsk for it yourself:\n")
     address = gateway.base.removesuffix(BASE_PATH) + path
     for secret in secrets.values():
-        click.echo(f'curl -s -H "X-API-Key: {secret}" {address}')
+        click.echo(f"curl -s -w '\\n' -H \"X-API-Key: {secret}\" {address}")
     click.echo("\nTo go on in another shell, paste this into it:\n")
     for name, value in {**secrets, "BASE": gateway.base, **ids}.items():
         click.echo(f"export {name}={value}")

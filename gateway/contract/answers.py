@@ -90,7 +90,10 @@ _ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
 _STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
 
 _EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
-    400: (errors.InvalidRequest(InvalidField("limit", "must be at most 200")), errors.KeyReused()),
+    400: (
+        errors.InvalidRequest(InvalidField("limit", "must be from 1 to 200")),
+        errors.KeyReused(),
+    ),
     401: (errors.KeyMissing(), errors.KeyInvalid()),
     403: (errors.Forbidden(),),
     404: (errors.NotFound(),),

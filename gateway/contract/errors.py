@@ -253,7 +253,7 @@ STATUS_SUMMARIES: Mapping[int, str] = {
     403: "The key lacks the permission of the operation.",
     404: "The resource was not found.",
     408: "The body arrived too slowly.",
-    409: "The time slot is already taken.",
+    409: "The time is not, or no longer, one of the free slots.",
     413: "The body is larger than 64 KiB.",
     415: "The body is not application/json.",
     429: "The hourly request limit is exceeded.",

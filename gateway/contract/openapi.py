@@ -44,8 +44,8 @@ offset, but need one. Days are the clinic's local days. Money is a decimal strin
 Identifiers are UUIDs in lower case.
 
 To book: list the appointment types, list the available slots of a veterinarian on a day, create
-the appointment at one of them. A 409 says that the slot was taken in between: load the slots
-again and pick another.
+the appointment at one of them. A 409 says that the time is not, or no longer, one of the free
+slots: load them again and pick another.
 """
 
 
@@ -170,7 +170,7 @@ def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
-        "description": f"Needs the permission `{operation.permission}`.",
+        "description": _about(operation),
         "tags": [_tag(operation)],
         "x-permission": operation.permission.value,
     }
@@ -183,6 +183,11 @@ def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
         content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{BODY}"}}}
         described["requestBody"] = {"required": True, "content": content}
     return described | {"responses": responses(operation)}
+
+
+def _about(operation: Operation) -> str:
+    needed = f"Needs the permission `{operation.permission}`."
+    return f"{needed}\n\n{operation.notes}" if operation.notes else needed
 
 
 def _tag(operation: Operation) -> str:
@@ -219,7 +224,7 @@ _IDEMPOTENCY_KEY = {
     "in": "header",
     "description": (
         "Makes the booking safe to repeat: for 24 hours the same key with the same body gives the"
-        " first outcome again. With another body it is refused."
+        " first outcome again. With another body it is refused. 1 to 255 visible ASCII characters."
     ),
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},

@@ -74,6 +74,7 @@ class Operation:
 
     `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
     conditions as (field, value). `errors` are the statuses beyond those that every operation has.
+    `notes` is what a caller must know that no other member says.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Operation:
     body: tuple[Field, ...] = ()
     status: int = 200
     errors: tuple[int, ...] = ()
+    notes: str = ""
 
     @property
     def query(self) -> tuple[Param, ...]:
@@ -167,7 +169,7 @@ CREATE_APPOINTMENT_BODY = (
         summary="From the list of appointment types; without it the clinic's default duration.",
     ),
     Field(name="reason", longest=500, summary="Reason for the visit, plain text."),
-    Field(name="isUrgent", format=BOOLEAN, default=False),
+    Field(name="isUrgent", format=BOOLEAN, default=False, summary="Whether it is urgent."),
 )
 
 OPERATIONS = (
@@ -181,6 +183,11 @@ OPERATIONS = (
         body=CREATE_APPOINTMENT_BODY,
         status=201,
         errors=(404, 408, 409, 413, 415),
+        notes=(
+            "A 404 says that one of the ids names nothing, or that the animal is not this"
+            " client's. A 409 says that the time is not one of the available slots: taken, off the"
+            " clinic's grid, outside working hours, or with a veterinarian who is absent."
+        ),
     ),
     Operation(
         id="list_available_slots",
@@ -200,6 +207,7 @@ OPERATIONS = (
             ),
         ),
         errors=(404,),
+        notes="No operation lists the veterinarians: the clinic hands their ids over.",
     ),
     Operation(
         id="list_appointment_types",

@@ -4,7 +4,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Info, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Info,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
@@ -78,6 +85,8 @@ class Metrics:
     """The gateway's figures; `operations` are the names that may stand in a label."""
 
     def __init__(self, operations: Iterable[str]) -> None:
+        # else each counter comes with a series that says when it was made
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
         self.registry = CollectorRegistry()
         self._calls = Calls(operations)
         self.registry.register(self._calls)

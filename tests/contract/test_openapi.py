@@ -74,6 +74,17 @@ def test_the_levels_are_explained() -> None:
     assert all(f"`{level}`" in WHOLE["info"]["description"] for level in LEVELS)
 
 
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
+def test_an_operation_says_its_permission_and_what_else_must_be_known(operation: Operation) -> None:
+    said = called(WHOLE, operation)["description"]
+    assert f"`{operation.permission}`" in said
+    assert said.endswith(operation.notes)
+
+
+def test_whoever_asks_for_slots_is_told_where_a_vets_id_comes_from() -> None:
+    assert "the clinic hands their ids over" in operation("list_available_slots").notes
+
+
 def test_each_operation_is_listed_once_and_nothing_else_is() -> None:
     listed = {
         (each["operationId"], method.upper(), path, each["x-permission"])

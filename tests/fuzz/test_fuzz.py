@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ HOOKS = "tests.fuzz.hooks"
 @pytest.mark.fuzz
 @pytest.mark.parametrize("level", LEVELS)
 async def test_every_operation_keeps_the_documents_word(
-    partner: Partner, tmp_path: Path, level: str
+    partner: Partner, tmp_path: Path, level: str, tell: Callable[[str], None]
 ) -> None:
     key = await partner.with_key(level=level, limit=1_000_000_000)
     document = (await key.get("/openapi.json")).data
@@ -37,6 +37,7 @@ async def test_every_operation_keeps_the_documents_word(
     assert code == 0, said
     made = re.search(r"([0-9,]+) generated", said)
     assert made is not None, said
+    tell(f"{level}: {made[1]} requests generated")
     assert int(made[1].replace(",", "")) >= CASES / len(LEVELS), said
 
 

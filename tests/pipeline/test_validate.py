@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 
 from gateway.contract.errors import InvalidRequest
+from gateway.contract.openapi import document
 from gateway.contract.operations import OPERATIONS, Operation, Param
 from gateway.pipeline import validate
 from gateway.pipeline.cursor import Cursors, bound_to
@@ -57,6 +58,13 @@ def refusal(call: Callable[[], object]) -> InvalidRequest:
 def problems_of_creation(body: Any, *keys: str, query: str = "") -> Any:
     problems = refusal(lambda: creation(body, *keys, query=query)).problems
     return {each.field: each.problem for each in problems}
+
+
+def test_the_documents_example_of_a_400_is_what_is_answered() -> None:
+    answer = document(public_url="https://x.example")["components"]["responses"]["Error400"]
+    example = answer["content"]["application/json"]["examples"]["InvalidRequest"]["value"]
+    given = refusal(lambda: values_of("list_clients", "limit=201"))
+    assert example == given.members()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)

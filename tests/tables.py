@@ -1,0 +1,195 @@
+"""The tables of the README, made from the code: `make tables` writes them into their places.
+
+A block is marked by comments with its name; its first two lines, the head, stay as they are.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from adapters.mapping import CONVERTERS, DEFAULTS
+from gateway.contract.access import LEVELS, AccessLevel
+from gateway.contract.errors import GatewayError
+from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
+from gateway.contract.resources import GOVERNED, SLOT
+from gateway.observe.metrics import Metrics
+from gateway.policy.document import load_policy
+from gateway.settings import BackendSettings, Settings, names
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+
+
+def operations() -> list[str]:
+    return [
+        f"| {each.method} | {each.path} | {each.permission} | {each.summary} |"
+        for each in OPERATIONS
+    ]
+
+
+def levels() -> list[str]:
+    policy = load_policy(ROOT / "policies.yaml", lambda trouble: None)
+    rows = []
+    for resource in GOVERNED:
+        cells = [
+            " ".join(
+                f"`{path}`" for path in resource.paths if opens(policy, resource.name, path, at)
+            )
+            for at in LEVELS
+        ]
+        rows.append(f"| {resource.name} | {' | '.join(cells)} |")
+    return rows
+
+
+def opens(policy: object, resource: str, path: str, level: AccessLevel) -> bool:
+    return policy.opens[resource][path] is level  # type: ignore[attr-defined]
+
+
+def slots() -> list[str]:
+    [operation] = [each for each in OPERATIONS if each.returns is SLOT]
+    return [
+        f"| `{each.name}` | {YES[each.required]} | {FORMS[each.format.name]} | {each.summary} |"
+        for each in operation.query
+    ]
+
+
+def booking() -> list[str]:
+    rows = []
+    for each in CREATE_APPOINTMENT_BODY:
+        form = FORMS[each.format.name].format(each.longest)
+        form += "" if each.default is None else f", `{json.dumps(each.default)}` where it is absent"
+        rows.append(f"| `{each.name}` | {YES[each.required]} | {form} | {each.summary} |")
+    return rows
+
+
+YES = {True: "yes", False: "no"}
+FORMS = {
+    "uuid": "UUID in lower case",
+    "date": "`YYYY-MM-DD`",
+    "date-time": "date-time with its offset",
+    "boolean": "`true` or `false`",
+    "text": "text of at most {} characters",
+}
+
+
+def statuses() -> list[str]:
+    found: dict[int, list[str]] = {}
+    for kind in descendants(GatewayError):
+        message = getattr(kind, "message", "")
+        if message:
+            found.setdefault(kind.status, []).append(f"`{message}`")
+    found[400] = [
+        "`Invalid request: ` and the first problem",
+        "`Idempotency-Key was used with another request`",
+    ]
+    return [f"| {status} | {'; '.join(found[status])} |" for status in sorted(found)]
+
+
+def settings() -> list[str]:
+    return [f"| `{name}` | {default(name)} | {summary} |" for name, summary in names()]
+
+
+def default(name: str) -> str:
+    """A setting's default, where it is plain; the meaning says what else it is."""
+    group, _, member = name.rpartition(".")
+    info = (BackendSettings if group else Settings).model_fields[member]
+    plain = info.default if isinstance(info.default, str | int | float | Path) else None
+    return "" if plain is None else f"`{plain:g}`" if isinstance(plain, float) else f"`{plain}`"
+
+
+def filters() -> list[str]:
+    rows = {}
+    for each in OPERATIONS:
+        names = sorted(param.name for param in each.params if param.where == "query")
+        rows[each.path] = f"| {each.path} | {' '.join(f'`{name}`' for name in names)} |"
+    return [
+        rows[each.path] for each in sorted(OPERATIONS, key=lambda each: each.path) if each.paged
+    ]
+
+
+def converters() -> list[str]:
+    rows = []
+    for name, (takes, makes) in CONVERTERS.items():
+        parameters = " ".join(f"`{each}`" for each in sorted(takes))
+        formats = " ".join(
+            f"{each}*" if DEFAULTS.get(each) == name else each for each in sorted(makes)
+        )
+        rows.append(f"| `{name}` | {parameters} | {formats} | {READS[name]} |")
+    return rows
+
+
+READS = {
+    "text": "Text, without the blanks round it; blank is no value.",
+    "email": "An e-mail address; what has no @ is unreadable.",
+    "split text": "Several texts in one; `separator` is `;` where it is not given.",
+    "code": "A code, by the table `codes: {code: value}`, which it needs.",
+    "boolean": "1 or true, 0 or false; `yes` and `no` list other spellings.",
+    "number": "A number, spelt 4.5 or 4,5 or 1 234,50.",
+    "integer": "A number that is whole.",
+    "money": "An amount or a percentage, spelt like a number.",
+    "cents": "The same in hundredths.",
+    "colour": "`#RRGGBB`, or that as a whole number.",
+    "local time": "A date and time on the clinic's clock; `pattern` is how it is written.",
+    "utc time": "The same in UTC.",
+    "date": "A day, `YYYY-MM-DD`, with or without a time.",
+    "id": "A whole-number key of the resource that the field refers to, or of `of`.",
+}
+
+
+def metrics() -> list[str]:
+    figures = Metrics([])
+    figures.keys_loaded(lambda: 0)
+    rows = []
+    for family in figures.registry.collect():
+        labels = " ".join(f"`{label}`" for label in LABELS[family.name])
+        name = family.name + ("_total" if family.type == "counter" else "")
+        name += "_info" if family.type == "info" else ""
+        rows.append(f"| `{name}` | {labels} | {family.documentation} |")
+    return rows
+
+
+# A family without samples does not tell its labels; tests/observe hold them.
+LABELS = {
+    "gateway_requests": ("operation", "status"),
+    "gateway_request_seconds": ("operation",),
+    "gateway_authentication_failures": ("reason",),
+    "gateway_limit_denials": (),
+    "gateway_unusable_values": ("kind", "resource", "field"),
+    "gateway_log_lines_lost": (),
+    "gateway_policy": ("hash",),
+    "gateway_keys_loaded": (),
+}
+
+
+def descendants(kind: type[GatewayError]) -> list[type[GatewayError]]:
+    return [each for child in kind.__subclasses__() for each in (child, *descendants(child))]
+
+
+TABLES = {
+    "operations": operations,
+    "levels": levels,
+    "slots": slots,
+    "booking": booking,
+    "errors": statuses,
+    "filters": filters,
+    "settings": settings,
+    "metrics": metrics,
+    "converters": converters,
+}
+
+
+def block(name: str) -> "re.Pattern[str]":
+    """Before the rows of a table, the rows, and after them."""
+    return re.compile(rf"(<!-- {name} -->\n(?:.*\n){{2}})((?:\|.*\n)*)(<!-- /{name} -->)")
+
+
+def filled(text: str) -> str:
+    """The README's text with the rows of every table as the code has them."""
+    for name, rows in TABLES.items():
+        made = "".join(f"{row}\n" for row in rows())
+        text = block(name).sub(lambda found, made=made: found[1] + made + found[3], text)
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(filled(README.read_text()))
