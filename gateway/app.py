@@ -28,7 +28,7 @@ from gateway.pipeline.shed import Gate
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
-from gateway.state import open_own_store
+from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
@@ -185,6 +185,7 @@ class _Assembly:
         public_url = settings.public_url_at(port)
         store = open_own_store(settings)
         closers.push_async_callback(store.aclose)
+        closers.enter_context(sole_use(settings.state))
         await store.migrate()
         policy, adapter, secret = await self.policy_and_adapter(store)
         keys = KeyStore(store)

@@ -31,30 +31,36 @@ def store_place(settings: Settings) -> str | Path:
 
 
 @contextmanager
-def sole_use(folder: Path) -> Iterator[bool]:
-    """Holds the folder's lock meanwhile; whether no other process holds it.
+def sole_use(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock meanwhile; StartRefused where another gateway holds it.
 
-    Where nothing can be locked, nobody can tell, and it counts as free.
+    Two on one ledger would take each other's bookings for left behind, and count every limit twice.
+    Where nothing can be locked nobody can tell, and it counts as free.
     """
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
-        yield True
+        yield
         return
     try:
-        yield _locked(lock)
+        if _is_held(lock):
+            raise StartRefused(
+                f"another gateway serves from the state folder {folder}: end it, or give this one"
+                " a state of its own"
+            )
+        yield
     finally:
         os.close(lock)
 
 
-def _locked(lock: int) -> bool:
+def _is_held(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
-    except OSError:
         return True
-    return True
+    except OSError:
+        return False
+    return False
 
 
 def open_to_others(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from gateway.app import Gateway, all_problems, build
 from gateway.cli.options import config_option
 from gateway.observe.logs import Events
 from gateway.settings import ConfigurationErrors, Settings, load_settings
-from gateway.state import open_to_others, sole_use
+from gateway.state import open_to_others
 
 
 @click.command()
@@ -43,13 +43,12 @@ async def serve_until_stopped(
         loop.add_signal_handler(each, stop.set)
     gateway = await build(settings)
     try:
-        with sole_use(settings.state) as sole:
-            await gateway.start()
-            _warn(gateway, sole)
-            if begun is not None:
-                await begun(gateway)
-            await stop.wait()
-            await gateway.drain()
+        await gateway.start()
+        _warn(gateway)
+        if begun is not None:
+            await begun(gateway)
+        await stop.wait()
+        await gateway.drain()
     finally:
         await gateway.aclose()
 
@@ -58,15 +57,9 @@ def _hung_up() -> None:
     Events().warn("SIGHUP: nothing is reloaded", remedy="a restart takes in changed files")
 
 
-def _warn(gateway: Gateway, sole: bool) -> None:
+def _warn(gateway: Gateway) -> None:
     """What does not keep a gateway from serving, but is better mended."""
     state = gateway.settings.state
-    if not sole:
-        gateway.events.warn(
-            "another gateway serves from this state folder: each counts every limit for itself",
-            folder=str(state),
-            remedy="end one of them, or give it a state of its own",
-        )
     if gateway.settings.public_url is None and not _on_loopback(gateway):
         gateway.events.warn(
             "without public_url, Link and Location lead partners to their own machine",

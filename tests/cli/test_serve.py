@@ -362,22 +362,21 @@ def test_a_state_folder_that_is_open_to_others_is_warned_of_once(folder: Path, r
     assert warned["remedy"] == f"chmod 700 {folder}"
 
 
-def test_a_second_gateway_on_one_state_folder_is_warned_of_and_serves(
+def test_a_second_gateway_on_one_state_folder_is_refused_and_the_first_goes_on(
     folder: Path, served: Served
 ) -> None:
-    second = Served(folder)
-    clients(second.port, minted(folder))
-    second.process.terminate()
-    code, said = second.end()
-    [warned] = [json.loads(line) for line in said.splitlines()]
-    assert (code, warned["level"], warned["folder"]) == (0, "warning", str(folder))
-    assert warned["event"].startswith("another gateway serves from this state folder")
+    assert refused(folder) == (
+        "another gateway serves from the state folder STATE: end it, or give this one a state of"
+        " its own"
+    )
+    assert clients(served.port, minted(folder))
     served.process.terminate()
     assert served.end() == (0, "")
     assert (folder / "gateway.lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_lock_that_cannot_be_had_keeps_nobody_from_serving(folder: Path) -> None:
+    (folder / "gateway.lock").unlink(missing_ok=True)
     (folder / "gateway.lock").mkdir()
     running = Served(folder)
     running.process.terminate()
