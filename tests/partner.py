@@ -1,13 +1,14 @@
 """A partner in the tests: calls the running gateway with its key, and knows some ids."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import aiohttp
+from multidict import CIMultiDict
 
 ALL = (
     "PATIENT_READ",
@@ -83,11 +84,11 @@ class Partner:
         path: str,
         *,
         body: Any = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One call; a body goes as JSON, bytes as they are."""
-        sent = dict(headers or {})
+        """One call; a body goes as JSON, bytes as they are; pairs are headers that come twice."""
+        sent: CIMultiDict[str] = CIMultiDict(headers or {})
         if self.secret or getattr(self, "_forced", False):
             sent.setdefault("X-API-Key", self.secret)
         data = body

@@ -331,7 +331,22 @@ class _Turns:
 
 
 def _done(record: Record) -> dict[str, Any]:
-    return {"state": "done", "record": orjson.dumps(record), "appointment_id": record.get("id")}
+    return {"state": "done", "record": _kept(record), "appointment_id": record.get("id")}
+
+
+def _kept(record: Record) -> bytes:
+    """The record as JSON; a value that is none of JSON's is as good as no value."""
+    try:
+        return orjson.dumps(record)
+    except TypeError:
+        return orjson.dumps({name: _plain(value) for name, value in record.items()})
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return orjson.Fragment(orjson.dumps(value))
+    except TypeError:
+        return None
 
 
 def _digest(idempotency_key: str | None) -> bytes | None:

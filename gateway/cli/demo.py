@@ -156,7 +156,7 @@ async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:
     now, secrets = utc_now(), {}
     for name, level in NAMES.items():
         if name in known:
-            secret = await gateway.keys.rotate(known[name].id, OVERLAP, now)
+            secret = (await gateway.keys.rotate(known[name].id, OVERLAP, now)).secret
         else:
             key = new_key(name=name, permissions=Permission, level=level, now=now)
             secret = await gateway.keys.add(key)

@@ -193,15 +193,7 @@ def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) 
     changes = _changes(options)
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
-
-    async def work(store: Any) -> Any:
-        from gateway.keys.store import RevokedKey
-
-        if (await store.get(key_id)).revoked_at is not None:
-            raise RevokedKey(key_id)
-        return await store.update(key_id, **changes)
-
-    _tell(_with_store(config, work), as_json)
+    _tell(_with_store(config, lambda store: store.update(key_id, **changes)), as_json)
 
 
 @keys.command()
@@ -214,13 +206,9 @@ def update_key(config: Path | None, as_json: bool, key_id: str, **options: Any) 
 @json_option
 def rotate(config: Path | None, as_json: bool, key_id: str, overlap: timedelta) -> None:
     """Give a key a new secret, and show it this once."""
-
-    async def work(store: Any) -> Any:
-        secret = await store.rotate(key_id, overlap, datetime.now(UTC))
-        return *await store.show(key_id), secret
-
-    key, hints, secret = _with_store(config, work)
-    _tell(key, as_json, secret=secret, hints=hints)
+    now = datetime.now(UTC)
+    rotated = _with_store(config, lambda store: store.rotate(key_id, overlap, now))
+    _tell(rotated.key, as_json, secret=rotated.secret, hints=rotated.secrets)
 
 
 @keys.command()

@@ -134,20 +134,6 @@ COLOR = Format(
     problem="must be a colour such as #2E86AB",
 )
 
-FORMATS = (
-    UUID,
-    TEXT,
-    EMAIL,
-    BOOLEAN,
-    INTEGER,
-    NUMBER,
-    INSTANT,
-    DAY,
-    MONEY,
-    PERCENT,
-    COLOR,
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:

@@ -73,6 +73,15 @@ class Listing:
     odd: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """A new secret, which is told this once, and the key with what may be told of all of them."""
+
+    secret: str
+    key: Key
+    secrets: tuple[Secret, ...]
+
+
 class OddKey(Exception):
     """What is kept of the key with that id makes no sense."""
 
@@ -126,15 +135,14 @@ class KeyStore:
         return kept.key, kept.told
 
     async def update(self, key_id: str, **changes: Any) -> Key:
-        """Change fields of a key; UnknownKey, OddKey."""
+        """Change fields of a key; UnknownKey, OddKey, RevokedKey."""
         async with self._store.begin() as connection:
             revision = await _next_revision(connection)
-            key = replace((await _get(connection, key_id)).key, **changes)
-            row = _row(key) | {"revision": revision}
-            await connection.execute(update(keys).where(keys.c.id == key_id).values(row))
+            key = replace((await _active(connection, key_id)).key, **changes)
+            await _put(connection, key, revision)
         return key
 
-    async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> str:
+    async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> Rotated:
         """A new secret for the key; those before it are valid for the overlap.
 
         UnknownKey, OddKey; RevokedKey, since a new secret would open nothing.
@@ -142,8 +150,7 @@ class KeyStore:
         secret = mint()
         async with self._store.begin() as connection:
             revision = await _next_revision(connection)
-            if (await _get(connection, key_id)).key.revoked_at is not None:
-                raise RevokedKey(key_id)
+            await _active(connection, key_id)
             until = now + overlap
             lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
             await connection.execute(
@@ -155,12 +162,19 @@ class KeyStore:
             await connection.execute(
                 update(keys).where(keys.c.id == key_id).values(revision=revision)
             )
-        return secret
+            # read before it is certain: a new secret that could not be told would be lost
+            kept = await _get(connection, key_id)
+        return Rotated(secret, kept.key, kept.told)
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
         """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
-        key = await self.get(key_id)
-        return key if key.revoked_at else await self.update(key_id, revoked_at=now)
+        async with self._store.begin() as connection:
+            revision = await _next_revision(connection)
+            key = (await _get(connection, key_id)).key
+            if key.revoked_at is None:
+                key = replace(key, revoked_at=now)
+                await _put(connection, key, revision)
+        return key
 
     async def changes(self, since: int) -> tuple[int, Sequence[Change]]:
         """The present revision, and each key that changed after the revision `since`."""
@@ -237,6 +251,18 @@ async def _get(connection: AsyncConnection, key_id: str) -> "_Kept":
     if kept is None:
         raise OddKey(key_id)
     return kept
+
+
+async def _active(connection: AsyncConnection, key_id: str) -> "_Kept":
+    kept = await _get(connection, key_id)
+    if kept.key.revoked_at is not None:
+        raise RevokedKey(key_id)
+    return kept
+
+
+async def _put(connection: AsyncConnection, key: Key, revision: int) -> None:
+    row = _row(key) | {"revision": revision}
+    await connection.execute(update(keys).where(keys.c.id == key.id).values(row))
 
 
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:

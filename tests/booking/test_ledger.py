@@ -502,6 +502,16 @@ async def test_what_is_settled_is_not_written_over(world: World) -> None:
         assert await kept(world) == ["done a0"]
 
 
+@pytest.mark.parametrize("odd", [b"x", "\ud800", {1}])
+async def test_a_record_with_a_value_that_json_does_not_have_is_booked_all_the_same(
+    world: World, odd: object
+) -> None:
+    record = {"id": "a0", "reason": odd}
+    world.clinic.create_appointment = lambda draft: asyncio.sleep(0, record)  # type: ignore[method-assign,assignment]
+    assert (await world.book()).record == record
+    assert (await world.book()).record == {"id": "a0", "reason": None}
+
+
 async def test_a_fault_in_a_look_up_leaves_the_outcome_unknown(world: World) -> None:
     world.clinic.lost = OutcomeUnknown("lost")
     with pytest.raises(OutcomeUnknown):

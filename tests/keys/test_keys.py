@@ -153,13 +153,13 @@ async def test_a_rotated_key_has_both_secrets_for_the_overlap_and_then_the_new_o
     keys = KeyStore(store)
     key = a_key()
     old = await keys.add(key)
-    new = await keys.rotate(key.id, timedelta(hours=1), NOW)
+    new = (await keys.rotate(key.id, timedelta(hours=1), NOW)).secret
     await ring.refresh()
     end = NOW + timedelta(hours=1)
     assert ring.find(digest(old), end - SECOND) == ring.find(digest(new), end - SECOND) == key
     assert ring.find(digest(old), end) is None
     assert ring.find(digest(new), end) == key
-    newest = await keys.rotate(key.id, timedelta(0), end)
+    newest = (await keys.rotate(key.id, timedelta(0), end)).secret
     await ring.refresh()
     assert ring.find(digest(new), end) is None
     assert ring.find(digest(newest), end) == key
@@ -176,6 +176,21 @@ async def test_a_second_rotation_does_not_lengthen_the_life_of_the_first_secret(
     await ring.refresh()
     assert ring.find(digest(first), NOW + timedelta(minutes=59)) == key
     assert ring.find(digest(first), NOW + timedelta(hours=1)) is None
+
+
+async def test_a_secret_that_could_not_be_told_is_not_made(
+    store: Store, ring: MemoryKeyRing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = KeyStore(store)
+    key = a_key()
+    old = await keys.add(key)
+    with monkeypatch.context() as broken:
+        broken.setattr("gateway.keys.store.Rotated", None)
+        broken.setattr("gateway.keys.store._add_secret", None)
+        with pytest.raises(TypeError):
+            await keys.rotate(key.id, timedelta(0), NOW)
+    await ring.refresh()
+    assert ring.find(digest(old), NOW + timedelta(days=1)) is not None
 
 
 async def test_what_nobody_knows_is_said(store: Store) -> None:
@@ -232,7 +247,7 @@ async def test_no_secret_rests_in_the_store(tmp_path: Path) -> None:
     await opened.migrate()
     keys = KeyStore(opened)
     key = a_key()
-    secrets = [await keys.add(key), await keys.rotate(key.id, timedelta(hours=1), NOW)]
+    secrets = [await keys.add(key), (await keys.rotate(key.id, timedelta(hours=1), NOW)).secret]
     await opened.aclose()
     kept = kept_in(tmp_path)
     for secret in secrets:

@@ -321,7 +321,9 @@ def test_no_records_are_an_empty_list() -> None:
 
 
 def test_every_format_has_a_type_to_read_it_and_a_form_to_write_it() -> None:
-    for each in formats.FORMATS:
+    known = [each for each in vars(formats).values() if isinstance(each, formats.Format)]
+    assert len(known) > 10
+    for each in known:
         field = Field(name="value", format=each)
         assert shape.value_type(field) is not None
         shape.written_value(field)
