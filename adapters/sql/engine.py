@@ -11,6 +11,7 @@ import time
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import ceil
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -69,7 +70,7 @@ class SqliteRunner:
     """
 
     def __init__(self, path: str, *, timeout: float, booking_timeout: float) -> None:
-        self._path = path
+        self._path = Path(path)
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         event.listen(self._engine, "before_cursor_execute", _explained, retval=True)
         self._local = threading.local()
@@ -109,7 +110,7 @@ class SqliteRunner:
     def _open(self) -> sqlite3.Connection:
         # mode=rw: a path that is wrong must not make an empty database
         return sqlite3.connect(
-            f"file:{quote(self._path)}?mode=rw",
+            f"file:{quote(str(self._path))}?mode=rw",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -154,7 +155,7 @@ class SqliteRunner:
     def _file(self) -> tuple[int, int]:
         """Which file now has the database's name."""
         try:
-            found = Path(self._path).stat()
+            found = self._path.stat()
         except OSError as error:
             why = "does not exist" if isinstance(error, FileNotFoundError) else "can't be reached"
             raise BackendUnavailable(f"{self._path} {why}") from error
@@ -245,6 +246,7 @@ class _Lane:
         self.file = file
         self.deadline = 0.0
         self.committing = False
+        self._left = -1
         raw = connection.connection.driver_connection
         if not isinstance(raw, sqlite3.Connection):
             raise TypeError(raw)
@@ -257,8 +259,11 @@ class _Lane:
     def until(self, deadline: float) -> None:
         """From now on everything is to end by then, waiting for locks included."""
         self.deadline = deadline
-        left = max(0, int((deadline - time.monotonic()) * 1000))
-        self._raw.execute(f"PRAGMA busy_timeout = {left}")
+        # in tenths of a second: most calls have all of their time left, and ask for nothing new
+        left = max(0, ceil((deadline - time.monotonic()) * 10))
+        if left != self._left:
+            self._raw.execute(f"PRAGMA busy_timeout = {left * 100}")
+            self._left = left
 
     def transaction(self, begin: str) -> "_Transaction":
         return _Transaction(self, self._raw, begin)

@@ -10,18 +10,19 @@ class KeysUnreadable(Exception):
     """The key store has not been readable for so long that nobody can say who a caller is."""
 
 
+class KeysBehind(Exception):
+    """It has been long since the keys were read, as after a pause of the process: catch up."""
+
+
 class KeyRing(Protocol):
     """The keys that are valid now."""
 
-    def find(self, digest: bytes, now: datetime) -> Key | None:
+    def find(self, digest: bytes, now: datetime, *, settled: bool = False) -> Key | None:
         """The key behind a secret's digest; None for unknown, revoked and expired alike.
 
-        KeysUnreadable where that cannot be said.
+        KeysBehind where it has been long since the keys were read, unless the caller has seen to
+        that; KeysUnreadable where nobody can tell any more.
         """
-
-    @property
-    def behind(self) -> bool:
-        """Whether it has been long since the keys were read, as after a pause of the process."""
 
     async def catch_up(self) -> None:
         """Read them now, if that goes quickly."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-from gateway.keys.base import KeysUnreadable
+from gateway.keys.base import KeysBehind, KeysUnreadable
 from gateway.keys.key import Key
 from gateway.keys.store import Change, KeyStore
 from gateway.store.base import StoreError
@@ -71,18 +71,17 @@ class MemoryKeyRing:
         """Seconds since the keys were last known to be what the store holds."""
         return self._clock() - self._read_at
 
-    @property
-    def behind(self) -> bool:
-        return self.age > BEHIND_AFTER
-
     def __len__(self) -> int:
         return len(self._digests)
 
-    def find(self, digest: bytes, now: datetime) -> Key | None:
+    def find(self, digest: bytes, now: datetime, *, settled: bool = False) -> Key | None:
         """The valid key behind a digest."""
-        age = self.age
-        if age > KNOWN_FOR:
-            raise KeysUnreadable
+        age = self._clock() - self._read_at
+        if age > BEHIND_AFTER:
+            if not settled:
+                raise KeysBehind
+            if age > KNOWN_FOR:
+                raise KeysUnreadable
         entry = self._entries.get(digest)
         if entry is not None:
             key, until = entry

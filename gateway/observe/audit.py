@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,13 +23,8 @@ class Access(Struct, rename="camel", gc=False):
     ms: float
 
 
-class Outcome(StrEnum):
-    """How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made."""
-
-    ANSWERED = "answered"
-    REFUSED = "refused"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
+# How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made.
+ANSWERED, REFUSED, FAILED, UNKNOWN = "answered", "refused", "failed", "unknown"
 
 
 class Audit(Struct, rename="camel", gc=False):
@@ -47,7 +41,7 @@ class Audit(Struct, rename="camel", gc=False):
     record_ids: Sequence[str]
     level: str | None
     policy: str | None
-    outcome: Outcome
+    outcome: str
     reason: str | None
 
 

@@ -9,17 +9,20 @@ from gateway.keys.key import Key
 from gateway.keys.secret import digest
 
 
-def authenticate(secrets: Sequence[str], keys: KeyRing, now: datetime) -> Key:
+def authenticate(
+    secrets: Sequence[str], keys: KeyRing, now: datetime, *, settled: bool = False
+) -> Key:
     """The key behind the one secret; KeyMissing without any, KeyInvalid for every other reason.
 
-    Unavailable where the keys cannot be read.
+    Unavailable where the keys cannot be read; KeysBehind where they should be read first, unless
+    that is `settled`.
 
     Two secrets are looked up like one, so that time does not tell them apart.
     """
     if not secrets:
         raise KeyMissing
     try:
-        key = keys.find(digest(secrets[0]), now)
+        key = keys.find(digest(secrets[0]), now, settled=settled)
     except KeysUnreadable:
         # the outage has been said once: not for every call again
         raise Unavailable from None

@@ -8,7 +8,7 @@ from adapters.base import Adapter, AdapterError, Page, Record
 from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
-from gateway.keys.base import KeyRing
+from gateway.keys.base import KeyRing, KeysBehind
 from gateway.limits.base import Limiter
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.authorize import authorize
@@ -67,16 +67,21 @@ class Pipeline:
 
     async def run(self, call: Call) -> Reply:
         """The reply to a call; what is learned on the way is noted in the call."""
-        if self._keys.behind:
-            await self._keys.catch_up()
         now = self._now()
-        key = call.key = authenticate(call.secrets, self._keys, now)
+        try:
+            key = call.key = authenticate(call.secrets, self._keys, now)
+        except KeysBehind:
+            await self._keys.catch_up()
+            key = call.key = authenticate(call.secrets, self._keys, now, settled=True)
         target = call.target
         if isinstance(target, GatewayError):
             raise target
         operation = target.operation
         authorize(key, operation)
-        self._gate.enter(key.id)
+        gate = self._gate
+        if len(gate.inside) >= gate.free:
+            gate.check(key.id)
+        gate.inside.add(call)
         try:
             quota = call.quota = await self._limiter.hit(key.id, key.limit)
             throttle(quota)
@@ -89,7 +94,7 @@ class Pipeline:
             values = road.reader.read(target.id, call.query, key.id, redactor.visible)
             return await self._read(call, road, values, now, redactor)
         finally:
-            self._gate.leave(key.id)
+            gate.inside.discard(call)
 
     async def _read(
         self, call: Call, road: Road, values: Values, now: datetime, redactor: Redactor
@@ -110,7 +115,7 @@ class Pipeline:
     async def _create(self, call: Call, road: Road, redactor: Redactor) -> Reply:
         body = await call.upload.read()
         # a body may take its time; a key that was revoked meanwhile books nothing
-        key = authenticate(call.secrets, self._keys, self._now())
+        key = authenticate(call.secrets, self._keys, self._now(), settled=True)
         authorize(key, road.operation)
         wanted = road.reader.read_creation(
             call.query, body, call.upload.idempotency_keys(), redactor.visible

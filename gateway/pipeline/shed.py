@@ -1,34 +1,28 @@
 """Is there room: what would be too much at once is turned away before it is counted."""
 
 from gateway.contract.errors import Unavailable
+from gateway.pipeline.call import Call
 
 RETRY_AFTER = 1  # seconds
 
 
 class Gate:
-    """Lets so many calls in at once, and so many of one key; Unavailable for one more."""
+    """How many calls may be under way at once, and how many of one key.
 
-    __slots__ = ("_inside", "_most", "_most_of_one", "_of")
+    Whoever is let in stands in `inside` until it leaves. While there are fewer than `free`, nobody
+    need be asked whose they are.
+    """
+
+    __slots__ = ("_most", "_most_of_one", "free", "inside")
 
     def __init__(self, most: int, most_of_one: int) -> None:
+        self.inside: set[Call] = set()
+        self.free = min(most, most_of_one)
         self._most = most
         self._most_of_one = most_of_one
-        self._inside = 0
-        self._of: dict[str, int] = {}
 
-    def enter(self, key_id: str) -> None:
-        """Let a call in; whoever was let in has to leave."""
-        of_one = self._of.get(key_id, 0)
-        if self._inside >= self._most or of_one >= self._most_of_one:
+    def check(self, key_id: str) -> None:
+        """Unavailable where there is no room for one more call of that key."""
+        own = sum(call.key is not None and call.key.id == key_id for call in self.inside)
+        if own >= self._most_of_one or len(self.inside) >= self._most:
             raise Unavailable(RETRY_AFTER)
-        self._inside += 1
-        self._of[key_id] = of_one + 1
-
-    def leave(self, key_id: str) -> None:
-        """The call has ended."""
-        self._inside -= 1
-        left = self._of[key_id] - 1
-        if left:
-            self._of[key_id] = left
-        else:
-            del self._of[key_id]

@@ -4,7 +4,7 @@ Everything is resolved when the policy is loaded: a running request only looks a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from adapters.base import Report
@@ -20,8 +20,8 @@ Opens = Mapping[str, Mapping[str, AccessLevel | None]]
 class Policy:
     """What each level sees.
 
-    `hash` is the SHA-256 of the file's bytes in hexadecimal digits, `opens` the decision field by
-    field, in the order of the answers.
+    `hash` is the SHA-256 of the file's bytes in hexadecimal digits, `short_hash` its first 12, as
+    they are shown and logged; `opens` the decision field by field, in the order of the answers.
     """
 
     file: str
@@ -29,11 +29,10 @@ class Policy:
     opens: Opens
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     whole: Mapping[str, Redactor]
+    short_hash: str = field(init=False)
 
-    @property
-    def short_hash(self) -> str:
-        """The part of the hash that is shown and logged: its first 12 digits."""
-        return self.hash[:12]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "short_hash", self.hash[:12])
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
         """The view of a governed resource; KeyError for any other."""

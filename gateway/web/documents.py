@@ -58,7 +58,7 @@ class Documents:
 
     def get(self, path: str, secrets: Sequence[str]) -> tuple[Document, Key | None]:
         """The document at OPENAPI or DOCS; KeyInvalid for a key that is not good."""
-        key = authenticate(secrets, self._keys, self._now()) if secrets else None
+        key = authenticate(secrets, self._keys, self._now(), settled=True) if secrets else None
         policy = self._policy()
         view = (path, policy.hash, key and (key.permissions, _levels(key)))
         found = self._kept.get(view)

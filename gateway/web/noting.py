@@ -11,7 +11,8 @@ from gateway.contract.errors import (
     KeyMissing,
     LimitExceeded,
 )
-from gateway.observe.audit import Access, Audit, Journal, Outcome
+from gateway.observe import audit
+from gateway.observe.audit import Access, Audit, Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.pipeline.call import Call
@@ -79,10 +80,10 @@ class Observers:
         self.journal.flush()
 
 
-def outcome(error: GatewayError | None) -> Outcome:
+def outcome(error: GatewayError | None) -> str:
     """How a call ended, for the audit."""
     if error is None:
-        return Outcome.ANSWERED
+        return audit.ANSWERED
     if isinstance(error, BookingUnknown):
-        return Outcome.UNKNOWN
-    return Outcome.REFUSED if error.status < 500 else Outcome.FAILED
+        return audit.UNKNOWN
+    return audit.REFUSED if error.status < 500 else audit.FAILED

@@ -121,7 +121,7 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
     go.set()
     assert {each.status for each in await asyncio.gather(*calls)} == {200}
     assert (await greedy.get("/stock")).status == 200
-    assert pipeline._gate._of == {}
+    assert pipeline._gate.inside == set()
 
 
 async def test_after_a_pause_a_key_that_was_revoked_meanwhile_is_refused(
@@ -178,9 +178,9 @@ async def test_a_key_revoked_while_the_body_arrives_books_nothing(
     revoked = []
     find = gateway.gateway.ring.find
 
-    def found_once(digest: bytes, now: object) -> object:
+    def found_once(digest: bytes, now: object, **more: object) -> object:
         revoked.append(digest)
-        return find(digest, now) if len(revoked) == 1 else None
+        return find(digest, now, **more) if len(revoked) == 1 else None
 
     monkeypatch.setattr(gateway.gateway.ring, "find", found_once)
     draft = {"clientId": SOME_ID, "patientId": SOME_ID, "vetId": SOME_ID}
