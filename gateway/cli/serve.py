@@ -1,6 +1,7 @@
 """`clinic-gateway serve`: serves until it is told to stop, and ends what runs."""
 
 import asyncio
+import gc
 import ipaddress
 import signal
 from collections.abc import Awaitable, Callable, Iterable
@@ -43,6 +44,8 @@ async def serve_until_stopped(
         loop.add_signal_handler(each, stop.set)
     gateway = await build(settings)
     try:
+        # what was made for the start stays: looking through it again and again would cost each call
+        gc.freeze()
         await gateway.start()
         _warn(gateway)
         if begun is not None:

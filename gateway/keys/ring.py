@@ -13,6 +13,7 @@ from gateway.keys.store import Change, KeyStore
 from gateway.store.base import StoreError
 
 POLL = 0.3
+ASK_EVERY = 3  # polls after which the store is asked though its file looks untouched
 SAVE_EVERY = 20  # polls between two writes of the times of last use
 
 # Seconds since the store was last read, after which a secret that is not known may be a new one,
@@ -55,6 +56,7 @@ class MemoryKeyRing:
         self._watcher = watcher
         self._clock = clock
         self._read_at = clock()
+        self._mark: object = None
         self._failing = False
         self._unsaved = False
         self._reading = asyncio.Lock()
@@ -163,7 +165,7 @@ class MemoryKeyRing:
             await asyncio.sleep(POLL)
             turn += 1
             try:
-                await self.refresh()
+                await self._poll(certainly=turn % ASK_EVERY == 0)
             except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
                 if not self._failing:
                     self._watcher.failed(error, _sayable(error))
@@ -175,6 +177,15 @@ class MemoryKeyRing:
             if turn % SAVE_EVERY == 0 and self._used and self._saved:
                 # beside the following: a store that is locked for writing can still be read
                 self._saving = asyncio.create_task(self._save_if_possible())
+
+    async def _poll(self, *, certainly: bool) -> None:
+        """Refresh, unless the store looks untouched: asking it costs far more than looking."""
+        began, mark = self._clock(), self._store.mark()
+        if certainly or mark is None or mark != self._mark:
+            await self.refresh()
+            self._mark = mark
+        else:
+            self._read_at = began
 
     @property
     def _saved(self) -> bool:

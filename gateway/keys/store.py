@@ -176,6 +176,10 @@ class KeyStore:
                 await _put(connection, key, revision)
         return key
 
+    def mark(self) -> object:
+        """As the store's: where it stays the same, most likely nothing has changed."""
+        return self._store.mark()
+
     async def changes(self, since: int) -> tuple[int, Sequence[Change]]:
         """The present revision, and each key that changed after the revision `since`."""
         async with self._store.begin() as connection:

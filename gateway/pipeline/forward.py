@@ -1,6 +1,6 @@
 """Asks the practice system: the adapter's verb for the operation, and its errors in our words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Protocol
@@ -62,12 +62,13 @@ class Asker:
         self._others = [each.name for each in operation.params if not each.match]
         self._fixed = tuple(Filter("equals", (name,), value) for name, value in operation.only)
 
-    async def one(self, values: Values, now: datetime) -> Record:
+    def one(self, values: Values, now: datetime) -> Awaitable[Record]:
         """The record that the path names."""
-        query = Query(resource=self._resource, now=now, id=values.params[self._id])
-        return await self._adapter.read_one(query)
+        return self._adapter.read_one(
+            Query(resource=self._resource, now=now, id=values.params[self._id])
+        )
 
-    async def many(self, values: Values, now: datetime) -> Page:
+    def many(self, values: Values, now: datetime) -> Awaitable[Page]:
         """A page of records."""
         params = values.params
         chosen = [
@@ -85,7 +86,7 @@ class Asker:
             limit=values.limit,
             after=values.after,
         )
-        return await self._adapter.read_many(query)
+        return self._adapter.read_many(query)
 
     async def rest(self, page: Page, values: Values, now: datetime) -> Page:
         """A list that has no pages for partners: this page and all that follow."""

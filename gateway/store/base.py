@@ -74,6 +74,10 @@ class Store:
             return await self.meta(name) or ""
         return value
 
+    def mark(self) -> object:
+        """What differs once somebody has written; None where that cannot be told cheaply."""
+        return None
+
     async def ping(self) -> None:
         """StoreError where the store does not answer."""
         async with self.begin() as connection:

@@ -92,7 +92,13 @@ class Front:
         self._running += 1
         try:
             refuse_oddities(request)
-            answer = await self._answer(request, call, path)
+            if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
+                reply = await self._pipeline.run(call)
+                # asked only now: the end may have begun meanwhile
+                close = self._leaving or must_close(request)
+                answer = self._replies.reply(call, reply, close=close)
+            else:
+                answer = self._document(request, call, path)
         except GatewayError as refused:
             error = refused
             answer = self._refusal(request, call, refused)
@@ -126,11 +132,7 @@ class Front:
             upload=Body(request, self._body_timeout),
         )
 
-    async def _answer(self, request: web.BaseRequest, call: Call, path: str) -> Written:
-        if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
-            reply = await self._pipeline.run(call)
-            # asked only now: the end may have begun meanwhile
-            return self._replies.reply(call, reply, close=self._leaving or must_close(request))
+    def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:
         if path not in NAMES:
             raise NotFound
         document, call.key = self._documents.get(path, call.secrets)

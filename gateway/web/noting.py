@@ -51,7 +51,7 @@ class Observers:
                 call.records,
                 call.level,
                 call.policy,
-                outcome(error),
+                audit.ANSWERED if error is None else outcome(error),
                 None if error is None else type(error).__name__,
             ),
         )
@@ -80,10 +80,8 @@ class Observers:
         self.journal.flush()
 
 
-def outcome(error: GatewayError | None) -> str:
-    """How a call ended, for the audit."""
-    if error is None:
-        return audit.ANSWERED
+def outcome(error: GatewayError) -> str:
+    """How a call that was not answered ended, for the audit."""
     if isinstance(error, BookingUnknown):
         return audit.UNKNOWN
     return audit.REFUSED if error.status < 500 else audit.FAILED

@@ -294,6 +294,35 @@ async def test_while_the_store_cannot_be_read_only_known_keys_go_on_and_for_a_mi
     assert ring.find(digest(mint()), NOW, settled=True) is None
 
 
+async def test_a_store_that_looks_untouched_is_asked_now_and_then_and_a_change_seen_at_once(
+    store: Store,
+) -> None:
+    asked = 0
+
+    class Counted(KeyStore):
+        async def changes(self, since: int) -> Any:
+            nonlocal asked
+            asked += 1
+            return await super().changes(since)
+
+    clock = [0.0]
+    keys = Counted(store)
+    ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
+    await ring.refresh()
+    for turn in range(1, 10):
+        clock[0] = float(turn)
+        await ring._poll(certainly=False)
+        assert ring.age == 0  # it is known to be as the store is
+    assert asked == 2  # the first time nothing was known of the file
+    await ring._poll(certainly=True)
+    assert asked == 3
+    key = a_key()
+    secret = await keys.add(key)
+    await ring._poll(certainly=False)
+    assert ring.find(digest(secret), NOW) == key
+    await ring.aclose()
+
+
 async def test_an_outage_is_said_once_and_so_is_its_end(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
