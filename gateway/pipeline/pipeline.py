@@ -92,25 +92,23 @@ class Pipeline:
             if operation.creates:
                 return await self._create(call, road, redactor)
             values = road.reader.read(target.id, call.query, key.id, redactor.visible)
-            return await self._read(call, road, values, now, redactor)
-        finally:
-            gate.inside.discard(call)
-
-    async def _read(
-        self, call: Call, road: Road, values: Values, now: datetime, redactor: Redactor
-    ) -> Reply:
-        operation = road.operation
-        try:
             if operation.many:
-                page = await road.asker.many(values, now)
-                if not operation.paged:
-                    page = await road.asker.rest(page, values, now)
-                return self._list(call, operation, values, page, redactor)
+                return await self._read_many(call, road, values, now, redactor)
             record = await road.asker.one(values, now)
         except AdapterError as error:
             raise translated(error) from error
-        call.records = ids_of([record])
+        finally:
+            gate.inside.discard(call)
+        call.records = id_of(record)
         return Reply(operation.status, redact(redactor, record))
+
+    async def _read_many(
+        self, call: Call, road: Road, values: Values, now: datetime, redactor: Redactor
+    ) -> Reply:
+        page = await road.asker.many(values, now)
+        if not road.operation.paged:
+            page = await road.asker.rest(page, values, now)
+        return self._list(call, road.operation, values, page, redactor)
 
     async def _create(self, call: Call, road: Road, redactor: Redactor) -> Reply:
         body = await call.upload.read()
@@ -128,7 +126,7 @@ class Pipeline:
         except AdapterError as error:
             raise booking_error(error, wanted.idempotency_key) from error
         call.replayed = booked.replayed
-        call.records = ids_of([booked.record])
+        call.records = id_of(booked.record)
         body = redact(redactor, booked.record)
         shown = "id" in redactor.visible
         location = f"{road.operation.path}/{booked.record['id']}" if shown else ""
@@ -146,8 +144,14 @@ class Pipeline:
         return Reply(operation.status, body, skipped=page.skipped + left_out, next=after)
 
 
+def id_of(record: Record) -> tuple[str, ...]:
+    """The record's id for the audit, where it has any."""
+    own = record.get("id")
+    return (own,) if isinstance(own, str) else ()
+
+
 def ids_of(records: list[Record]) -> list[str]:
-    """The records' ids for the audit, where they have any."""
+    """The same of several records."""
     return [each["id"] for each in records if isinstance(each.get("id"), str)]
 
 

@@ -185,7 +185,8 @@ def must_close(request: web.BaseRequest) -> bool:
 
     The parser takes the trailers of a chunked body for headers of the request that comes next.
     """
-    return UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
+    headers = request.headers
+    return UPGRADE in headers or TRANSFER_ENCODING in headers
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:
