@@ -1,10 +1,16 @@
 """What is left of a call when it has ended, and what must not be."""
 
+import asyncio
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
-from adapters.base import BackendUnavailable, OutcomeUnknown, SlotTaken
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from adapters.base import BackendUnavailable, OutcomeUnknown, Query, Record, SlotTaken
+from gateway.app import Gateway
 from gateway.contract.errors import (
     BackendTooSlow,
     BookingUnknown,
@@ -12,10 +18,11 @@ from gateway.contract.errors import (
     InternalError,
     NotFound,
 )
+from gateway.contract.resources import RESOURCES
 from gateway.web.noting import outcome
 from tests.conftest import Begin
 from tests.partner import Partner
-from tests.world import SOME_ID, World
+from tests.world import SOME_ID, World, record_of
 
 
 def lines_of(partner: Partner, name: str) -> list[dict[str, Any]]:
@@ -84,6 +91,63 @@ async def test_a_booking_is_in_the_audit_when_its_partner_is_told(partner: Partn
     written = [json.loads(line) for line in partner.gateway.lines("audit.jsonl")]
     assert written[-1]["operation"] == "create_appointment"
     assert written[-1]["recordIds"] == [made.data["id"]]
+
+
+async def test_a_call_that_is_cut_off_is_in_the_audit_as_what_may_have_happened(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World())
+    front = partner.gateway.gateway.front
+    inside = asyncio.Event()
+
+    async def never(call: object) -> None:
+        inside.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(front._pipeline, "run", never)
+    for method, path, ended in (
+        ("POST", "/appointments", "unknown"),
+        ("GET", "/stock", "failed"),
+    ):
+        inside.clear()
+        raw = make_mocked_request(method, f"/api/v1{path}")
+        task = asyncio.create_task(front(raw))
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert lines_of(partner, "audit.jsonl")[-1]["outcome"] == ended
+
+
+async def test_a_call_that_runs_when_the_end_begins_is_the_last_on_its_connection(
+    partner_of: Begin,
+) -> None:
+    world = World()
+    partner = await partner_of(world)
+
+    def leaves(query: Query) -> Record:
+        partner.gateway.gateway.front.leave()
+        return record_of(RESOURCES[0])
+
+    world.one = leaves
+    answer = await partner.get(f"/{RESOURCES[0].name}/{SOME_ID}")
+    assert answer.status == 200
+    assert answer.headers["Connection"] == "close"
+
+
+def test_the_same_fault_is_said_once_a_second_and_counted() -> None:
+    clock = [100.0]
+    loop = SimpleNamespace(time=lambda: clock[0])
+    told: list[dict[str, Any]] = []
+    gateway = SimpleNamespace(
+        faults=0, fault_at=0.0,
+        events=SimpleNamespace(fault=lambda event, error, **more: told.append(more)),
+    )  # fmt: skip
+    for _ in range(50):
+        Gateway._fault(gateway, loop, {"exception": OSError("too many open files")})  # type: ignore[arg-type]
+    clock[0] += 1.0
+    Gateway._fault(gateway, loop, {"message": "again"})  # type: ignore[arg-type]
+    assert told == [{"times": 1}, {"times": 50}]
 
 
 async def test_only_a_well_formed_request_id_is_taken_over(partner: Partner) -> None:

@@ -5,13 +5,15 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.base import BackendUnavailable
+from adapters.base import AdapterOptions, BackendUnavailable
+from adapters.document import DocumentErrors, Problem
+from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.observe.metrics import Metrics
 from gateway.web import system
 from gateway.web.system import Readiness
 from tests.conftest import Begin, RunningGateway
 from tests.web.wire import say
-from tests.world import World
+from tests.world import WORLDS, World, WorldAdapter
 
 
 async def get(session: aiohttp.ClientSession, gateway: RunningGateway, path: str) -> Any:
@@ -149,3 +151,38 @@ async def test_figures_are_in_prometheus_form_and_tell_of_calls(
     ):
         assert line in text.splitlines()
     assert 'gateway_request_seconds_bucket{le="0.001",operation="list_stock"}' in text
+
+
+async def test_the_tables_are_looked_at_now_and_then_and_until_nothing_is_missing() -> None:
+    clock, missing, checks = [0.0], [True], 0
+
+    def check() -> None:
+        nonlocal checks
+        checks += 1
+        if missing[0]:
+            raise DocumentErrors(
+                [Problem("clinic.yaml", line, 1, "no such table") for line in (3, 9)]
+            )
+
+    WORLDS["probed"] = World(check=check)
+    adapter = WorldAdapter(
+        AdapterOptions(
+            url="probed", mapping=None, secret=bytes(32), shapes={}, report=lambda trouble: None
+        )
+    )
+    probe = BackendProbe(adapter, lambda: clock[0])
+
+    async def backend() -> dict[str, Any]:
+        await probe()
+        return {}
+
+    readiness = Readiness({"backend": backend})
+    part = (await readiness.report())["parts"]["backend"]
+    assert part == {"ready": False, "reason": "clinic.yaml:3:1: no such table (and 1 more)"}
+    missing[0] = False
+    await probe()
+    await probe()
+    assert checks == 2
+    clock[0] = CHECK_EVERY
+    await probe()
+    assert checks == 3
