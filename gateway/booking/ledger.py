@@ -192,6 +192,8 @@ class Ledger:
         except Exception as error:
             raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
         try:
+            # whose an appointment is may be among what waits
+            await self._write_outcomes()
             for record in found:
                 if await self._hold(row.id, record):
                     return record
@@ -302,7 +304,7 @@ class Ledger:
     async def _keep_tidy(self, now: Callable[[], datetime]) -> None:
         while True:
             await asyncio.sleep(TIDY_EVERY)
-            with contextlib.suppress(StoreError):  # the store's own probe says so
+            with contextlib.suppress(Exception):  # the store's own probe says so
                 await self.tidy(now())
 
     async def _purge(self, now: datetime, *, at_once: bool = False) -> None:

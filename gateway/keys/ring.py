@@ -165,7 +165,8 @@ class MemoryKeyRing:
             await asyncio.sleep(POLL)
             turn += 1
             try:
-                await self._poll(certainly=turn % ASK_EVERY == 0)
+                # what could not be read is asked for again, however untouched it looks
+                await self._poll(certainly=self._failing or turn % ASK_EVERY == 0)
             except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
                 if not self._failing:
                     self._watcher.failed(error, _sayable(error))

@@ -306,6 +306,25 @@ async def test_an_appointment_that_another_booking_holds_is_not_given_back(world
     assert await world.book("mine") == Booked({"id": "a1", "reason": "r"}, replayed=False)
 
 
+async def test_an_appointment_whose_owner_could_not_be_written_yet_is_not_given_back(
+    world: World,
+) -> None:
+    store = Forgetful(world.store)
+    world.ledger = Ledger(store, wait=60)
+    world.clinic.answers = [OutcomeUnknown("lost before anything was written")]
+    with pytest.raises(OutcomeUnknown):
+        await world.book("mine")
+    world.clinic.called.clear()
+    world.clinic.gate = asyncio.Event()
+    other = asyncio.create_task(world.book("other", who="another partner"))
+    await world.clinic.called.wait()
+    store.full = True
+    world.clinic.gate.set()
+    assert (await other).record["id"] == "a0"
+    store.full = False
+    assert (await world.book("mine")).record["id"] == "a1"
+
+
 async def test_it_is_held_for_as_long_as_an_unknown_outcome_is_looked_up(world: World) -> None:
     await world.book("first", who="another partner")
     world.clinic.answers = [OutcomeUnknown("lost before anything was written")]
