@@ -1,7 +1,7 @@
 """Converters: one way of writing a value in an old database, read and written.
 
 Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
-back. A mapping names them under `as`; adapters/mapping.py lists the names and their parameters.
+back. A mapping names them under `as`; adapters/conversion.py lists the names and their parameters.
 """
 
 import re

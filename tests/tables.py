@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from adapters.mapping import CONVERTERS, DEFAULTS
+from adapters.conversion import CONVERTERS, DEFAULTS
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS

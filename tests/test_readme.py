@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from adapters.mapping import Mapping
+from adapters.sql.mapping import Mapping
 from gateway.cli import COMMANDS
 from gateway.contract import errors
 from gateway.contract.operations import OPERATIONS

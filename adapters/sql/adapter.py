@@ -9,13 +9,13 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record
+from adapters.converters import Converters
 from adapters.document import Document, DocumentErrors, Problem
-from adapters.mapping import Mapping as MappingFile
-from adapters.mapping import load_mapping
 from adapters.sql.checks import problems_in
-from adapters.sql.converters import Converters
 from adapters.sql.diary import Diary
 from adapters.sql.engine import SqliteRunner
+from adapters.sql.mapping import Mapping as MappingFile
+from adapters.sql.mapping import load_mapping
 from adapters.sql.reading import ResourceReader
 
 

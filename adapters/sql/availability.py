@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Select, and_, bindparam, func, or_
 
 from adapters.base import Report, Trouble
 from adapters.convert import TimeConverter, Unreadable
-from adapters.mapping import Busy, Hours
+from adapters.converters import Converters
 from adapters.slots import ONE_DAY, Interval, Shift
-from adapters.sql.converters import Converters
+from adapters.sql.mapping import Busy, Hours
 from adapters.sql.reading import rows_of, sql
 
 # Bounds are compared as the backend writes them: a change of the clocks, or a T between day and

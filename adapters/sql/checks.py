@@ -21,8 +21,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from adapters.document import Document, Place, Problem
-from adapters.mapping import NAMED, Mapping, ResourceMap, Rows, Write
 from adapters.sql.engine import EXPLAIN, error_name
+from adapters.sql.mapping import NAMED, Mapping, ResourceMap, Rows, Write
 from adapters.sql.reading import rows_of, sql
 
 # Where it stands, what it is about, the statement, and its parameters.

@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Report, SlotTaken
 from adapters.convert import instant_text
-from adapters.mapping import Mapping
+from adapters.converters import Converters
 from adapters.slots import Interval, day_window, free_slots
 from adapters.sql.availability import LONGEST_OPEN, BusyRows, ShiftRows
-from adapters.sql.converters import Converters
+from adapters.sql.mapping import Mapping
 from adapters.sql.reading import ResourceReader, sql
 from adapters.sql.writes import BookingWrites
 

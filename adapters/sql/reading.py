@@ -33,9 +33,9 @@ from adapters.base import (
     Trouble,
 )
 from adapters.convert import Converter, SealedId, Unreadable, whole
-from adapters.mapping import Expression, ListOf, ResourceMap, Rows
-from adapters.sql.converters import Converters
+from adapters.converters import Converters
 from adapters.sql.engine import fold
+from adapters.sql.mapping import Expression, ListOf, ResourceMap, Rows
 
 MOST_BLANK = 1_000
 LONGEST_PLACE = 200

@@ -20,10 +20,11 @@ from sqlalchemy import (
 from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, Draft
+from adapters.conversion import DRAFT_FIELDS
 from adapters.convert import Converter, instant_text
-from adapters.mapping import DRAFT_FIELDS, Mapping, Value, Write
+from adapters.converters import Converters
 from adapters.slots import Interval
-from adapters.sql.converters import Converters
+from adapters.sql.mapping import Mapping, Value, Write
 from adapters.sql.reading import sql
 
 

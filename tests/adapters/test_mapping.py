@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adapters.document import DocumentErrors, parse_document
-from adapters.mapping import load_mapping
 from adapters.sample import MAPPING
+from adapters.sql.mapping import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import WITHOUT_REFERENCE, mapping_without
 

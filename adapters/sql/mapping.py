@@ -6,15 +6,21 @@ in it only as expressions and joins in the words of the practice's own database.
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from adapters.base import FieldShape, Shapes
-from adapters.convert import ZERO_DATES, Unreadable, wall, written
+from adapters.conversion import (
+    DRAFT_FIELDS,
+    Conversion,
+    ConversionChecker,
+    Listed,
+    Scalar,
+    Strict,
+    Zone,
+)
 from adapters.document import (
     Document,
     DocumentErrors,
@@ -26,19 +32,6 @@ from adapters.document import (
     read_document,
 )
 
-Scalar = str | int | float | bool | None
-DRAFT_FIELDS = {
-    "clientId": FieldShape(format="uuid", refers="clients"),
-    "patientId": FieldShape(format="uuid", refers="patients"),
-    "vetId": FieldShape(format="uuid", refers="vets"),
-    "appointmentTypeId": FieldShape(format="uuid", refers="appointmentTypes"),
-    "scheduledAt": FieldShape(format="date-time"),
-    "endTime": FieldShape(format="date-time"),
-    "createdAt": FieldShape(format="date-time"),
-    "reason": FieldShape(format="text"),
-    "isUrgent": FieldShape(format="boolean"),
-    "reference": FieldShape(format="text"),
-}
 # What a booking cannot do without: to know whose animal it is, and to know itself again.
 NEEDED = {
     "patients": ("clientId",),
@@ -46,65 +39,6 @@ NEEDED = {
 }
 # The names in a write's `sql`, each with a colon before it.
 NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
-
-# `as` -> (the parameters it takes, the formats it makes)
-CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "text": (frozenset(), frozenset({"text"})),
-    "email": (frozenset(), frozenset({"email"})),
-    "split text": (frozenset({"separator"}), frozenset({"text"})),
-    "code": (frozenset({"codes"}), frozenset({"text"})),
-    "boolean": (frozenset({"yes", "no"}), frozenset({"boolean"})),
-    "number": (frozenset(), frozenset({"number", "integer"})),
-    "integer": (frozenset(), frozenset({"integer", "number"})),
-    "money": (frozenset(), frozenset({"money", "percent"})),
-    "cents": (frozenset(), frozenset({"money", "percent"})),
-    "colour": (frozenset(), frozenset({"color"})),
-    "local time": (frozenset({"pattern", "zero"}), frozenset({"date-time"})),
-    "utc time": (frozenset({"pattern", "zero"}), frozenset({"date-time"})),
-    "date": (frozenset({"zero"}), frozenset({"date"})),
-    "id": (frozenset({"of"}), frozenset({"uuid"})),
-}
-DEFAULTS = {
-    "text": "text",
-    "email": "email",
-    "boolean": "boolean",
-    "number": "number",
-    "integer": "integer",
-    "money": "money",
-    "percent": "money",
-    "color": "colour",
-    "date-time": "local time",
-    "date": "date",
-    "uuid": "id",
-}
-
-
-T = TypeVar("T")
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-# A list of the file, that can't be changed any more.
-Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
-
-
-class Conversion(_Strict):
-    """How a raw value is written: the converter's name and its parameters."""
-
-    as_: str | None = Field(default=None, alias="as")
-    codes: dict[str, str | None] | None = None
-    yes: Listed[Scalar] | None = Field(default=None, min_length=1)
-    no: Listed[Scalar] | None = Field(default=None, min_length=1)
-    separator: str | None = Field(default=None, min_length=1)
-    pattern: str | None = None
-    zero: Listed[str] | None = None
-    of: str | None = None
 
 
 class Expression(Conversion):
@@ -118,7 +52,7 @@ class Expression(Conversion):
         return {"sql": value} if isinstance(value, str) else value
 
 
-class Rows(_Strict):
+class Rows(Strict):
     """Rows of one table, or of any joined expression."""
 
     from_: str = Field(alias="from", min_length=1)
@@ -138,7 +72,7 @@ class ResourceMap(Rows):
 
     key: str
     fields: dict[str, Expression]
-    lists: dict[str, ListOf] = {}
+    lists: dict[str, ListOf] = Field(default_factory=dict)
 
 
 class Hours(Rows):
@@ -165,7 +99,7 @@ class Busy(Rows):
     longest: int | None = Field(default=None, ge=1, le=3660)
 
 
-class Diary(_Strict):
+class Diary(Strict):
     """How free times come about; `step` and `duration` in minutes."""
 
     step: int = Field(default=15, ge=5, le=240)
@@ -195,7 +129,7 @@ class Value(Conversion):
         return self
 
 
-class Write(_Strict):
+class Write(Strict):
     """One step of a booking: a row that is inserted, or a counter that is moved on by one.
 
     `name` is what later steps call its key, or the counter's new value.
@@ -207,7 +141,7 @@ class Write(_Strict):
     column: str | None = None
     where: str | None = None
     name: str | None = None
-    values: dict[str, Value] = {}
+    values: dict[str, Value] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Write":
@@ -220,7 +154,7 @@ class Write(_Strict):
         return self
 
 
-class Booking(_Strict):
+class Booking(Strict):
     """The rows that a booking writes, in order; `appointment` names the step whose key it is.
 
     `reference`, of the appointments' rows, is where the draft's reference was written.
@@ -231,25 +165,14 @@ class Booking(_Strict):
     writes: Listed[Write] = Field(min_length=1)
 
 
-class Mapping(_Strict):
+class Mapping(Strict):
     """A whole mapping file."""
 
     version: Literal[1]
-    zone: str
+    zone: Zone
     resources: dict[str, ResourceMap]
     diary: Diary
     booking: Booking
-
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(
-                f"no time zone is called {name}; write one such as Europe/Paris"
-            ) from (error)
-        return name
 
 
 def load_mapping(path: Path, shapes: Shapes) -> tuple[Mapping, Document]:
@@ -265,26 +188,7 @@ def load_mapping(path: Path, shapes: Shapes) -> tuple[Mapping, Document]:
     return mapping, document
 
 
-def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
-    """The converter that reads this value: the one that is named, else the format's own."""
-    if conversion.as_ is not None:
-        return conversion.as_
-    if conversion.codes is not None:
-        return "code"
-    if shape.many:
-        return "split text"
-    return DEFAULTS[shape.format]
-
-
 _TIME = FieldShape(format="date-time")
-_EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
-
-
-def _reads_back(pattern: str) -> bool:
-    try:
-        return wall(written(_EXAMPLE, pattern), ZERO_DATES) == _EXAMPLE
-    except (Unreadable, ValueError):
-        return False
 
 
 class _Checker:
@@ -293,6 +197,7 @@ class _Checker:
     def __init__(self, document: Document, shapes: Shapes) -> None:
         self.document = document
         self.shapes = shapes
+        self.conversions = ConversionChecker(document, shapes)
 
     def problems(self, mapping: Mapping) -> Iterator[Problem]:
         wanted = [name for name in self.shapes if name != "slots"]
@@ -322,8 +227,8 @@ class _Checker:
     def _busy(self, diary: Diary) -> Iterator[Problem]:
         for number, busy in enumerate(diary.busy):
             place: Place = ("diary", "busy", number)
-            yield from self._conversion((*place, "start"), busy.start, _TIME)
-            yield from self._conversion((*place, "end"), busy.end, _TIME)
+            yield from self.conversions.problems((*place, "start"), busy.start, _TIME)
+            yield from self.conversions.problems((*place, "end"), busy.end, _TIME)
 
     def _needed(self, mapping: Mapping) -> Iterator[Problem]:
         """What must be there so that a booking can be checked, and found again."""
@@ -358,44 +263,7 @@ class _Checker:
                 text = f"{name} is no field here{did_you_mean(name, known)}"
                 yield self.document.problem(at, text, at_key=True)
             else:
-                yield from self._conversion(at, expression, known[name])
-
-    def _conversion(
-        self, place: Place, conversion: Conversion, shape: FieldShape
-    ) -> Iterator[Problem]:
-        name = conversion_name(conversion, shape)
-        if name not in CONVERTERS:
-            text = f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
-            yield self.document.problem((*place, "as"), text)
-            return
-        takes, makes = CONVERTERS[name]
-        if shape.format not in makes:
-            text = f"as: {name} makes no {shape.format}, which this field is"
-            yield self.document.problem((*place, "as"), text)
-        for parameter in ("codes", "yes", "no", "separator", "pattern", "zero", "of"):
-            if getattr(conversion, parameter) is not None and parameter not in takes:
-                text = f"{parameter} does not go with as: {name}"
-                yield self.document.problem((*place, parameter), text, at_key=True)
-        if name == "code" and conversion.codes is None:
-            yield self.document.problem(place, "as: code needs codes, a table of code: value")
-        if conversion.pattern is not None and not _reads_back(conversion.pattern):
-            text = "pattern must write what can be read and sorted: %Y-%m-%d %H:%M:%S, or parts of"
-            yield self.document.problem((*place, "pattern"), f"{text} it down to the minute")
-        yield from self._code_values(place, conversion, shape)
-        target = conversion.of or shape.refers
-        if name == "id" and target not in self.shapes:
-            text = f"of must name a resource{did_you_mean(str(target), self.shapes)}"
-            yield self.document.problem((*place, "of"), text)
-
-    def _code_values(
-        self, place: Place, conversion: Conversion, shape: FieldShape
-    ) -> Iterator[Problem]:
-        if not shape.values:
-            return
-        for code, value in (conversion.codes or {}).items():
-            if value is not None and value not in shape.values:
-                text = f"{value} is no value of this field{did_you_mean(value, shape.values)}"
-                yield self.document.problem((*place, "codes", code), text)
+                yield from self.conversions.problems(at, expression, known[name])
 
     def _booking(self, booking: Booking) -> Iterator[Problem]:
         made: list[str] = []
@@ -427,7 +295,7 @@ class _Checker:
                 text = f"a draft has no {value.draft}{did_you_mean(value.draft, DRAFT_FIELDS)}"
                 yield self.document.problem((*place, "draft"), text)
             else:
-                yield from self._conversion(place, value, DRAFT_FIELDS[value.draft])
+                yield from self.conversions.problems(place, value, DRAFT_FIELDS[value.draft])
         if value.made is not None and value.made not in made:
             text = f"no step before this one is called {value.made}{did_you_mean(value.made, made)}"
             yield self.document.problem((*place, "made"), text)

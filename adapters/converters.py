@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.base import FieldShape
+from adapters.conversion import Conversion, conversion_name
 from adapters.convert import (
     ZERO_DATES,
     Boolean,
@@ -24,7 +25,6 @@ from adapters.convert import (
     TimeConverter,
     UtcTime,
 )
-from adapters.mapping import Conversion, conversion_name
 from adapters.seal import Sealer
 
 _TIME = FieldShape(format="date-time")
