@@ -34,6 +34,9 @@ _NOW = text("SELECT datetime('now', 'localtime'), datetime('now')")
 class SqliteSpeech:
     """SQLite's spelling; the function clinic_fold comes with the engine's connections."""
 
+    loose_types = True
+    times_as_text = True
+
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         # as bytes: a text in another encoding must not fail the search for all others
         return func.clinic_fold(cast(expression, LargeBinary))
