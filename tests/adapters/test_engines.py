@@ -240,6 +240,8 @@ async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server
     engine = open_engine(server.url, timeout=0.6, booking_timeout=0.6)
     asked: list[int] = []
     slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(READERS)]
+    await asyncio.sleep(0)
+    engine._readers._patience = 0.1  # type: ignore[attr-defined]
     late = [
         asyncio.create_task(engine.read(lambda _: asked.append(1))) for _ in range(MOST_WAITING)
     ]
@@ -456,7 +458,7 @@ async def test_blanks_are_trimmed_and_texts_without_a_date_known(engine: Engine)
     literal = literal_column(f"'{raw}'")
     trimmed = select(engine.speech.trimmed(literal))
     assert await engine.read(lambda it: it.execute(trimmed).scalar()) == "2026-03-01"
-    for shown, wanted in (("'2026-03-01 x'", 0), (literal.text, 1), ("'01.03.2026'", 1)):
+    for shown, wanted in (("'2026-03-01 x'", 0), ("' 2026-03-01'", 1), ("'01.03.2026'", 1)):
         undated = select(engine.speech.undated(literal_column(shown)))
         assert await engine.read(lambda it, each=undated: it.execute(each).scalar()) == wanted
     stamp = rows_of(VISITS, sql("id")).where(engine.speech.undated(sql("starts")))

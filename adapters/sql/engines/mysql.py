@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from adapters.sql.engines.explained import explaining
-from adapters.sql.engines.mysql_speech import LOCKS, MysqlSpeech
+from adapters.sql.engines.mysql_speech import BEGIN_READ, LOCKS, MysqlSpeech
 from adapters.sql.engines.plain import plain_number
 from adapters.sql.engines.pooled import PooledEngine
 
@@ -57,7 +57,7 @@ def open_mysql(address: URL, *, timeout: float, booking_timeout: float) -> Poole
 class Mysql:
     """The Driver of MySQL and MariaDB; TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
 
-    begin_read = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+    begin_read = BEGIN_READ
     begin_booking = "START TRANSACTION READ WRITE"
 
     def __init__(self, address: URL) -> None:
@@ -122,7 +122,9 @@ class Mysql:
             async with asyncio.timeout(_STOPPING):
                 other = await asyncmy.connect(**self._arguments)
                 try:
-                    await other.query(f"KILL {int(thread)}")
+                    await other.query(  # type: ignore[no-untyped-call]  # it has no types
+                        f"KILL {int(thread)}"
+                    )
                 finally:
                     await other.ensure_closed()
 

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from math import ceil
 from typing import Any
@@ -48,6 +49,9 @@ _NUMBERS = {
     ),
 }
 KINDS = {number: kind for kind, numbers in _NUMBERS.items() for number in numbers}
+BEGIN_READ = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+_EXPLAIN = "EXPLAIN FORMAT=JSON"
+_NO_WRITE_HERE = 1792
 _LOCK = text("SELECT GET_LOCK(:name, :seconds)")
 _CLOCK = text(
     "SELECT CAST(NOW() AS CHAR), CAST(UTC_TIMESTAMP() AS CHAR),"
@@ -84,8 +88,14 @@ class MysqlSpeech:
     def explain(
         self, connection: Connection, statement: Executable, parameters: dict[str, Any]
     ) -> tuple[Step, ...]:
-        plan = explain(connection, "EXPLAIN FORMAT=JSON", statement, parameters).scalar_one()
-        return tuple(_steps(json.loads(plan)))
+        try:
+            found = explain(connection, _EXPLAIN, statement, parameters)
+        except DBAPIError as error:
+            if _number(error) != _NO_WRITE_HERE:
+                raise
+            with _outside(connection):
+                found = explain(connection, _EXPLAIN, statement, parameters)
+        return tuple(_steps(json.loads(found.scalar_one())))
 
     def kind(self, error: DBAPIError) -> Kind:
         return KINDS.get(_number(error), Kind.OTHER)
@@ -122,6 +132,16 @@ class MysqlSpeech:
     def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
         without = {name.lower() for name in connection.execute(_ENGINES).scalars()}
         return [each for each in tables if each.split(".")[-1].strip('`" ').lower() in without]
+
+
+@contextmanager
+def _outside(connection: Connection) -> Iterator[None]:
+    """Between two snapshots: in one that cannot write, what writes is not even explained."""
+    connection.exec_driver_sql("COMMIT")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql(BEGIN_READ)
 
 
 def _text(expression: ColumnElement[Any]) -> ColumnElement[Any]:

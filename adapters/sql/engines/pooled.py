@@ -36,7 +36,7 @@ class PooledEngine:
         self._driver = driver
         # searches look at every row: they wait for one another, and no other read for them
         reading = driver.pool(READERS + 2, booking=False)
-        self._reader = Lane(driver, reading, READERS, timeout)
+        self._readers = Lane(driver, reading, READERS, timeout)
         self._searcher = Lane(driver, reading, 1, timeout)
         # behind many slow reads it would say that nothing answers
         self._pinger = Lane(driver, reading, 1, min(timeout, PING_PATIENCE))
@@ -50,7 +50,7 @@ class PooledEngine:
 
     async def read(self, work: Work[T]) -> T:
         """A dead connection of the pool costs another try, on a fresh one."""
-        return await self._reader.run(work)
+        return await self._readers.run(work)
 
     async def search(self, work: Work[T]) -> T:
         return await self._searcher.run(work)
@@ -63,7 +63,7 @@ class PooledEngine:
         await self._pinger.run(_ping)
 
     async def aclose(self) -> None:
-        for lane in (self._reader, self._searcher, self._pinger, self._booker):
+        for lane in (self._readers, self._searcher, self._pinger, self._booker):
             await lane.aclose()
         for pool in self._pools:
             await pool.dispose()

@@ -118,5 +118,4 @@ _TEXTS: tuple[_Codec, ...] = (
     ("numeric", plain_text, plain_number),
     ("date time timetz timestamp timestamptz interval", plain_text, str),
     ("uuid json jsonb xml money inet cidr macaddr bit varbit", plain_text, str),
-    ("int4range int8range numrange daterange tsrange tstzrange", plain_text, str),
 )

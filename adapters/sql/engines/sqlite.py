@@ -107,7 +107,7 @@ class SqliteEngine:
         try:
             with self._lane(read_only=True, deadline=deadline).transaction("BEGIN") as connection:
                 return work(connection)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeError, OverflowError) as error:
             raise self._translated(error) from error
 
     def _book(self, work: Work[T], deadline: float) -> T:
@@ -119,7 +119,7 @@ class SqliteEngine:
                     raise BackendUnavailable(
                         f"{self._path} was replaced in the middle of a booking"
                     )
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeError, OverflowError) as error:
             translated = self._translated(error)
             if isinstance(translated, BackendTimeout):  # undone: nothing was written
                 raise BackendUnavailable(str(translated)) from error
@@ -154,7 +154,7 @@ class SqliteEngine:
         lane.connection.close()
         self._local.lane = None
 
-    def _translated(self, error: SQLAlchemyError) -> AdapterError:
+    def _translated(self, error: SQLAlchemyError | UnicodeError | OverflowError) -> AdapterError:
         """What the driver said, as an adapter's error; the thread's connection is given up.
 
         The driver's own words stay out: they may quote a value.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Executable, LargeBinary, cast, func, text
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from adapters.sql.engines.base import BLANKS, Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
@@ -75,7 +75,7 @@ class SqliteSpeech:
         return []
 
 
-def error_name(error: SQLAlchemyError) -> str:
+def error_name(error: Exception) -> str:
     """SQLite's own name of what went wrong; without one, the class of the error."""
     orig = error.orig if isinstance(error, DBAPIError) else None
     return getattr(orig, "sqlite_errorname", "") or type(orig or error).__name__
