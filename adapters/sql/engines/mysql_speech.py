@@ -17,6 +17,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import (
     LONGEST_FOLDED,
     SAID,
+    UNTIL,
     WHOLE_LETTERS,
     Clock,
     Kind,
@@ -24,7 +25,6 @@ from adapters.sql.engines.base import (
     one_line,
 )
 from adapters.sql.engines.explained import explain
-from adapters.sql.engines.turn import UNTIL
 
 # In a connection's `info`: the names of the locks that it holds.
 LOCKS = "clinic_locks"
