@@ -33,6 +33,7 @@ class Diary:
         speech: Speech,
     ) -> None:
         self._readers = readers
+        self._speech = speech
         self._zone = converters.zone
         self._step = timedelta(minutes=mapping.diary.step)
         self._minutes = mapping.diary.duration
@@ -57,7 +58,8 @@ class Diary:
         ]
 
     def book(self, connection: Connection, draft: Draft) -> Record:
-        """Check and write one appointment; the caller holds the lock and commits."""
+        """Check and write one appointment under the vet's lock; the caller commits."""
+        self._lock(connection, draft)
         keys = self._keys(connection, draft)
         duration = self._duration(connection, draft.appointment_type_id)
         try:
@@ -86,6 +88,7 @@ class Diary:
         Where the practice system keeps none: those that are all that the draft says, and were
         written at `since` or later by the practice's own clock.
         """
+        self._lock(connection, draft)
         reader = self._readers["appointments"]
         if self._reference is not None and draft.reference:
             carrying = self._carrying(connection, draft)
@@ -100,6 +103,11 @@ class Diary:
             wanted.append(Filter("written since", ("createdAt",), since))
         found = reader.page(connection, wanted, MOST_ALIKE, None).records
         return [each for each in found if _is_of(each, draft, reader.filterable)]
+
+    def _lock(self, connection: Connection, draft: Draft) -> None:
+        """From here to the end of the transaction no other booking of ours is this vet's."""
+        vet = self._readers["vets"].key_of(draft.vet_id)
+        self._speech.lock(connection, f"vet:{vet}")
 
     def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:
         """The appointments that carry the draft's reference, where the mapping says what does."""

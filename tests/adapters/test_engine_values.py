@@ -1,16 +1,21 @@
 """What comes out of a driver, and what may go in: plain forms, whatever the column's type."""
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import column, insert, table, text
+from sqlalchemy import column, insert, literal_column, table, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
 
+from adapters.base import BackendUnavailable
 from adapters.sql.engines import open_engine
 from adapters.sql.engines.base import Engine, given
 from adapters.sql.mapping import Rows
 from adapters.sql.reading import rows_of, sql
-from tests.adapters.servers import mariadb_database, postgres_database
+from tests.adapters.servers import execute_async, mariadb_database, postgres_database
 
 POSTGRES = {
     "NULL::int": None,
@@ -46,22 +51,22 @@ MARIADB = {
     "TRUE": 1,
     "9007199254740993": 9007199254740993,
     "CAST(12 AS DECIMAL(10,0))": 12,
-    "SUM(3)": 3,
+    "(SELECT SUM(3))": 3,
     "CAST('45.5' AS DECIMAL(10,4))": "45.5000",
     "1.5E0": 1.5,
     "CAST('2026-03-01' AS DATE)": "2026-03-01",
     "CAST('2026-03-01 09:00' AS DATETIME)": "2026-03-01 09:00:00",
     "CAST('1000-01-01 00:00:00' AS DATETIME)": "1000-01-01 00:00:00",
-    "MAX(zero)": "0000-00-00 00:00:00",
-    "MAX(never)": "0000-00-00",
+    "zero": "0000-00-00 00:00:00",
+    "never": "0000-00-00",
     "CAST('-30:15:00' AS TIME)": "-30:15:00",
     "CAST('100:00:01' AS TIME)": "100:00:01",
-    "MAX(made)": 2026,
-    "MAX(flag)": b"\x01",
-    "MAX(bin)": b"\x00\xff",
-    "MAX(latin)": "é",
-    "MAX(kind)": "dog",
-    "MAX(body)": '{"a": 1}',
+    "made": 2026,
+    "flag": b"\x01",
+    "bin": b"\x00\xff",
+    "latin": "é",
+    "kind": "dog",
+    "body": '{"a": 1}',
 }
 ODD = (
     "SET SESSION sql_mode = ''",
@@ -158,3 +163,99 @@ async def test_tables_without_transactions_are_named(mariadb: str) -> None:
     found = await engine.read(lambda it: engine.speech.transactional(it, names))
     await engine.aclose()
     assert found == ["`OLD`", "quick"]
+
+
+async def test_a_table_that_is_changed_between_two_reads_is_read_anew(postgres: str) -> None:
+    await execute_async(
+        postgres, "CREATE TABLE changing (a int)", "INSERT INTO changing VALUES (1)"
+    )
+    engine = open_engine(postgres, timeout=3.0, booking_timeout=3.0)
+    look = rows_of(Rows.model_validate({"from": "changing"}), literal_column("changing.*"))
+    for wanted, change in [
+        ((1,), "ALTER TABLE changing ADD b varchar(3) DEFAULT 'x'"),
+        ((1, "x"), "ALTER TABLE changing ALTER b TYPE text, ALTER a TYPE numeric(9,2)"),
+        (("1.00", "x"), "SELECT 1"),
+    ]:
+        for _ in range(6):
+            assert await engine.read(lambda it: it.execute(look).one()) == wanted
+        await execute_async(postgres, change)
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "WIN1252", "LATIN9"])
+async def test_a_postgres_database_in_an_old_encoding_is_searched_too(encoding: str) -> None:
+    options = f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    people = "INSERT INTO person VALUES ('Müller-Østergård'), ('ÉLODIE'), ('Straße')"
+    with postgres_database("CREATE TABLE person (name text)", people, options=options) as url:
+        engine = open_engine(url, timeout=3.0, booking_timeout=3.0)
+        searchable = engine.speech.searchable(sql("name"))
+        rows = rows_of(Rows.model_validate({"from": "person"}), sql("name"))
+        for word, wanted in (
+            ("muller", 1),
+            ("ostergard", 1),
+            ("elod", 1),
+            ("strasse", 1),
+            ("x", 0),
+        ):
+            found = rows.where(searchable.like(given(None, f"% {word}%")))
+            assert len(await engine.read(lambda it, each=found: it.execute(each).all())) == wanted
+        await engine.aclose()
+
+
+async def test_an_account_with_the_smallest_rights_reads_and_books_and_has_none_too_many(
+    postgres: str, mariadb: str
+) -> None:
+    name, password = f"gateway_{uuid4().hex[:8]}", "p@ss/w:%41"
+    address = make_url(postgres).set(username=name, password=password)
+    await execute_async(
+        postgres,
+        f"CREATE ROLE {name} LOGIN PASSWORD '{password}'",
+        f"GRANT SELECT, INSERT, UPDATE ON every_type TO {name}",
+    )
+    try:
+        await _reads_and_books(address)
+    finally:
+        await execute_async(postgres, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+    address = make_url(mariadb).set(username=name, password=password)
+    database = address.database
+    await execute_async(
+        mariadb,
+        f"CREATE USER {name}@'%' IDENTIFIED BY '{password}'",
+        f"CREATE USER {name}@localhost IDENTIFIED BY '{password}'",
+        f"GRANT SELECT, INSERT, UPDATE ON {database}.every_type TO {name}@localhost",
+        f"GRANT SELECT, INSERT, UPDATE ON {database}.every_type TO {name}@'%'",
+    )
+    try:
+        await _reads_and_books(address)
+    finally:
+        await execute_async(mariadb, f"DROP USER {name}@'%', {name}@localhost")
+
+
+async def _reads_and_books(address: URL) -> None:
+    url = address.render_as_string(hide_password=False)
+    assert "p%40ss%2Fw%3A%2541" in url
+    engine = open_engine(url, timeout=3.0, booking_timeout=3.0)
+    rows = rows_of(Rows.model_validate({"from": "every_type"}), sql("n"))
+
+    def book(connection: Any) -> Any:
+        engine.speech.lock(connection, "vet:1")
+        connection.execute(insert(table("every_type", column("n"))), {"n": 77})
+        return connection.execute(rows.where(sql("n") == given("n", 77))).scalar()
+
+    assert await engine.book(book) == 77
+    assert await engine.read(engine.speech.rights) == []
+
+    def denied(connection: Any) -> str | None:
+        try:
+            engine.speech.explain(connection, text("DELETE FROM every_type"), {})
+        except DBAPIError as error:
+            return engine.speech.complaint(error)
+        return None
+
+    assert "every_type" in str(await engine.book(denied))
+    await engine.aclose()
+    wrong = address.set(password="other").render_as_string(hide_password=False)
+    engine = open_engine(wrong, timeout=1.0, booking_timeout=1.0)
+    with contextlib.suppress(BackendUnavailable):  # a server may trust who comes from its machine
+        await engine.ping()
+    await engine.aclose()

@@ -102,13 +102,12 @@ class MysqlSpeech:
 
     def code(self, error: DBAPIError) -> str:
         number = _number(error)
-        return str(number) if number else type(error.driver_exception).__name__
+        return str(number) if number else type(error.orig).__name__
 
     def complaint(self, error: DBAPIError) -> str | None:
         if self.kind(error) not in (Kind.STATEMENT, Kind.DENIED):
             return None
-        arguments = error.driver_exception.args
-        return one_line(arguments[-1])
+        return one_line(getattr(error.orig, "args", ("",))[-1])
 
     def lock(self, connection: Connection, name: str) -> None:
         """A lock of the whole server, not of one database: so its name has the database's in it."""
@@ -153,7 +152,7 @@ def _quoted(value: str) -> ColumnElement[Any]:
 
 
 def _number(error: DBAPIError) -> int:
-    arguments = getattr(error.driver_exception, "args", ())
+    arguments = getattr(error.orig, "args", ())
     first = arguments[0] if arguments else 0
     return first if isinstance(first, int) else 0
 
