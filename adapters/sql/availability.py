@@ -96,8 +96,9 @@ class BusyRows:
         if self._longest is None:
             self._statements = [rows.where(or_(near, odd))]
         else:
-            # on the start as it is, so that an index serves
-            within = and_(raw[0] >= given("first"), raw[0] < given("until"))
+            # on the start as it is, so that an index serves; a name of its own for what is
+            # compared with another type
+            within = and_(raw[0] >= given("first"), raw[0] < given("last"))
             self._statements = [rows.where(near, within), rows.where(odd)]
             if busy.endless:
                 self._statements.append(rows.where(near, no_end))
@@ -112,6 +113,7 @@ class BusyRows:
         }
         if self._longest is not None:
             longest = max(self._longest, LONGEST_OPEN) + ROOM
+            bounds["last"] = bounds["until"]
             bounds["first"] = self._start.encode(window.start - longest)[0]
         around = Interval(window.start - ROOM, window.end + ROOM)
         for statement in self._statements:
