@@ -28,7 +28,7 @@ ADAPTERS = {
     "gateway.settings": {"adapters.document"},
     "gateway.pipeline": {"adapters.base", "adapters.document"},
     "gateway.web": {"adapters.base"},
-    "gateway.backend": {"adapters", "adapters.base"},
+    "gateway.backend": {"adapters", "adapters.base", "adapters.cached", "adapters.guarded"},
     "gateway.app": {"adapters.base", "adapters.document"},
     "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample"},
 }
@@ -41,6 +41,10 @@ ROOMS_OF = {
     "sqlalchemy": ("gateway.store", "gateway.keys.store", "gateway.booking", "adapters.sql"),
     "alembic": ("gateway.store",),
     "prometheus_client": ("gateway.observe.metrics",),
+    "aiocache": ("adapters.cached",),
+    "cachebox": ("adapters.cached",),
+    "purgatory": ("adapters.breaker",),
+    "stamina": ("adapters.guarded",),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }
