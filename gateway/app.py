@@ -21,7 +21,7 @@ from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import KeyTroubles, LogTroubles, Troubles
+from gateway.observe.troubles import BackendTroubles, KeyTroubles, LogTroubles, Troubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
@@ -176,6 +176,7 @@ class _Assembly:
         self.now = now
         self.events = Events()
         self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
+        self.backend = BackendTroubles(self.metrics, self.events)
 
     async def gateway(self) -> Gateway:
         settings, closers, now = self.settings, self.closers, self.now
@@ -264,7 +265,7 @@ class _Assembly:
         except DocumentErrors as error:
             problems += error.problems
         try:
-            adapter, secret = await open_backend(self.settings, store, report)
+            adapter, secret = await open_backend(self.settings, store, report, self.backend)
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
         self.closers.push_async_callback(adapter.aclose)
@@ -300,7 +301,7 @@ class _Assembly:
     ) -> Readiness:
         async def backend() -> Mapping[str, Any]:
             await probe()
-            return {}
+            return {"breaker": self.backend.state}
 
         async def own_store() -> Mapping[str, Any]:
             await store.ping()
