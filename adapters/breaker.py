@@ -38,6 +38,8 @@ class Breaker:
         self._turn = self._changed_at = 0
         self._open_until = 0.0
         self._probing = False
+        # whether anything has failed since the last answer
+        self._failing = False
         self.closed = True
 
     @property
@@ -67,13 +69,15 @@ class Breaker:
         if turn < self._changed_at:
             return
         self._turn += 1
-        self._circuit.handle_end_request()
-        if self._circuit.messages:
+        if self._failing:
+            self._failing = False
+            self._circuit.handle_end_request()
             self._settle()
 
     def failed(self, turn: int, error: Exception) -> None:
         """It has not."""
         if turn == self._turn:
+            self._failing = True
             self._circuit.handle_exception(error)
             self._settle()
 

@@ -122,6 +122,9 @@ class Cached:
         self._kinds: dict[tuple[str, bool], list[Kept]] = {}
         for each in sorted(kept, key=lambda kind: -len(kind.only)):
             self._kinds.setdefault((each.resource, each.many), []).append(each)
+        for kind, found in list(self._kinds.items()):
+            if not any(each.seconds for each in found):
+                del self._kinds[kind]
         self._bookings = [0] * COUNTERS
         self._all_bookings = 0
         self._reads: dict[str, asyncio.Task[Any]] = {}

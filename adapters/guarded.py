@@ -177,7 +177,8 @@ class Guarded:
 
     async def _admit(self) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""
-        self._breaker.check()
+        if not self._breaker.closed:
+            self._breaker.check()
         await self._room.enter()
         try:
             return self._breaker.enter()
