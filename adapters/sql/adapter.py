@@ -1,19 +1,17 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record
 from adapters.converters import Converters
 from adapters.document import Document, DocumentErrors, Problem
 from adapters.sql.checks import problems_in
 from adapters.sql.diary import Diary
-from adapters.sql.engine import SqliteRunner
+from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.mapping import Mapping as MappingFile
 from adapters.sql.mapping import load_mapping
 from adapters.sql.reading import ResourceReader
@@ -29,16 +27,15 @@ class SqlAdapter:
         mapping, document = _mapping(options)
         self._mapping, self._document = mapping, document
         converters = Converters(ZoneInfo(mapping.zone), options.secret)
+        self._runner = open_engine(
+            options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
+        )
+        speech, report = self._runner.speech, options.report
         self._readers = {
-            name: ResourceReader(name, rows, options.shapes[name], converters, options.report)
+            name: ResourceReader(name, rows, options.shapes[name], converters, report, speech)
             for name, rows in mapping.resources.items()
         }
-        self._diary = Diary(mapping, converters, self._readers, options.report)
-        self._runner = SqliteRunner(
-            make_url(options.url).database or "",
-            timeout=options.timeout,
-            booking_timeout=options.booking_timeout,
-        )
+        self._diary = Diary(mapping, converters, self._readers, report, speech)
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
@@ -71,17 +68,19 @@ class SqlAdapter:
     async def check(self) -> None:
         """DocumentErrors where the database lacks a table or column that the mapping names."""
         found = await self._runner.read(
-            lambda connection: list(problems_in(connection, self._mapping, self._document))
+            lambda connection: list(
+                problems_in(connection, self._mapping, self._document, self._runner.speech)
+            )
         )
         if found:
             raise DocumentErrors(found)
 
     async def ping(self) -> None:
-        """Whether the database's file can be read."""
+        """Whether the database answers."""
         await self._runner.ping()
 
     async def aclose(self) -> None:
-        """End the threads and their connections."""
+        """Let go of every connection."""
         await self._runner.aclose()
 
     def _slots(self, connection: Connection, query: Query) -> Page:
@@ -102,7 +101,7 @@ def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
     """
     if options.mapping is None:
         raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
-    problems = [Problem("backend.url", 0, 0, text) for text in _wrong_with(options.url)]
+    problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
     try:
         loaded = load_mapping(options.mapping, options.shapes)
     except DocumentErrors as error:
@@ -110,18 +109,3 @@ def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
     if problems:
         raise DocumentErrors(problems)
     return loaded
-
-
-def _wrong_with(url: str) -> Iterator[str]:
-    try:
-        address = make_url(url)
-    except ArgumentError:
-        yield "must be a database address such as sqlite:////srv/clinic.db"
-        return
-    backend = address.get_backend_name()
-    if backend != "sqlite":
-        yield f"{backend} is not connected yet; sqlite is"
-    elif not address.database or address.host or address.database.startswith(":"):
-        yield "must name the database's file, such as sqlite:////srv/clinic.db"
-    elif address.query:
-        yield "takes nothing behind a ?; a ? in a path is written %3F"

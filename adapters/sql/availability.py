@@ -6,23 +6,22 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, or_
+from sqlalchemy import Connection, Select, and_, or_
 
 from adapters.base import Report, Trouble
 from adapters.convert import TimeConverter, Unreadable
 from adapters.converters import Converters
 from adapters.slots import ONE_DAY, Interval, Shift
+from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Busy, Hours
 from adapters.sql.reading import rows_of, sql
 
 # Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
 # time, needs some room. What then really blocks is decided on the times that were read.
 ROOM = timedelta(days=1, hours=2)
-BLANKS = " \t\n\v\f\r"
 LONGEST_OPEN = timedelta(days=2)
 UNREADABLE = object()
-# What a date begins with, in SQLite's words, and the first that is more than a placeholder.
-DATED = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
+# The first date that is more than a placeholder.
 EARLIEST = "1902"
 NO_DAYS = ("____-00%", "_______-00%")
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
@@ -34,7 +33,7 @@ class ShiftRows:
     def __init__(self, hours: Hours, report: Report) -> None:
         self._report = report
         columns = [sql(hours.weekday), sql(hours.start), sql(hours.end)]
-        self._statement = rows_of(hours, *columns).where(sql(hours.vet) == bindparam("vet"))
+        self._statement = rows_of(hours, *columns).where(sql(hours.vet) == given("vet"))
 
     def read(self, connection: Connection, vet: int) -> Iterator[Shift]:
         """The shifts of a vet; a row that can't be read opens nothing."""
@@ -68,7 +67,12 @@ class BusyRows:
     """
 
     def __init__(
-        self, busy: Busy, converters: Converters, default_minutes: int, report: Report
+        self,
+        busy: Busy,
+        converters: Converters,
+        default_minutes: int,
+        report: Report,
+        speech: Speech,
     ) -> None:
         self._report = report
         self._start: TimeConverter = converters.moment(busy.start)
@@ -77,23 +81,23 @@ class BusyRows:
         self._endless = busy.endless
         self._longest = None if busy.longest is None else timedelta(days=busy.longest)
         raw = sql(busy.start.sql), sql(busy.end.sql), sql(busy.minutes or "NULL")
-        start, end = (func.trim(each, BLANKS) for each in raw[:2])
-        rows: Select[Any] = rows_of(busy, *raw).where(sql(busy.vet) == bindparam("vet"))
+        start, end = (speech.trimmed(each) for each in raw[:2])
+        rows: Select[Any] = rows_of(busy, *raw).where(sql(busy.vet) == given("vet"))
         open_end = or_(end.is_(None), end < start)
         no_end = or_(end.is_(None), end < EARLIEST)
-        recent = no_end if busy.endless else start > bindparam("early")
+        recent = no_end if busy.endless else start > given("early")
         near = and_(
-            start < bindparam("until"),
-            or_(end > bindparam("since"), and_(open_end, recent)),
+            start < given("until"),
+            or_(end > given("since"), and_(open_end, recent)),
         )
         # what is no date to begin with, or none that anybody means
-        nowhere = or_(*(raw[0].like(each) for each in NO_DAYS))
-        odd = or_(raw[0].is_(None), raw[0].op("NOT GLOB")(DATED), raw[0] < EARLIEST, nowhere)
+        nowhere = or_(*(start.like(each) for each in NO_DAYS))
+        odd = or_(raw[0].is_(None), speech.undated(raw[0]), start < EARLIEST, nowhere)
         if self._longest is None:
             self._statements = [rows.where(or_(near, odd))]
         else:
             # on the start as it is, so that an index serves
-            within = and_(raw[0] >= bindparam("first"), raw[0] < bindparam("until"))
+            within = and_(raw[0] >= given("first"), raw[0] < given("until"))
             self._statements = [rows.where(near, within), rows.where(odd)]
             if busy.endless:
                 self._statements.append(rows.where(near, no_end))

@@ -3,7 +3,6 @@
 Nothing is run. Every piece is looked at by itself, so that a problem has its line.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from adapters.document import Document, Place, Problem
-from adapters.sql.engine import EXPLAIN, error_name
+from adapters.sql.engines.base import Speech
 from adapters.sql.mapping import NAMED, Mapping, ResourceMap, Rows, Write
 from adapters.sql.reading import rows_of, sql
 
@@ -31,40 +30,24 @@ Check = tuple[Place, Place, Executable, dict[str, Any]]
 _ONE: ColumnElement[Any] = literal_column("1")
 
 
-def problems_in(connection: Connection, mapping: Mapping, document: Document) -> Iterator[Problem]:
+def problems_in(
+    connection: Connection, mapping: Mapping, document: Document, speech: Speech
+) -> Iterator[Problem]:
     """What the database does not know of the mapping, each at its place in the file."""
     lost: set[Place] = set()
     for place, rows, statement, parameters in _checks(mapping):
         if any(rows[: len(each)] == each for each in lost):
             continue
         try:
-            said = _taken_for_text(connection, statement, parameters)
+            speech.explain(connection, statement, parameters)
         except DBAPIError as error:
-            if error_name(error) != "SQLITE_ERROR":  # not about the statement
+            said = speech.complaint(error)
+            if said is None:  # not about the statement
                 raise
-            said = str(error.orig)
-        if said:
             if place[-1] in ("from", "insert", "counter"):
                 lost.add(rows)
             yield document.problem(place, f"the database says: {said}")
     yield from _keys(connection, mapping, document, lost)
-
-
-def _taken_for_text(connection: Connection, statement: Executable, parameters: Any) -> str:
-    """What is wrong with a statement that can be prepared: a name in quotes that is none.
-
-    SQLite takes it for a text, and so the program of the statement loads it as one.
-    """
-    program = connection.execute(statement, parameters, execution_options={EXPLAIN: True}).all()
-    texts = {row[5] for row in program if row[1] == "String8"}
-    compiled = str(statement.compile(connection))  # type: ignore[attr-defined]
-    quoted = _QUOTED(_LITERAL("", compiled))
-    lost = next((name for name in quoted if name in texts), None)
-    return "" if lost is None else f'no such column: "{lost}"'
-
-
-_LITERAL = re.compile("'(?:[^']|'')*'").sub
-_QUOTED = re.compile('"([^"]+)"').findall
 
 
 def _keys(
@@ -75,7 +58,8 @@ def _keys(
         if any(("resources", name)[: len(each)] == each for each in lost):
             continue
         try:
-            first = connection.execute(rows_of(rows, sql(rows.key)).limit(1)).first()
+            with connection.begin_nested():
+                first = connection.execute(rows_of(rows, sql(rows.key)).limit(1)).first()
         except DBAPIError:  # said already
             continue
         if first is not None and first[0] is not None and not isinstance(first[0], int):

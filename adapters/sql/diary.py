@@ -10,6 +10,7 @@ from adapters.convert import instant_text
 from adapters.converters import Converters
 from adapters.slots import Interval, day_window, free_slots
 from adapters.sql.availability import LONGEST_OPEN, BusyRows, ShiftRows
+from adapters.sql.engines.base import Speech
 from adapters.sql.mapping import Mapping
 from adapters.sql.reading import ResourceReader, sql
 from adapters.sql.writes import BookingWrites
@@ -29,6 +30,7 @@ class Diary:
         converters: Converters,
         readers: dict[str, ResourceReader],
         report: Report,
+        speech: Speech,
     ) -> None:
         self._readers = readers
         self._zone = converters.zone
@@ -36,7 +38,7 @@ class Diary:
         self._minutes = mapping.diary.duration
         self._shifts = [ShiftRows(hours, report) for hours in mapping.diary.hours]
         self._busy = [
-            BusyRows(each, converters, self._minutes, report) for each in mapping.diary.busy
+            BusyRows(each, converters, self._minutes, report, speech) for each in mapping.diary.busy
         ]
         self._booking = BookingWrites(mapping, converters)
         reference = mapping.booking.reference

@@ -10,12 +10,9 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    LargeBinary,
     Select,
-    bindparam,
-    cast,
+    and_,
     false,
-    func,
     literal_column,
     or_,
     select,
@@ -34,7 +31,7 @@ from adapters.base import (
 )
 from adapters.convert import Converter, SealedId, Unreadable, whole
 from adapters.converters import Converters
-from adapters.sql.engine import fold
+from adapters.sql.engines.base import Speech, fold, given
 from adapters.sql.mapping import Expression, ListOf, ResourceMap, Rows
 
 MOST_BLANK = 1_000
@@ -130,7 +127,7 @@ class Children:
         parent = sql(rows.parent)
         self._statement = (
             rows_of(rows, parent.label("parent_key"), *table.selected())
-            .where(parent.in_(bindparam("parents", expanding=True)))
+            .where(parent.in_(given("parents", expanding=True)))
             .order_by(parent, table.key)
         )
 
@@ -157,8 +154,10 @@ class ResourceReader:
         shapes: Mapping[str, FieldShape],
         converters: Converters,
         report: Report,
+        speech: Speech,
     ) -> None:
         self.name = name
+        self._speech = speech
         self.table = KeyedRows(rows, "", shapes, converters, report, name)
         self.children = [
             Children(
@@ -169,10 +168,8 @@ class ResourceReader:
         self.lists = {path.split("[].")[0] for path in shapes if "[]." in path}
         self._all = rows_of(rows, *self.table.selected()).where(self.table.key.is_not(None))
         self._blank = rows_of(rows, self.table.key).where(self.table.key.is_(None))
-        self._one = self._all.where(self.table.key == bindparam("key")).limit(1)
-        self._exists = (
-            rows_of(rows, self.table.key).where(self.table.key == bindparam("key")).limit(1)
-        )
+        self._one = self._all.where(self.table.key == given("key")).limit(1)
+        self._exists = rows_of(rows, self.table.key).where(self.table.key == given("key")).limit(1)
 
     @property
     def filterable(self) -> frozenset[str]:
@@ -205,7 +202,9 @@ class ResourceReader:
         self, connection: Connection, mark: ColumnElement[Any], value: str, limit: int
     ) -> list[Record]:
         """The records whose `mark` is that value, in the order of their keys."""
-        statement = self._all.where(mark == value).order_by(self.table.key).limit(limit)
+        statement = (
+            self._all.where(mark == given(None, value)).order_by(self.table.key).limit(limit)
+        )
         rows = connection.execute(statement).all()
         records = {row[0]: record for row, record in self._read(rows) if record is not None}
         self._fill(connection, records)
@@ -218,7 +217,7 @@ class ResourceReader:
         conditions = [self._condition(each) for each in filters]
         statement = self._all.where(*conditions)
         if after is not None:
-            statement = statement.where(self.table.key > bindparam("after", json.loads(after)))
+            statement = statement.where(self.table.key > given("after", json.loads(after)))
         statement = statement.order_by(self.table.key).limit(limit + 1)
         found = connection.execute(statement).all()
         rows = found[:limit]
@@ -258,17 +257,39 @@ class ResourceReader:
     def _condition(self, wanted: Filter) -> ColumnElement[bool]:
         columns = [self.table.by_name[name] for name in wanted.fields]
         if wanted.match == "search":
-            return _search([column.expression for column in columns], wanted.value)
+            return self._search([column.expression for column in columns], wanted.value)
         column = columns[0]
         converter: Any = column.converter
         if wanted.match == "since":
-            return column.expression >= bindparam(None, converter.since(wanted.value))
+            return column.expression >= given(None, converter.since(wanted.value))
         if wanted.match == "written since":
-            return column.expression >= bindparam(None, converter.encode(wanted.value)[0])
+            return column.expression >= given(None, converter.encode(wanted.value)[0])
         raw = column.converter.encode(wanted.value)
         if isinstance(column.converter, SealedId):
-            return column.expression.in_(raw)
-        return _is_one_of(column.expression, raw)
+            return _in(column.expression, raw)
+        return self._is_one_of(column.expression, raw)
+
+    def _is_one_of(self, expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
+        """Blanks round a text count as little here as where it is read; "" is no value too."""
+        texts = [each for each in raw if isinstance(each, str)]
+        others = [each for each in raw if not isinstance(each, str)]
+        conditions = [_in(self._speech.trimmed(expression), texts)] if texts else []
+        if others:
+            conditions.append(_in(expression, others))
+        if "" in texts:
+            conditions.append(expression.is_(None))
+        return or_(false(), *conditions)
+
+    def _search(self, texts: list[ColumnElement[Any]], words: str) -> ColumnElement[bool]:
+        """Each word begins a word of the texts; letters and digits count, nothing else."""
+        wanted = fold(words).split()
+        if not wanted:
+            return false()
+        folded = [self._speech.searchable(each) for each in texts]
+        joined = folded[0]
+        for each in folded[1:]:
+            joined = joined.concat(each)
+        return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
 
 
 def _place(key: Any) -> str:
@@ -281,29 +302,5 @@ def _place(key: Any) -> str:
     return place
 
 
-def _is_one_of(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
-    """Blanks round a text count as little here as where it is read; "" stands for no value too."""
-    texts = [each for each in raw if isinstance(each, str)]
-    others = [each for each in raw if not isinstance(each, str)]
-    conditions = [func.trim(expression).in_(texts)] if texts else []
-    if others:
-        conditions.append(expression.in_(others))
-    if "" in texts:
-        conditions.append(expression.is_(None))
-    return or_(false(), *conditions)
-
-
-def _search(texts: list[ColumnElement[Any]], words: str) -> ColumnElement[bool]:
-    """Each word begins a word of the texts; letters and digits count, nothing else."""
-    # as bytes: a text in another encoding must not fail the search for all others
-    folded = [func.clinic_fold(cast(each, LargeBinary)) for each in texts]
-    joined: ColumnElement[Any] = folded[0]
-    for each in folded[1:]:
-        joined = joined.op("||")(each)
-    wanted = fold(words).split()
-    if not wanted:
-        return false()
-    condition = joined.contains(f" {wanted[0]}")
-    for word in wanted[1:]:
-        condition &= joined.contains(f" {word}")
-    return condition
+def _in(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
+    return or_(*(expression == given(None, each) for each in raw))

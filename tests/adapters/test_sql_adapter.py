@@ -23,7 +23,7 @@ from adapters.base import (
 from adapters.document import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from adapters.sql.engine import MOST_WAITING, READERS
+from adapters.sql.engines.base import MOST_WAITING, READERS
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run
 

@@ -1,23 +1,20 @@
-"""Runs work on the practice's database: SQLite here, in threads, with true deadlines.
+"""SQLite: the practice's database is a file, read and written in threads, with true deadlines.
 
-Work is a plain function of a SQLAlchemy connection. Reads run in a snapshot on connections that
-cannot write; bookings run one at a time in a transaction that holds the write lock from its start.
+Reads run in a snapshot on connections that cannot write; bookings run one at a time in a
+transaction that holds the write lock from its start. The file's owner and mode are its grants.
 """
 
-import asyncio
 import sqlite3
 import threading
 import time
-import unicodedata
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import Connection, create_engine, event, text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from adapters.base import (
@@ -27,19 +24,11 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
+from adapters.sql.engines.base import PING_PATIENCE, READERS, T, Work, as_text, fold
+from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name, explained
+from adapters.sql.engines.threads import Threads
 
-T = TypeVar("T")
-Work = Callable[[Connection], T]
-
-READERS = 4
-# Seconds in which it should be told why the practice system does not answer.
-PING_PATIENCE = 1.5
-# Characters of a text that are searched.
-LONGEST_FOLDED = 1_000
-MOST_WAITING = 256
 OPCODES_BETWEEN_LOOKS = 5_000
-# An execution option: the statement is prepared, so that every name in it is known, and not run.
-EXPLAIN = "clinic_explain"
 DOWN = {
     "SQLITE_BUSY": "is locked by another program",
     "SQLITE_LOCKED": "is locked by another program",
@@ -53,34 +42,31 @@ DOWN = {
 _PING = text("SELECT count(*) FROM sqlite_master")
 
 
-def fold(text: str | bytes | None) -> str:
-    """Lower case without accents; all but letters and digits become blanks; one blank before."""
-    if isinstance(text, bytes):
-        text = text[: 4 * LONGEST_FOLDED].decode(errors="replace")
-    bare = unicodedata.normalize("NFKD", (text or "")[:LONGEST_FOLDED])
-    kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
-    return " " + "".join(letter if letter.isalnum() else " " for letter in kept.casefold())
+def wrong_with(address: URL) -> Iterator[str]:
+    """What keeps an address from being a file's."""
+    if not address.database or address.host or address.database.startswith(":"):
+        yield "must name the database's file, such as sqlite:////srv/clinic.db"
+    elif address.query:
+        yield "takes nothing behind a ?; a ? in a path is written %3F"
 
 
-class SqliteRunner:
-    """Threads, each with its own connection: a few that read, one that books, one that asks.
+class SqliteEngine:
+    """Threads, each with its own connection: a few that read, one that books, one that asks."""
 
-    A deadline counts from the moment of the call. What waits too long for a thread, and what finds
-    too much waiting, is BackendUnavailable: nothing was asked of the database.
-    """
+    speech = SqliteSpeech()
 
     def __init__(self, path: str, *, timeout: float, booking_timeout: float) -> None:
         self._path = Path(path)
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
-        event.listen(self._engine, "before_cursor_execute", _explained, retval=True)
+        event.listen(self._engine, "before_cursor_execute", explained, retval=True)
         self._local = threading.local()
         self._opened: set[_Lane] = set()
-        self._readers = _Threads("practice-read", READERS, timeout)
-        self._writer = _Threads("practice-book", 1, booking_timeout)
+        self._readers = Threads("practice-read", READERS, timeout)
+        self._writer = Threads("practice-book", 1, booking_timeout)
         # searches look at every row: they wait for one another, and no other read for them
-        self._searcher = _Threads("practice-search", 1, timeout)
+        self._searcher = Threads("practice-search", 1, timeout)
         # behind many slow reads it would say that nothing answers
-        self._pinger = _Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
+        self._pinger = Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
 
     async def read(self, work: Work[T]) -> T:
         """The work's result, in one snapshot; BackendTimeout when the time is up."""
@@ -188,56 +174,6 @@ class SqliteRunner:
         return BackendUnavailable(text)
 
 
-def error_name(error: SQLAlchemyError) -> str:
-    """SQLite's own name of what went wrong; without one, the class of the error."""
-    orig = error.orig if isinstance(error, DBAPIError) else None
-    return getattr(orig, "sqlite_errorname", "") or type(orig or error).__name__
-
-
-def _explained(*call: Any) -> tuple[str, Any]:
-    """A statement that is only to be looked at is prepared and not run."""
-    _, _, statement, parameters, context, _ = call
-    explain = context is not None and context.execution_options.get(EXPLAIN)
-    return (f"EXPLAIN {statement}" if explain else statement), parameters
-
-
-class _Threads:
-    """A few threads that take work in turn, each piece with `patience` seconds in all."""
-
-    def __init__(self, name: str, number: int, patience: float) -> None:
-        self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
-        self._most = number + MOST_WAITING
-        self._patience = patience
-        self._taken = 0
-
-    async def run(self, runner: Callable[[Work[T], float], T], work: Work[T]) -> T:
-        if self._taken >= self._most:
-            raise BackendUnavailable("too much is waiting for the practice system already")
-        deadline = time.monotonic() + self._patience
-
-        def begin() -> T:
-            if time.monotonic() >= deadline:
-                raise BackendUnavailable("the practice system was busy with other calls")
-            return runner(work, deadline)
-
-        self._taken += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, begin)
-        finally:
-            self._taken -= 1
-
-    async def aclose(self) -> None:
-        await asyncio.to_thread(self._pool.shutdown)
-
-
-def _text(raw: bytes) -> str | bytes:
-    """A text as the driver hands it over; one in another encoding stays bytes, for a converter."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
-
-
 class _Lane:
     """One thread's connection, its deadline, and whether it is in the middle of a commit."""
 
@@ -250,7 +186,7 @@ class _Lane:
         raw = connection.connection.driver_connection
         if not isinstance(raw, sqlite3.Connection):
             raise TypeError(raw)
-        raw.text_factory = _text
+        raw.text_factory = as_text
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
         raw.set_progress_handler(self._overdue, OPCODES_BETWEEN_LOOKS)
         raw.execute(f"PRAGMA query_only = {int(read_only)}")

@@ -1,0 +1,39 @@
+"""Threads that take work in turn, for drivers that block."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from adapters.base import BackendUnavailable
+from adapters.sql.engines.base import MOST_WAITING, T, Work
+
+
+class Threads:
+    """A few threads, each piece of work with `patience` seconds in all."""
+
+    def __init__(self, name: str, number: int, patience: float) -> None:
+        self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
+        self._most = number + MOST_WAITING
+        self._patience = patience
+        self._taken = 0
+
+    async def run(self, runner: Callable[[Work[T], float], T], work: Work[T]) -> T:
+        """What the runner makes of the work and its deadline (by time.monotonic)."""
+        if self._taken >= self._most:
+            raise BackendUnavailable("too much is waiting for the practice system already")
+        deadline = time.monotonic() + self._patience
+
+        def begin() -> T:
+            if time.monotonic() >= deadline:
+                raise BackendUnavailable("the practice system was busy with other calls")
+            return runner(work, deadline)
+
+        self._taken += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, begin)
+        finally:
+            self._taken -= 1
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._pool.shutdown)
