@@ -171,7 +171,7 @@ def _booking(draft: Draft, links: Links, rows: RowsGuess) -> None:
         guess = rows.fields.get(field)
         if guess is not None:
             values.update(_drafted(table, rows, field, guess))
-    values.update(_status(rows))
+    values.update(_status(links, rows))
     steps = _numbers(links, table, values)
     _reference(draft, links, table, rows, values)
     values.update(_still_needed(table, values))
@@ -190,6 +190,8 @@ def _drafted(table: Table, rows: RowsGuess, field: str, guess: Guess) -> Member:
     if own != table.name or str(guess.sql).startswith(("SELECT", "CASE")):
         return {}
     given = {key: each for key, each in guess.parameters.items() if key in ("yes", "no", "pattern", "as", "unit")}
+    if "plus" in guess.parameters:
+        return {column: ({"draft": "minutes"}, "")}
     if isinstance(guess.sql, tuple) and field != "scheduledAt":
         return {}
     if isinstance(guess.sql, tuple):
@@ -198,13 +200,13 @@ def _drafted(table: Table, rows: RowsGuess, field: str, guess: Guess) -> Member:
             names[0]: ({"draft": field, "pattern": "%Y-%m-%d"}, ""),
             names[-1]: ({"draft": field, "pattern": "%H:%M:%S"}, ""),
         }
-    if "plus" in guess.parameters:
-        return {column: ({"draft": "minutes"}, "")}
     return {column: ({"draft": field, **given}, "")}
 
 
-def _status(rows: RowsGuess) -> Member:
+def _status(links: Links, rows: RowsGuess) -> Member:
     status = rows.fields.get("status")
+    if status is not None and status.own:
+        return _explained(links, status)
     if status is None or status.column.partition(".")[0] != rows.table:
         return {}
     codes = status.parameters.get("codes", {})
@@ -212,6 +214,18 @@ def _status(rows: RowsGuess) -> Member:
     if not planned:
         return {status.column.partition(".")[2]: ("TODO", "TODO: the code of a new appointment")}
     return {status.column.partition(".")[2]: (planned[0], "the code of a new appointment")}
+
+
+def _explained(links: Links, status: Guess) -> Member:
+    """The key of the label that a new appointment has."""
+    name, _, label = status.column.partition(".")
+    labels, codes = links.catalog.table(name), status.parameters.get("codes", {})
+    if labels is not None and len(labels.key) == 1:
+        pairs = zip(labels.values(labels.key[0]), labels.values(label), strict=True)
+        for key, said in pairs:
+            if codes.get(str(said).strip()) == "SCHEDULED" and isinstance(key, int | str):
+                return {status.own: (key, "the code of a new appointment")}
+    return {status.own: ("TODO", "TODO: the code of a new appointment")}
 
 
 def _numbers(links: Links, table: Table, values: Member) -> list[Step]:

@@ -96,8 +96,9 @@ def _fit(catalog: Catalog, table: Table, column: str, field: str, shape: FieldSh
     fit = _FITS[shape.format].get(look.kind, 0.0)
     if shape.format == "text" and field in _NUMBERS and look.kind in ("number", "phone"):
         return 1.0
-    if shape.format == "text" and set(catalog.words(table, column)[:1]) & ID and len(tokens(column)) > 1:
-        return fit if field in _NUMBERS else 0.0
+    is_key = look.kind == "number" and len(tokens(column)) > 1 and set(tokens(column)) & ID
+    if shape.format == "text" and is_key and field not in _NUMBERS:
+        return 0.0  # a key of another table, whatever it is called
     return fit
 
 

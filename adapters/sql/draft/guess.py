@@ -28,6 +28,7 @@ from adapters.sql.draft.vocabulary import (
     SUPPLIERS,
     TIME_OF_DAY,
     TITLE,
+    WORDS,
 )
 
 # Fields whose codes are often explained in a table of their own.
@@ -83,6 +84,7 @@ class _Resource:
             self.catalog, self.table, self.rows.alias, self.resource, own, taken
         )
         self.rows.fields = {**found, **self.fields}
+        self._key_as_text()
         self._elsewhere()
         special = getattr(self, f"_{self.resource}", None)
         if special is not None:
@@ -93,11 +95,24 @@ class _Resource:
         return self.rows
 
     def _references(self) -> None:
-        for field, shape in self.shapes.items():
-            if shape.refers and "[]." not in field:
-                guessed = self.links.reference(self.table, self.rows.alias, shape.refers)
-                if guessed is not None and guessed.column not in {e.column for e in self.fields.values()}:
-                    self.fields[field] = guessed
+        wanted = [
+            (field, shape.refers)
+            for field, shape in self.shapes.items()
+            if shape.refers and "[]." not in field
+        ]
+        self.fields.update(self.links.references(self.table, self.rows.alias, wanted))
+
+    def _key_as_text(self) -> None:
+        """A key that people read: an article's number."""
+        key = self.table.key
+        if len(key) != 1 or self.table.column(key[0]).kind != "text":
+            return
+        for field in ("reference", "number"):
+            wanted = WORDS[self.resource].get(field, ())
+            if field not in self.fields and self.catalog.alike(self.table, key[0], wanted) >= 0.6:
+                self.fields[field] = Guess(
+                    sql=self._column(key[0]), score=0.7, why="the key", column=f"{self.table.name}.{key[0]}"
+                )
 
     def _labels(self) -> None:
         for field in LABELLED:
@@ -164,6 +179,8 @@ class _Resource:
             return
         first, *others = ADDRESS_PARTS
         used = {each.column.partition(".")[2] for n, each in self.fields.items() if n != "address"}
+        used |= {each.name for each in self.table.columns if set(tokens(each.name)) & ID}
+        used |= {*self.table.key, self.found.kind or ""}
         parts = [
             each.name
             for wanted in (first, *others)
@@ -201,16 +218,22 @@ class _Resource:
         if died is None:
             return
         status, dead = self.fields.get("status"), self._dead(died)
-        codes = dict(status.parameters.get("codes", {})) if status else {}
+        codes = dict(status.parameters.get("codes", {})) if status else {"A": "ACTIVE"}
         if "DECEASED" in codes.values():
             return
-        alive = status.sql if status else "'A'"
+        alive = f"ELSE {status.sql}" if status else "ELSE 'A'"
+        name = status.column.partition(".")[2] if status else died
+        look = self.catalog.look(self.table, name) if status and not status.own else None
+        if look is not None and look.kind == "flag" and status is not None:
+            said = self.links.flag(look.yes[0], self.table.column(name).kind)
+            alive = f"WHEN {status.sql} = {said} THEN 'A' ELSE 'I'"
+            codes = {"A": "ACTIVE", "I": "INACTIVE"}
         self.fields["status"] = Guess(
-            sql=f"CASE WHEN {dead} THEN 'D' ELSE {alive} END",
+            sql=f"CASE WHEN {dead} THEN 'D' {alive} END",
             score=0.7,
             why=f"with {died}",
             column=status.column if status else f"{self.table.name}.{died}",
-            parameters={"codes": {**(codes or {"A": "ACTIVE"}), "D": "DECEASED"}},
+            parameters={"codes": {**codes, "D": "DECEASED"}},
         )
 
     def _dead(self, column: str) -> str:
@@ -229,11 +252,14 @@ class _Resource:
         self._end()
         status = self.fields.get("status")
         if status is not None and "displayStatus" not in self.fields:
-            codes = status.parameters.get("codes", {})
+            codes = {} if status.own else status.parameters.get("codes", {})
             said = {c: v and v.replace("_", " ").capitalize() for c, v in codes.items()}
             why = "the status in English; write it as your clients read it"
             given = {"codes": said} if said else {}
-            self.fields["displayStatus"] = replace(status, why=why, score=0.55, parameters=given)
+            score, why = (0.7, "the status's label") if status.own else (0.55, why)
+            self.fields["displayStatus"] = replace(
+                status, why=why, score=score, parameters=given
+            )
 
     def _owner_of(self, patient: str) -> Guess | None:
         """The owner of the animal: of its own row, or of who owns it."""
@@ -289,7 +315,7 @@ class _Resource:
         if total is not None and paid is not None and "balance" not in self.fields:
             sql = f"{self._number(total)} - COALESCE({_in_brackets(self._number(paid))}, 0)"
             self.fields["balance"] = replace(
-                total, sql=sql, score=0.7, why="total less what was paid", column="total-paid"
+                total, sql=sql, score=0.7, why="total less what was paid", column="total-paid", others=()
             )
 
     def _number(self, each: Guess) -> str:

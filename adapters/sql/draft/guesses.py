@@ -11,7 +11,8 @@ SURE, LIKELY = 0.85, 0.6
 class Guess:
     """A value of a row: the SQL (several columns of one value as a tuple) and its converter.
 
-    `column` is the column that decides it, as TABLE.COLUMN.
+    `column` is the column that decides it, as TABLE.COLUMN; `own` that of the record's own row,
+    where another table explains what it holds.
     """
 
     sql: str | tuple[str, ...]
@@ -19,6 +20,7 @@ class Guess:
     why: str
     column: str
     others: tuple[str, ...] = ()
+    own: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property

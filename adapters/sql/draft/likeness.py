@@ -57,7 +57,8 @@ def alike(token: str, word: str) -> float:
         return 1.0
     if len(token) >= 3 and word.startswith(token):
         return 0.85
-    if len(word) >= 4 and token.endswith(word):
+    bare = _singular(token)
+    if len(word) >= 4 and (token.endswith(word) or bare.endswith(_singular(word))):
         return 0.75
     if len(word) >= 4 and token.startswith(word):
         return 0.7

@@ -58,6 +58,17 @@ class Links:
                 sql = tuple(f"{alias}.{self.q(each)}" for each in key.columns)
         return Guess(sql=sql, score=score, why=why, column=f"{table.name}.{column}")
 
+    def references(
+        self, table: Table, alias: str, wanted: Iterable[tuple[str, str]]
+    ) -> dict[str, Guess]:
+        """The column of each field that refers to a resource; no column serves two."""
+        found: dict[str, Guess] = {}
+        scored = [(each, *pair) for pair in wanted if (each := self.reference(table, alias, pair[1]))]
+        for guess, field, _ in sorted(scored, key=lambda each: -each[0].score):
+            if guess.column not in {each.column for each in found.values()}:
+                found[field] = guess
+        return found
+
     def owner(self, table: Table, alias: str, patient: str) -> Guess | None:
         """The owner through a table of who owns which animal; `patient` is the animal's key."""
         best: tuple[float, Guess] | None = None
@@ -205,6 +216,7 @@ class Links:
             score=0.6 + 0.3 * alike,
             why=f"{table.name}.{column} is explained in {labels.name}",
             column=f"{labels.name}.{label}",
+            own=column,
             parameters=parameters(look, shape, place),
         )
 

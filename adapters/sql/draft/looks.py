@@ -91,7 +91,7 @@ def look_at(table: Table, name: str) -> Look:
         decimal_text=found.decimal_text,
         blank=len(given) < len(raw),
         has_time=found.has_time,
-        codes=tuple(str(each).strip() for each in column.codes),
+        codes=tuple(_code(each) for each in column.codes),
         yes=found.yes,
         no=found.no,
         is_text=column.kind == "text",
@@ -175,6 +175,11 @@ def _reads(text: str, pattern: str) -> bool:
     except ValueError:
         return False
     return 1900 <= shown.year <= 2200 and len(text) >= 8
+
+
+def _code(value: Any) -> str:
+    """A code as the converter of codes knows it."""
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def _flag(column: Column, texts: list[str]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -178,6 +178,8 @@ def quote(value: Any) -> str:
 
 
 def _doubled(value: str) -> str:
+    if '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     shown = "".join(e if e.isprintable() else f"\\u{ord(e):04x}" for e in escaped)
     return f'"{shown}"'
