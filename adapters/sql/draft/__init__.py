@@ -31,7 +31,9 @@ async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> Draft
     """
     draft = guess(await reflect(url), shapes)
     told = {
-        resource: None if rows is None else _told(rows) | {"missing": unmapped(rows, shapes[resource])}
+        resource: None
+        if rows is None
+        else _told(rows) | {"missing": unmapped(rows, shapes[resource])}
         for resource, rows in draft.resources.items()
     }
     return DraftedMapping(write(draft, shapes, zone, said), told)

@@ -128,6 +128,8 @@ def _appointments(draft: Draft, links: Links, rows: RowsGuess) -> Member:
         conditions += [_not_in(links, rows, status, free)] if free else []
     if conditions:
         found["where"] = " AND ".join(conditions), "TODO: which ones do not block?"
+    if rows.key is not None:
+        found["key"] = _whole(rows.key), "the appointment's own"
     for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
         guess = rows.fields.get(field)
         if guess is not None:
@@ -135,8 +137,6 @@ def _appointments(draft: Draft, links: Links, rows: RowsGuess) -> Member:
     if "end" not in found or "plus" in rows.fields["endTime"].parameters:
         found.pop("end", None)
         found.update(_minutes(links, rows))
-    if "vet" not in found:
-        found["vet"] = "NULL", "TODO: whom does it block?"
     if "start" not in found:
         found["start"] = "NULL", "TODO: when does it start?"
     return found
@@ -189,7 +189,11 @@ def _drafted(table: Table, rows: RowsGuess, field: str, guess: Guess) -> Member:
     own, _, column = guess.column.partition(".")
     if own != table.name or str(guess.sql).startswith(("SELECT", "CASE")):
         return {}
-    given = {key: each for key, each in guess.parameters.items() if key in ("yes", "no", "pattern", "as", "unit")}
+    given = {
+        key: each
+        for key, each in guess.parameters.items()
+        if key in ("yes", "no", "pattern", "as", "unit")
+    }
     if "plus" in guess.parameters:
         return {column: ({"draft": "minutes"}, "")}
     if isinstance(guess.sql, tuple) and field != "scheduledAt":
@@ -242,7 +246,12 @@ def _numbers(links: Links, table: Table, values: Member) -> list[Step]:
         if column is None or name is None or likeness(tokens(best), TABLES["appointments"]) < 0.6:
             continue
         where = f"{links.q(name)} = {literal(best)}"
-        lines = [("counter", each.name, "guess"), ("where", where, ""), ("column", column, ""), ("name", "number", "")]
+        lines = [
+            ("counter", each.name, "guess"),
+            ("where", where, ""),
+            ("column", column, ""),
+            ("name", "number", ""),
+        ]
         steps.append(Step(lines=tuple(lines)))
     for sequence in links.catalog.database.sequences:
         alike = likeness(tokens(sequence), TABLES["appointments"]) >= 0.6
@@ -286,7 +295,9 @@ def _still_needed(table: Table, values: Member) -> Member:
     return {
         each.name: (_placeholder(each), f"TODO: {each.name} must be written; what with?")
         for each in table.columns
-        if not each.nullable and not each.has_default and each.name not in values
+        if not each.nullable
+        and not each.has_default
+        and each.name not in values
         and not (len(table.key) == 1 and each.name in table.key and each.kind == "integer")
     }
 

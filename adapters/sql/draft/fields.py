@@ -27,7 +27,13 @@ _FITS: dict[str, dict[str, float]] = {
     "enum": {"flag": 0.8, "text": 0.2, "number": 0.2},
     "phone": {"phone": 1, "number": 0.7, "text": 0.5},
 }
-_SELF_READ = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"}
+_SELF_READ = {
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%dT%H:%M",
+}
 _ZEROS = ("0000-00-00", "1900-01-01", "1000-01-01")
 # Texts that may well be numbers.
 _NUMBERS = {"microchip", "number", "reference", "batchNumber"}
@@ -75,7 +81,7 @@ def _scored(
                 continue
             fit = _fit(catalog, table, column.name, field, shapes[field])
             name = catalog.alike(table, column.name, wanted)
-            if field == "email" and fit == 1 or field == "phone" and fit == 1:
+            if (field == "email" and fit == 1) or (field == "phone" and fit == 1):
                 name = max(name, 0.45)
             if field == "phone" and likeness(tokens(column.name), NOT_PHONES[:1]) > 0.6:
                 continue
@@ -145,9 +151,7 @@ def codes_of(look: Look, place: str) -> dict[str, str | None]:
 
 def meaning(code: str, place: str) -> str | None:
     """The value of an enumeration that the code most likely stands for."""
-    scored = [
-        (likeness(tokens(code), words), value) for value, words in CODE_WORDS[place].items()
-    ]
+    scored = [(likeness(tokens(code), words), value) for value, words in CODE_WORDS[place].items()]
     score = max((score for score, _ in scored), default=0.0)
     best = [value for each, value in scored if each == score]
     return best[0] if score >= 0.7 else None

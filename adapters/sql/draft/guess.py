@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from adapters.base import FieldShape, Shapes
+from adapters.sql.draft.attributes import Attributes
 from adapters.sql.draft.diary import guess_diary
 from adapters.sql.draft.fields import columns_of
 from adapters.sql.draft.guesses import Draft, Guess, RowsGuess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.links import Links
 from adapters.sql.draft.reflect import Column, Database, Table
-from adapters.sql.draft.spelling import alias_for, first_of, number, table_name
+from adapters.sql.draft.spelling import alias_for, first_of, number, select, table_name
 from adapters.sql.draft.tables import Catalog, Chosen, best_reference, choose
 from adapters.sql.draft.vocabulary import (
     ADDRESS_PARTS,
@@ -80,9 +81,7 @@ class _Resource:
         taken = {each.column.partition(".")[2] for each in self.fields.values()}
         taken |= set(self.table.key) if len(self.table.key) == 1 else set()
         taken |= {self.found.kind} if self.found.kind else set()
-        found = columns_of(
-            self.catalog, self.table, self.rows.alias, self.resource, own, taken
-        )
+        found = columns_of(self.catalog, self.table, self.rows.alias, self.resource, own, taken)
         self.rows.fields = {**found, **self.fields}
         self._key_as_text()
         self._elsewhere()
@@ -111,7 +110,10 @@ class _Resource:
             wanted = WORDS[self.resource].get(field, ())
             if field not in self.fields and self.catalog.alike(self.table, key[0], wanted) >= 0.6:
                 self.fields[field] = Guess(
-                    sql=self._column(key[0]), score=0.7, why="the key", column=f"{self.table.name}.{key[0]}"
+                    sql=self._column(key[0]),
+                    score=0.7,
+                    why="the key",
+                    column=f"{self.table.name}.{key[0]}",
                 )
 
     def _labels(self) -> None:
@@ -125,7 +127,7 @@ class _Resource:
 
     def _elsewhere(self) -> None:
         """What one row each of a table of attributes holds."""
-        found = self.links.attributes(self.table, self.rows, self.resource, self.shapes)
+        found = Attributes(self.links, self.resource, self.shapes).found(self.table, self.rows)
         for field, each in found:
             if field not in self.fields or self.fields[field].score < each.score - 0.1:
                 self.fields[field] = each
@@ -239,7 +241,8 @@ class _Resource:
     def _dead(self, column: str) -> str:
         look = self.catalog.look(self.table, column)
         if look.kind == "flag":
-            return f"{self._column(column)} = {self.links.flag(look.yes[0], self.table.column(column).kind)}"
+            said = self.links.flag(look.yes[0], self.table.column(column).kind)
+            return f"{self._column(column)} = {said}"
         return self.links.unset(self.rows.alias, self.table, column, is_set=True)
 
     def _appointments(self) -> None:
@@ -257,9 +260,7 @@ class _Resource:
             why = "the status in English; write it as your clients read it"
             given = {"codes": said} if said else {}
             score, why = (0.7, "the status's label") if status.own else (0.55, why)
-            self.fields["displayStatus"] = replace(
-                status, why=why, score=score, parameters=given
-            )
+            self.fields["displayStatus"] = replace(status, why=why, score=score, parameters=given)
 
     def _owner_of(self, patient: str) -> Guess | None:
         """The owner of the animal: of its own row, or of who owns it."""
@@ -272,13 +273,16 @@ class _Resource:
             return self.links.owner(self.table, self.rows.alias, patient)
         name = table_name(self.links.dialect, animals.table)
         key = f"{alias}.{self.links.q(animals.key[0])}"
-        sql = f"SELECT {owner.sql} FROM {name} {alias} WHERE {key} = {patient}"
+        sql = select(str(owner.sql), f"{name} {alias}", f"{key} = {patient}")
         return replace(owner, sql=sql, score=owner.score - 0.1, why="the owner of the animal")
 
     def _two_columns(self) -> None:
         """A day and a time of day that make one time."""
         start = self.fields.get("scheduledAt")
-        if start is not None and self.catalog.look(self.table, start.column.partition(".")[2]).has_time:
+        if (
+            start is not None
+            and self.catalog.look(self.table, start.column.partition(".")[2]).has_time
+        ):
             return
         day = self.catalog.best(self.table, DAY, ("day", "moment"), least=0.5)
         clock = self.catalog.best(self.table, TIME_OF_DAY, ("clock",), least=0.5)
@@ -315,7 +319,12 @@ class _Resource:
         if total is not None and paid is not None and "balance" not in self.fields:
             sql = f"{self._number(total)} - COALESCE({_in_brackets(self._number(paid))}, 0)"
             self.fields["balance"] = replace(
-                total, sql=sql, score=0.7, why="total less what was paid", column="total-paid", others=()
+                total,
+                sql=sql,
+                score=0.7,
+                why="total less what was paid",
+                column="total-paid",
+                others=(),
             )
 
     def _number(self, each: Guess) -> str:
@@ -329,7 +338,7 @@ class _Resource:
         amount, parent = rows.fields[field], rows.parent
         key = self._column(self.found.key[0])
         link = parent.sql if parent else ""
-        sql = f"SELECT SUM({self._number(amount)}) FROM {rows.from_} WHERE {link} = {key}"
+        sql = select(f"SUM({self._number(amount)})", rows.from_, f"{link} = {key}")
         return replace(
             amount, sql=sql, score=0.75, why=f"the sum of {amount.column}", others=(), parameters={}
         )
@@ -394,8 +403,13 @@ class _Resource:
             sql = f"CASE WHEN {one} <= {other} THEN 1 ELSE 0 END"
             score = min(quantity.score, least.score)
             self.fields["isLow"] = replace(
-                quantity, sql=sql, score=score, why="quantity <= threshold", column="quantity<=least",
-                others=(), parameters={},
+                quantity,
+                sql=sql,
+                score=score,
+                why="quantity <= threshold",
+                column="quantity<=least",
+                others=(),
+                parameters={},
             )
 
     def _threshold(self, least: Guess) -> str:
@@ -406,10 +420,10 @@ class _Resource:
     def _batches(self, table: Table, column: str, score: float) -> None:
         """The quantity, the next date and the number, out of the rows of what is in stock."""
         alias = alias_for(table.name, [self.rows.alias])
-        shapes = {
-            name: self.shapes[name] for name in ("quantity", "expiresAt", "batchNumber")
-        }
-        found = columns_of(self.catalog, table, alias, "stock", {**self.shapes}, [column, *table.key])
+        shapes = {name: self.shapes[name] for name in ("quantity", "expiresAt", "batchNumber")}
+        found = columns_of(
+            self.catalog, table, alias, "stock", {**self.shapes}, [column, *table.key]
+        )
         rest = (
             f"FROM {table_name(self.links.dialect, table)} {alias}"
             f" WHERE {alias}.{self.links.q(column)} = {self._column(self.found.key[0])}"
@@ -417,7 +431,9 @@ class _Resource:
         expires = found.get("expiresAt")
         by = str(expires.sql) if expires else f"{alias}.{self.links.q(column)}"
         name = expires.column.partition(".")[2] if expires else ""
-        later = f"{rest} AND {self.links.unset(alias, table, name, is_set=True)}" if expires else rest
+        later = (
+            f"{rest} AND {self.links.unset(alias, table, name, is_set=True)}" if expires else rest
+        )
         for field in shapes:
             each = found.get(field)
             if each is None or field in self.fields:
@@ -443,7 +459,7 @@ class _Resource:
             if name is None:
                 continue
             where = f"{alias}.{self.links.q(party.key[0])} = {self._column(column.name)}"
-            sql = f"SELECT {name} FROM {table_name(self.links.dialect, party.table)} {alias} WHERE {where}"
+            sql = select(name, f"{table_name(self.links.dialect, party.table)} {alias}", where)
             self.fields["supplier"] = Guess(
                 sql=sql, score=0.7, why="by its name", column=f"{self.table.name}.{column.name}"
             )
@@ -486,4 +502,6 @@ def _wide(column: Column) -> bool:
 
 def unmapped(rows: RowsGuess, shapes: Mapping[str, FieldShape]) -> list[str]:
     """The fields that nothing was found for."""
-    return [each for each in shapes if each not in rows.fields and each != "id" and "[]." not in each]
+    return [
+        each for each in shapes if each not in rows.fields and each != "id" and "[]." not in each
+    ]

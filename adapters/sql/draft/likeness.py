@@ -8,8 +8,12 @@ from functools import cache
 
 # What names carry beside their meaning: of tables, of columns, of types.
 NOISE = frozenset(
-    "tbl tab t table vet dbo pub d dt dat date datum ts str txt n s i is has fld col f c the val ist"
-    " est fecha h hr no_ num_ est de du der die das la le el van and und et".split()
+    word
+    for line in (
+        "tbl tab t table vet dbo pub d dt dat date datum ts str txt n s i is has fld col f c val",
+        "fecha h hr de du der die das la le el van und and et the ist est",
+    )
+    for word in line.split()
 )
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall
 

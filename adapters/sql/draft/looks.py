@@ -109,13 +109,10 @@ def _of_type(column: Column, texts: list[str], raw: Iterable[Any]) -> Look | Non
         return Look(kind="day")
     if column.kind == "time" or _all(values, time) or _all(values, timedelta):
         return Look(kind="clock")
-    if column.kind == "uuid":
-        return Look(kind="uuid")
     if column.kind in ("integer", "number"):
         return _of_numbers(texts)
-    if column.kind in ("bytes", "json", "other"):
-        return Look(kind="nothing")
-    return None
+    plain = {"uuid": "uuid", "bytes": "nothing", "json": "nothing", "other": "nothing"}
+    return Look(kind=plain[column.kind]) if column.kind in plain else None
 
 
 def _all(values: list[Any], kind: type) -> bool:
@@ -148,7 +145,12 @@ def _of_texts(column: Column, texts: list[str]) -> Look:
         return Look(kind="moment", zoned=True, has_time=True)
     pattern = _pattern(texts)
     if pattern is not None:
-        return Look(kind="moment" if "%H" in pattern else "day", pattern=pattern, has_time="%H" in pattern)
+        has_time = "%H" in pattern
+        return Look(kind="moment" if has_time else "day", pattern=pattern, has_time=has_time)
+    return _of_digits(texts)
+
+
+def _of_digits(texts: list[str]) -> Look:
     if _share(texts, _NUMBER) >= MOST:
         is_phone = _share(texts, _PHONE) >= MOST and max(map(len, texts)) >= 8
         return Look(kind="phone" if is_phone else "number", decimal_text=True)

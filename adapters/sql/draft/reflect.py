@@ -19,7 +19,6 @@ from sqlalchemy import (
     Connection,
     Inspector,
     Select,
-    String,
     column,
     create_engine,
     desc,
@@ -263,10 +262,14 @@ def _tables(inspector: Inspector, schema: str | None) -> Iterator[Table]:
             name=place[1],
             schema=schema,
             columns=tuple(_column(each) for each in columns),
-            key=tuple((keys.get(place) or {}).get("constrained_columns") or ()),
+            key=_key(keys.get(place)),
             foreign_keys=tuple(_foreign_key(each) for each in foreign.get(place, [])),
             unique=tuple(tuple(map(str, each)) for each in unique),
         )
+
+
+def _key(found: Any) -> tuple[str, ...]:
+    return tuple(found["constrained_columns"]) if found else ()
 
 
 def _foreign_key(found: Mapping[str, Any]) -> ForeignKey:
@@ -281,8 +284,10 @@ def _column(found: Mapping[str, Any]) -> Column:
         name=found["name"],
         kind=_kind(kind),
         nullable=bool(found["nullable"]),
-        has_default=bool(found.get("default")) or found.get("autoincrement") is True
-        or bool(found.get("identity")) or bool(found.get("computed")),
+        has_default=bool(found.get("default"))
+        or found.get("autoincrement") is True
+        or bool(found.get("identity"))
+        or bool(found.get("computed")),
         zoned=bool(getattr(kind, "timezone", False)),
         length=getattr(kind, "length", None),
         codes=tuple(kind.enums) if is_enum and hasattr(kind, "enums") else (),
@@ -343,13 +348,13 @@ def _named(bare: Table) -> Any:
 
 
 def _counted(connection: Connection, bare: Table) -> int:
-    some = select(literal_column("1").label("one")).select_from(_named(bare)).limit(MOST_COUNTED)
+    some: Select[Any] = (
+        select(literal_column("1").label("one")).select_from(_named(bare)).limit(MOST_COUNTED)
+    )
     return int(connection.execute(select(func.count()).select_from(some.subquery())).scalar() or 0)
 
 
-def _with_codes(
-    connection: Connection, bare: Table, seen: tuple[Row, ...], place: int
-) -> Column:
+def _with_codes(connection: Connection, bare: Table, seen: tuple[Row, ...], place: int) -> Column:
     """The column with all its codes, where the rows that were seen look as if it had some."""
     each = bare.columns[place]
     values = {row[place] for row in seen if row[place] is not None} if _codable(each) else set()

@@ -28,6 +28,11 @@ def table_name(dialect: str, table: Table) -> str:
     return f"{quoted(dialect, table.schema)}.{name}" if table.schema else name
 
 
+def select(what: str, rows: str, where: str) -> str:
+    """A sub-select, for people to read: nothing here is run."""
+    return " ".join(("SELECT", what, "FROM", rows, "WHERE", where))
+
+
 def first_of(dialect: str, what: str, rest: str, order: str) -> str:
     """A select of one row."""
     if dialect == "mssql":
@@ -54,9 +59,10 @@ def literal(value: object) -> str:
 
 def alias_for(name: str, taken: Iterable[str]) -> str:
     """A short name of a table, that is none of those taken."""
-    letters = [each.lower() for each in name if each.isascii() and each.isalpha()] or ["t"]
+    own = [each.lower() for each in name if each.isascii() and each.isalpha()]
+    letters: list[str] = own or ["t"]
     used = set(taken)
-    for each in [*letters, *"abcdefghijklmnopqrstuvwxyz"]:
+    for each in [*letters, *map(chr, range(97, 123))]:
         if each not in used:
             return each
     return f"{letters[0]}{len(used)}"

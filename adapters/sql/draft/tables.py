@@ -171,9 +171,9 @@ def party_of(code: str) -> str | None:
     return kind if score >= 0.7 else None
 
 
-def references(catalog: Catalog, table: Table, resource: str, target: Chosen) -> Iterator[
-    tuple[float, str, str]
-]:
+def references(
+    catalog: Catalog, table: Table, resource: str, target: Chosen
+) -> Iterator[tuple[float, str, str]]:
     """The columns that may refer to a resource's table, each with its score and why."""
     for each in table.columns:
         if table.name == target.table.name and each.name in table.key:

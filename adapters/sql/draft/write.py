@@ -205,7 +205,9 @@ def _diary(draft: Draft) -> Iterator[str]:
 
 def _listed(members: Mapping[str, tuple[Any, str]]) -> Iterator[str]:
     lines = [
-        line for name, (value, said) in members.items() for line in _member("      ", name, value, said)
+        line
+        for name, (value, said) in members.items()
+        for line in _member("      ", name, value, said)
     ]
     yield f"    - {lines[0].lstrip()}"
     yield from lines[1:]
