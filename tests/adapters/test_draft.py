@@ -75,22 +75,19 @@ def url_of(database: Path) -> str:
 
 async def test_nearly_all_fields_of_the_sample_clinic_are_guessed(database: Path) -> None:
     missed = wrong(await drafted(url_of(database)), SAMPLE)
-    print("MISSED", missed)
-    assert len(missed) <= 2, missed
+    assert len(missed) <= 1, missed
 
 
 async def test_nearly_all_fields_of_an_english_database_are_guessed() -> None:
     with english() as url:
         missed = wrong(await drafted(url), ENGLISH)
-    print("MISSED", missed)
-    assert len(missed) <= 2, missed
+    assert len(missed) <= 1, missed
 
 
 async def test_nearly_all_fields_of_a_german_database_are_guessed() -> None:
     with german() as url:
         missed = wrong(await drafted(url), GERMAN)
-    print("MISSED", missed)
-    assert len(missed) <= 2, missed
+    assert len(missed) <= 1, missed
 
 
 @pytest.mark.parametrize("opened", [english, german])
@@ -122,8 +119,7 @@ async def test_the_sample_clinic_reads_the_same_through_its_draft(tmp_path: Path
         await own.aclose()
         await other.aclose()
     missed = [f"{resource}.{field} {share:.0%}" for resource, field, share in same if share < 0.9]
-    print("MISSED", missed, len(same))
-    assert len(missed) <= 0.12 * len(same), missed
+    assert len(missed) <= 0.05 * len(same), missed
 
 
 def alike(resource: str, field: str, one: Any, two: Any) -> tuple[str, str, float]:
@@ -243,3 +239,38 @@ def test_names_are_compared_by_their_words(name: str, words: str, least: float) 
 def test_a_scalar_reads_back_as_it_was(value: str) -> None:
     read = parse_document(f"value: {quote(value)}\n".encode(), "draft").data["value"]
     assert read == value
+
+
+ODD = """
+CREATE TABLE "Clientes Activos" ("id cliente" TEXT PRIMARY KEY, nombre TEXT, "left" TEXT, alta INT);
+CREATE TABLE mascotas (centro INT, num INT, nombre TEXT, "id cliente" TEXT,
+    PRIMARY KEY (centro, num));
+CREATE TABLE citas (cod_cita INTEGER PRIMARY KEY, centro INT, num INT, fecha TEXT, hora TEXT,
+    duracion TEXT, motivo TEXT, FOREIGN KEY (centro, num) REFERENCES mascotas (centro, num));
+INSERT INTO "Clientes Activos" VALUES ('CLI-0000001', 'Ana', '', 1700000000);
+INSERT INTO mascotas VALUES (1, 7, 'Luna', 'CLI-0000001');
+INSERT INTO citas VALUES (1, 1, 7, '28/03/2026', '10:30', '00:30:00', 'control');
+"""
+
+
+async def test_odd_keys_times_and_names_are_written_as_the_language_has_them(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "odd.db"
+    connection = sqlite3.connect(database)
+    connection.executescript(ODD)
+    connection.close()
+    data = parse_document((await drafted(url_of(database))).text.encode(), "draft").data
+    clients = data["resources"]["clients"]
+    assert clients["from"] == '"Clientes Activos" c'
+    assert clients["key"] == {"sql": 'c."id cliente"', "as": "hashed id"}
+    assert clients["fields"]["createdAt"] == {"sql": "c.alta", "as": "epoch"}
+    assert data["resources"]["patients"]["key"] == ["m.centro", "m.num"]
+    fields = data["resources"]["appointments"]["fields"]
+    assert fields["patientId"] == ["c.centro", "c.num"]
+    when = {"sql": ["c.fecha", "c.hora"], "as": "local time", "pattern": "%d/%m/%Y %H:%M"}
+    assert fields["scheduledAt"] == when
+    assert fields["endTime"] == {**when, "plus": "c.duracion"}
+    written = data["booking"]["writes"][-1]["values"]
+    assert written["fecha"] == {"draft": "scheduledAt", "pattern": "%d/%m/%Y"}
+    assert written["hora"] == {"draft": "scheduledAt", "pattern": "%H:%M"}

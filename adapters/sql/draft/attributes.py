@@ -52,7 +52,7 @@ class Attributes:
     def _kept(self, each: Table, table: Table, alias: str) -> Kept | None:
         """The table as one of attributes that belongs to the rows."""
         links, catalog = self.links, self.links.catalog
-        if each.name in {rows.table.name for rows in links.chosen.values()} or not table.key:
+        if each.name in {rows.table.name for rows in links.chosen.values()} or len(table.key) != 1:
             return None
         value = catalog.best(each, VALUE, ("text", "number", "phone", "email"))
         kind = self._table_column(each, table, self.resource)

@@ -38,6 +38,7 @@ DRAFTED = (
     "createdAt",
 )
 REFERENCE_LENGTH = 16
+PLACEHOLDER = "TODO"
 
 
 def guess_diary(draft: Draft, links: Links) -> None:
@@ -133,7 +134,9 @@ def _appointments(draft: Draft, links: Links, rows: RowsGuess) -> Member:
     for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
         guess = rows.fields.get(field)
         if guess is not None:
-            found[name] = _whole(guess), ""
+            pattern = guess.parameters.get("pattern", "%Y")
+            said = "" if pattern.startswith("%Y") else "TODO: make YYYY-MM-DD of it, which sorts"
+            found[name] = _whole(guess), said
     if "end" not in found or "plus" in rows.fields["endTime"].parameters:
         found.pop("end", None)
         found.update(_minutes(links, rows))
@@ -196,13 +199,14 @@ def _drafted(table: Table, rows: RowsGuess, field: str, guess: Guess) -> Member:
     }
     if "plus" in guess.parameters:
         return {column: ({"draft": "minutes"}, "")}
-    if isinstance(guess.sql, tuple) and field != "scheduledAt":
-        return {}
     if isinstance(guess.sql, tuple):
         names = [each.rpartition(".")[2].strip('"`[]') for each in guess.sql]
+        if field != "scheduledAt":
+            return dict.fromkeys(names, (PLACEHOLDER, f"TODO: a part of the key {field}"))
+        day, _, clock = guess.parameters.get("pattern", "%Y-%m-%d %H:%M:%S").partition(" ")
         return {
-            names[0]: ({"draft": field, "pattern": "%Y-%m-%d"}, ""),
-            names[-1]: ({"draft": field, "pattern": "%H:%M:%S"}, ""),
+            names[0]: ({"draft": field, "pattern": day}, ""),
+            names[-1]: ({"draft": field, "pattern": clock}, ""),
         }
     return {column: ({"draft": field, **given}, "")}
 

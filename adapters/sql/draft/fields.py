@@ -57,10 +57,14 @@ def columns_of(
         others = tuple(c for s, _, f, c in scored if f == field and c != column and s >= 0.6)[:2]
         look = catalog.look(table, column)
         named = catalog.alike(table, column, WORDS[resource].get(field, ()))
+        why = "by its name" if named >= 0.5 else "by its values"
+        is_odd = unreadable(look, shapes[field].format)
+        if is_odd:
+            why = f"TODO: days written as {look.pattern}; make YYYY-MM-DD of it in SQL"
         guesses[field] = Guess(
             sql=f"{alias}.{quoted(catalog.dialect, column)}",
-            score=score,
-            why="by its name" if named >= 0.5 else "by its values",
+            score=0.55 if is_odd else score,
+            why=why,
             column=f"{table.name}.{column}",
             others=others,
             parameters=parameters(look, shapes[field], f"{resource}.{field}"),
@@ -131,12 +135,19 @@ def times(look: Look, form: str) -> dict[str, Any]:
         return found
     if form == "date-time" and look.zoned:
         found["as"] = "zoned time"
-    if look.pattern is not None and look.pattern not in _SELF_READ:
+    # a time by a pattern without hours cannot be read back: see `unreadable`
+    if look.pattern is not None and look.pattern not in _SELF_READ and not unreadable(look, form):
         found["pattern"] = look.pattern
     strange = [each for each in look.zeros if each[:10] not in _ZEROS]
     if strange:
         found["zero"] = [*_ZEROS, *sorted({each[:10] for each in strange})]
     return found
+
+
+def unreadable(look: Look, form: str) -> bool:
+    """Whether these are days in a spelling of which a time can't be made without the clinic."""
+    pattern = look.pattern
+    return form == "date-time" and bool(pattern) and pattern not in _SELF_READ and not look.has_time
 
 
 def codes_of(look: Look, place: str) -> dict[str, str | None]:

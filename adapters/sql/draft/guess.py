@@ -11,7 +11,7 @@ from adapters.sql.draft.guesses import Draft, Guess, RowsGuess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.links import Links
 from adapters.sql.draft.reflect import Column, Database, Table
-from adapters.sql.draft.spelling import alias_for, first_of, number, select, table_name
+from adapters.sql.draft.spelling import alias_for, first_of, literal, number, select, table_name
 from adapters.sql.draft.tables import Catalog, Chosen, best_reference, choose
 from adapters.sql.draft.vocabulary import (
     ADDRESS_PARTS,
@@ -88,6 +88,7 @@ class _Resource:
         special = getattr(self, f"_{self.resource}", None)
         if special is not None:
             special()
+        self._never_changed()
         self._where()
         order = [*self.shapes]
         self.rows.fields = dict(sorted(self.fields.items(), key=lambda each: order.index(each[0])))
@@ -131,6 +132,18 @@ class _Resource:
         for field, each in found:
             if field not in self.fields or self.fields[field].score < each.score - 0.1:
                 self.fields[field] = each
+
+    def _never_changed(self) -> None:
+        """A record without a change is as old as its creation: else `updatedSince` misses it."""
+        changed, made = self.fields.get("updatedAt"), self.fields.get("createdAt")
+        if changed is None or made is None or changed.parameters != made.parameters:
+            return
+        look = self.catalog.look(self.table, changed.column.partition(".")[2])
+        given = str(changed.sql)
+        for zero in look.zeros if look.is_text else ():
+            given = f"NULLIF({given}, {literal(zero)})"
+        if look.blank or look.zeros:
+            self.fields["updatedAt"] = replace(changed, sql=f"COALESCE({given}, {made.sql})")
 
     def _where(self) -> None:
         used = {each.column.partition(".")[2] for each in self.fields.values()}
@@ -292,8 +305,16 @@ class _Resource:
                 score=0.75,
                 why="a day and a time of day",
                 column=f"{self.table.name}.{day}",
-                parameters={"as": "local time"},
+                parameters={"as": "local time", **self._patterns(day, clock)},
             )
+
+    def _patterns(self, day: str, clock: str) -> dict[str, str]:
+        """How the two are written, where they don't read by themselves."""
+        pattern = self.catalog.look(self.table, day).pattern
+        if pattern in (None, "%Y-%m-%d"):
+            return {}
+        has_seconds = self.catalog.look(self.table, clock).longest > len("00:00")
+        return {"pattern": f"{pattern} {'%H:%M:%S' if has_seconds else '%H:%M'}"}
 
     def _end(self) -> None:
         minutes = self.catalog.best(self.table, MINUTES, ("number", "clock"), least=0.7)

@@ -36,7 +36,7 @@ PATTERNS = (
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+").fullmatch
 _PHONE = re.compile(r"(?=(?:.*\d){6})[+(0][\d\s()./+-]{5,24}").fullmatch
 _MONEY = re.compile(r"-?[\d '\u00a0]{1,12}[.,]\d{2}").fullmatch
-_NUMBER = re.compile(r"-?[\d '\u00a0]{1,15}(?:[.,]\d+)?").fullmatch
+_NUMBER = re.compile(r"-?[\d '.\u00a0]{1,15}(?:[.,]\d+)?").fullmatch
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?").fullmatch
 _ZERO = re.compile(r"(?:0000-00-00|1900-01-01|1000-01-01|0001-01-01|1753-01-01)").match
 _UUID = re.compile(r"\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?").fullmatch
