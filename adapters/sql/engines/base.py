@@ -50,6 +50,8 @@ WHOLE_LETTERS = {
 }
 _WHOLE = str.maketrans(WHOLE_LETTERS)
 _NOTHING = object()
+# In a connection's `info`: the time.monotonic() by which the work is to end.
+UNTIL = "clinic_until"
 
 
 class Kind(StrEnum):
@@ -184,7 +186,10 @@ class Engine(Protocol):
 def given(
     name: str | None, value: Any = _NOTHING, *, expanding: bool = False
 ) -> BindParameter[Any]:
-    """A parameter whose type is the database's to find, from what it is compared with."""
+    """A parameter whose type is the database's to find, from what it is compared with.
+
+    So one name can be compared with one type only.
+    """
     if value is _NOTHING:
         return bindparam(name, type_=NullType(), expanding=expanding)
     return bindparam(name, value, type_=NullType(), expanding=expanding)

@@ -71,6 +71,9 @@ MOST_NAMED = 5
 class PostgresSpeech:
     """PostgreSQL's spelling, without any extension."""
 
+    loose_types = False
+    times_as_text = False
+
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         raw = func.left(func.coalesce(cast(expression, Text), _quoted("")), LONGEST_FOLDED)
         plain: ColumnElement[Any] = func.translate(raw, _quoted(ACCENTED), _quoted(PLAIN))
@@ -104,7 +107,7 @@ class PostgresSpeech:
 
     def code(self, error: DBAPIError) -> str:
         state = getattr(error.orig, "sqlstate", None)
-        return str(state) if state else type(error.driver_exception).__name__
+        return str(state) if state else type(error.orig).__name__
 
     def complaint(self, error: DBAPIError) -> str | None:
         if not self.code(error).startswith(_ABOUT_STATEMENTS):
