@@ -38,7 +38,7 @@ ADAPTERS = {
     "gateway.web": {"adapters.base"},
     "gateway.backend": {"adapters", "adapters.base", "adapters.cached", "adapters.guarded"},
     "gateway.app": {"adapters.base", "adapters.document"},
-    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample"},
+    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample", "adapters.sql"},
 }
 ROOMS_OF = {
     "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),
