@@ -56,7 +56,7 @@ ROOMS_OF = {
     "alembic": ("gateway.store",),
     "prometheus_client": ("gateway.observe.metrics",),
     "aiocache": ("adapters.cached",),
-    "cachebox": ("adapters.cached",),
+    "cachebox": ("adapters.cached", "adapters.ids"),
     "purgatory": ("adapters.breaker",),
     "stamina": ("adapters.guarded",),
     "cryptography": ("gateway.pipeline.cursor",),
