@@ -1,0 +1,60 @@
+"""What every adapter promises, as tests: for ours, and for a clinic's own.
+
+    class TestMyAdapter(AdapterConformance):
+        cannot = {"garble"}  # verbs of the practice that it lacks: their tests are left out
+
+        @pytest.fixture
+        async def practice(self, tmp_path: Path) -> AsyncIterator[Practice]:
+            yield MyPractice(tmp_path)
+
+Nothing else imports this package: it needs pytest, which `pip install 'clinic-gateway[test]'`
+brings, with `asyncio_mode = "auto"`. docs/own-adapter.md shows a whole example.
+"""
+
+from collections.abc import AsyncIterator, Set
+from difflib import get_close_matches
+from typing import ClassVar
+
+import pytest
+
+# before they are imported: so a failed assert says what was compared
+pytest.register_assert_rewrite(
+    *(f"{__name__}.{each}" for each in ("records", "paging", "diary", "bookings", "failures"))
+)
+
+from adapters.base import Adapter  # noqa: E402
+from adapters.conformance.bookings import Bookings  # noqa: E402
+from adapters.conformance.diary import Diary  # noqa: E402
+from adapters.conformance.failures import Failures  # noqa: E402
+from adapters.conformance.paging import Paging  # noqa: E402
+from adapters.conformance.practice import VERBS, Place, Practice, needs_of  # noqa: E402
+from adapters.conformance.records import Records  # noqa: E402
+
+__all__ = ["AdapterConformance", "Place", "Practice"]
+
+
+class AdapterConformance(Records, Paging, Diary, Bookings, Failures):
+    """The suite: a subclass whose name begins with Test has a fixture `practice`.
+
+    `cannot` names the verbs of Practice that this one lacks; the tests that need one of them are
+    not collected.
+    """
+
+    cannot: ClassVar[Set[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for verb in cls.cannot - VERBS:
+            near = get_close_matches(verb, VERBS, 1)
+            meant = f": did you mean {near[0]}?" if near else ""
+            raise TypeError(f"{cls.__name__}.cannot names {verb}, which is no verb{meant}")
+        for name in dir(cls):
+            if needs_of(getattr(cls, name)) & cls.cannot:
+                setattr(cls, name, None)
+
+    @pytest.fixture
+    async def adapter(self, practice: Practice) -> AsyncIterator[Adapter]:
+        """One that the practice opened."""
+        opened = practice.open()
+        yield opened
+        await opened.aclose()
