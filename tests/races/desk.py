@@ -1,8 +1,9 @@
-"""The practice's own desk, a process of its own: it writes into the tables and takes no lock of ours.
+"""The practice's own desk, a process of its own, which takes no lock of ours.
 
     python -m tests.races.desk '{"url": ..., "log": ..., "seed": 1, "days": [...], ...}'
 
-Several clerks insert, move and cancel appointments until standard input is closed. Some hold their
+Several clerks insert, move and cancel appointments from the first line on standard input until it
+is closed. Some hold their
 transactions open before COMMIT, and some think better of it. Each change that was committed is a
 line of the log: `here` or `gone`, with the monotonic times before BEGIN, before COMMIT and after.
 """
@@ -17,7 +18,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TextIO
 
 from sqlalchemy.engine import URL, make_url
 
@@ -113,7 +115,7 @@ class Clerk:
 
     till: Till
     collisions: type[Exception]
-    log: Any
+    log: TextIO
     chance: random.Random
     days: Sequence[date]
     name: str
@@ -203,27 +205,37 @@ def _at(each: Held) -> str:
     return f"vet = {each.vet} AND starts = '{each.start}'"
 
 
-async def main(orders: dict[str, Any]) -> None:
-    """Open the desk, say so, and work until standard input is closed."""
+async def main(orders: dict[str, Any], log: TextIO) -> None:
+    """Open the desk when it is told to, say so, and work until standard input is closed."""
     address, over = make_url(orders["url"]), asyncio.Event()
     days = [date.fromisoformat(each) for each in orders["days"]]
-    with open(orders["log"], "w", encoding="utf-8") as log:
-        clerks = []
-        for number in range(orders["clerks"]):
-            till, collisions = await open_till(address)
-            chance = random.Random(f"{orders['seed']} {number}")
-            clerks.append(
-                Clerk(till, collisions, log, chance, days, str(number), orders["slot_rows"],
-                      orders["longest"])
-            )  # fmt: skip
-        print("open", flush=True)
+    clerks = []
+    for number in range(orders["clerks"]):
+        till, collisions = await open_till(address)
+        clerks.append(
+            Clerk(
+                till=till,
+                collisions=collisions,
+                log=log,
+                chance=random.Random(f"{orders['seed']} {number}"),
+                days=days,
+                name=str(number),
+                slot_rows=orders["slot_rows"],
+                longest=orders["longest"],
+            )
+        )
+    if await asyncio.to_thread(sys.stdin.readline):
+        sys.stdout.write("open\n")
+        sys.stdout.flush()
         working = [asyncio.create_task(each.work(over)) for each in clerks]
         await asyncio.to_thread(sys.stdin.read)
         over.set()
         await asyncio.gather(*working)
-        for each in clerks:
-            await each.till.aclose()
+    for each in clerks:
+        await each.till.aclose()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(json.loads(sys.argv[1])))
+    told = json.loads(sys.argv[1])
+    with Path(told["log"]).open("w", encoding="utf-8") as file:
+        asyncio.run(main(told, file))

@@ -201,4 +201,3 @@ def _lost_of_the_desk(history: History) -> Iterator[str]:
 
 def _place(each: Stay | Row) -> tuple[object, ...]:
     return each.note, each.vet, each.start, each.end
-

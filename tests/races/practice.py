@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -275,14 +275,19 @@ def _free_rows(days: tuple[date, ...]) -> Iterator[str]:
             f"({vet}, '{start}', '{start + SLOT}', 'FREE')"
             for vet in VETS
             for start in starts_of(day)
-            if start + SLOT <= datetime(day.year, day.month, day.day, CLOSES)
+            if start + SLOT <= at(day, CLOSES)
         )
         yield f"INSERT INTO appointment (vet, starts, ends, state) VALUES {', '.join(rows)}"
 
 
+def at(day: date, hour: int) -> datetime:
+    """By the clock on the wall."""
+    return datetime.combine(day, time(hour))
+
+
 def starts_of(day: date) -> Iterator[datetime]:
     """Every start on the grid of a working day, by the clock on the wall."""
-    start = datetime(day.year, day.month, day.day, OPENS)
+    start = at(day, OPENS)
     while start.hour < CLOSES:
         yield start
         start += STEP

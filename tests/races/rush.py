@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-import os
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -30,6 +29,7 @@ from tests.races.practice import (
     VETS,
     ZONE,
     Practice,
+    at,
     starts_of,
 )
 
@@ -91,21 +91,27 @@ def offered(days: Sequence[date], *, slot_rows: bool) -> frozenset[tuple[int, da
         for day in days
         for start in starts_of(day)
         for lasts in lengths
-        if start + lasts <= datetime(day.year, day.month, day.day, CLOSES)
+        if start + lasts <= at(day, CLOSES)
     )
 
 
 async def race(
-    practice: Practice, folder: Path, days: Sequence[date], *, count: int, seed: int, broken: str = ""
+    practice: Practice,
+    folder: Path,
+    days: Sequence[date],
+    *,
+    count: int,
+    seed: int,
+    broken: str = "",
 ) -> Ended:
     """Let everybody book at once; `broken` is Python that spoils each gateway before it starts."""
     secret = await state_folders(practice, folder)
     wanted = wishes(count, days, seed, slot_rows=practice.slot_rows)
     log = folder / "desk.jsonl"
-    with gateways(folder, broken) as (ports, said):
+    with desk(practice, log, days, seed) as opens, gateways(folder, broken) as (ports, said):
         ids = await public_ids(practice, folder)
-        with desk(practice, log, days, seed):
-            calls = await book_all(ports, secret, ids, wanted)
+        opens()
+        calls = await book_all(ports, secret, ids, wanted)
     history = History(
         calls=calls,
         stays=stays_of(log),
@@ -167,8 +173,10 @@ def gateways(folder: Path, broken: str) -> Iterator[tuple[list[int], list[str]]]
 
 
 @contextmanager
-def desk(practice: Practice, log: Path, days: Sequence[date], seed: int) -> Iterator[None]:
-    """The desk at work; it has committed all that it logs when this is left."""
+def desk(
+    practice: Practice, log: Path, days: Sequence[date], seed: int
+) -> Iterator[Callable[[], None]]:
+    """The desk, which works once it was called; it has committed all that it logs in the end."""
     alone = practice.kind == "sqlite"  # there one who writes keeps all others out
     orders = {
         "url": practice.url,
@@ -181,13 +189,19 @@ def desk(practice: Practice, log: Path, days: Sequence[date], seed: int) -> Iter
     }
     with subprocess.Popen(
         [sys.executable, "-m", "tests.races.desk", json.dumps(orders)],
-        cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": "."},
+        cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdin is not None
-        assert process.stdout.readline() == b"open\n"
+        stdin, stdout = process.stdin, process.stdout
+
+        def opens() -> None:
+            stdin.write(b"open\n")
+            stdin.flush()
+            assert stdout.readline() == b"open\n"
+
         try:
-            yield
+            yield opens
         finally:
             process.stdin.close()
             assert process.wait(timeout=30) == 0
@@ -306,5 +320,3 @@ async def what_is_left(practice: Practice) -> dict[str, Any]:
 
 def _moment(raw: Any) -> datetime:
     return raw if isinstance(raw, datetime) else datetime.fromisoformat(raw)
-
-
