@@ -80,9 +80,10 @@ async def _ails(practice: Practice, adapter: Adapter, begin: Callable[[], Awaita
         "slots": lambda: asking.slots(draft.vet_id, draft.scheduled_at.date()),
         "find_overwritten": lambda: adapter.find_overwritten([known]),
     }
-    for name, ask in reads.items():
-        await _raises(name, ask, READ, practice.patience)
-    await _books_nothing(practice, adapter, draft)
+    await asyncio.gather(
+        *(_raises(name, ask, READ, practice.patience) for name, ask in reads.items()),
+        _books_nothing(practice, adapter, draft),
+    )
     await _recovers(practice, adapter, draft)
 
 

@@ -1,0 +1,127 @@
+"""Ways in which a practice system fails its gateway: a file's, and any server's behind a port."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import sqlite3
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+
+class Ailing(Protocol):
+    """What can be done to a practice system, and undone."""
+
+    async def stop(self) -> None: ...
+
+    async def slow(self) -> None: ...
+
+    async def garble(self) -> None: ...
+
+    async def mend(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class AilingFile:
+    """An SQLite file: gone, locked by another program, or written over with junk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._kept = path, path.with_suffix(".kept")
+        self._other: sqlite3.Connection | None = None
+
+    async def stop(self) -> None:
+        os.replace(self._path, self._kept)
+
+    async def slow(self) -> None:
+        self._other = sqlite3.connect(self._path, isolation_level=None)
+        self._other.execute("BEGIN EXCLUSIVE")
+
+    async def garble(self) -> None:
+        self._kept.write_bytes(self._path.read_bytes())
+        self._path.write_bytes(secrets.token_bytes(self._path.stat().st_size))
+
+    async def mend(self) -> None:
+        if self._other is not None:
+            self._other.close()
+            self._other = None
+        if self._kept.exists():
+            os.replace(self._kept, self._path)
+
+    async def aclose(self) -> None:
+        await self.mend()
+
+
+class Mode(StrEnum):
+    PASS = "pass"
+    HOLD = "hold"  # what was asked gets through, and no answer comes back
+    JUNK = "junk"  # what comes back is junk
+
+
+class Relay:
+    """A port through which a server is reached: cut off, silent, or talking junk."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._to = host, port
+        self.port = 0
+        self._mode = Mode.PASS
+        self._server: asyncio.Server | None = None
+        self._streams: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for each in list(self._streams):
+            each.transport.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._server = None
+
+    async def slow(self) -> None:
+        self._mode = Mode.HOLD
+
+    async def garble(self) -> None:
+        self._mode = Mode.JUNK
+
+    async def mend(self) -> None:
+        """What was silent is cut off: half an answer would be no better."""
+        await self.stop()
+        self._mode = Mode.PASS
+        await self.open()
+
+    async def aclose(self) -> None:
+        await self.stop()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._streams.add(writer)
+        with contextlib.suppress(OSError):
+            there, back = await asyncio.open_connection(self._host, self._to)
+            self._streams.add(back)
+            await asyncio.gather(
+                self._pump(reader, back, answers=False), self._pump(there, writer, answers=True)
+            )
+            self._streams.discard(back)
+        self._streams.discard(writer)
+        writer.close()
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool
+    ) -> None:
+        try:
+            while data := await reader.read(65_536):
+                if answers and self._mode is Mode.HOLD:
+                    continue
+                junk = answers and self._mode is Mode.JUNK
+                writer.write(secrets.token_bytes(len(data)) if junk else data)
+                await writer.drain()
+        finally:
+            writer.close()

@@ -1,0 +1,175 @@
+"""The sample clinic and the small practice, as the conformance suite wants them."""
+
+import time as clocks
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, time
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy
+from sqlalchemy import event
+
+from adapters.base import Adapter, Trouble
+from adapters.cached import Cached, Memory
+from adapters.conformance import Place, Practice
+from adapters.guarded import Guarded, Limits
+from adapters.seal import Sealer
+from gateway.backend import remembered, shapes
+from gateway.settings import Settings
+from tests.adapters.ailing import Ailing, AilingFile
+from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run
+
+READ_TIMEOUT, BOOKING_TIMEOUT = 0.7, 2.0
+PARIS = ZoneInfo("Europe/Paris")
+NO_ASKING = ("BEGIN", "COMMIT", "ROLLBACK", "SET", "START")
+BULK, FRONT = 1_000_000, 500_000
+
+
+class SqlPractice(Practice):
+    """What all practice systems with a database have in common: counting, failing, sealed ids."""
+
+    shapes = shapes()
+    now = NOW
+    zone = PARIS
+    patience = 1.0
+
+    def __init__(self, ailing: Ailing) -> None:
+        self.troubles: list[Trouble] = []
+        self.ailing = ailing
+        self.statements = 0
+        self._bulk, self._front = BULK, FRONT
+
+    async def asked(self) -> int:
+        return self.statements
+
+    async def stop(self) -> None:
+        await self.ailing.stop()
+
+    async def slow(self) -> None:
+        await self.ailing.slow()
+
+    async def garble(self) -> None:
+        await self.ailing.garble()
+
+    async def mend(self) -> None:
+        await self.ailing.mend()
+
+    def numbers(self, count: int, *, front: bool) -> range:
+        """Keys for new rows."""
+        if front:
+            self._front += count
+            return range(self._front - count, self._front)
+        self._bulk += count
+        return range(self._bulk - count, self._bulk)
+
+    def local(self, moment: datetime) -> str:
+        return moment.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S")
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count the statements of every database; begin and end are none."""
+
+        def count(_: Any, __: Any, statement: str, *___: Any) -> None:
+            self.statements += not statement.upper().startswith(NO_ASKING)
+
+        event.listen(sqlalchemy.Engine, "before_cursor_execute", count)
+        try:
+            yield
+        finally:
+            event.remove(sqlalchemy.Engine, "before_cursor_execute", count)
+
+
+class SampleClinic(SqlPractice):
+    """The sample, with its odd values."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = copy_to(folder)
+        super().__init__(AilingFile(self.database))
+
+    def open(self) -> Adapter:
+        return connect(
+            self.database, self.troubles, timeout=READ_TIMEOUT, booking_timeout=BOOKING_TIMEOUT
+        )
+
+    def _run(self, statement: str, *values: object) -> Sequence[Any]:
+        return run(self.database, statement, *values)
+
+    async def add_clients(self, count: int, *, front: bool) -> None:
+        numbers = self.numbers(count, front=front)
+        rows = ", ".join(f"({each}, 'C', 'Nouveau', 'O')" for each in numbers)
+        self._run(f"INSERT INTO PERSONNES (ID_PERS, GENRE_PERS, NOM, ACTIF) VALUES {rows}")
+
+    async def set_hours(self, vet: str, weekday: int, start: time, end: time) -> None:
+        self._run("DELETE FROM HORAIRES WHERE ID_VETO = ?", key("vets", vet))
+        values = (key("vets", vet), weekday, f"{start:%H:%M}", f"{end:%H:%M}")
+        self._run("INSERT INTO HORAIRES VALUES (NULL, ?, ?, ?, ?)", *values)
+
+    async def add_absence(self, vet: str, start: datetime, end: datetime) -> None:
+        values = (key("vets", vet), self.local(start), self.local(end))
+        self._run("INSERT INTO ABSENCES VALUES (NULL, ?, ?, ?, NULL)", *values)
+
+    async def add_appointment(self, vet: str, start: datetime, end: datetime) -> str:
+        made = self._run(
+            "INSERT INTO RDV (ID_ANIMAL, ID_VETO, D_DEBUT, D_FIN, STATUT)"
+            " VALUES (1, ?, ?, ?, 'P') RETURNING ID_RDV",
+            key("vets", vet),
+            self.local(start),
+            self.local(end),
+        )
+        return Sealer(SECRET, "appointments").seal(made[0][0])
+
+    async def cancel(self, appointment: str) -> None:
+        self._run("UPDATE RDV SET STATUT = 'A' WHERE ID_RDV = ?", key("appointments", appointment))
+
+    async def write_unknown_code(self) -> Place:
+        self._run("UPDATE RDV SET STATUT = '?' WHERE ID_RDV = 7")
+        return place("appointments", 7, "status")
+
+    async def write_unreadable(self) -> Place:
+        self._run("UPDATE ANIMAUX SET DT_NAISSANCE = '2020-02-31' WHERE ID_ANIMAL = 7")
+        return place("patients", 7, "birthDate")
+
+    async def write_zero_date(self) -> Place:
+        self._run("UPDATE ANIMAUX SET DT_NAISSANCE = '0000-00-00' WHERE ID_ANIMAL = 8")
+        return place("patients", 8, "birthDate")
+
+
+class GuardedClinic(SampleClinic):
+    """The same behind a guard."""
+
+    def open(self) -> Adapter:
+        return Guarded(
+            super().open(), Limits(timeout=READ_TIMEOUT, booking_timeout=BOOKING_TIMEOUT)
+        )
+
+
+class CachedClinic(GuardedClinic):
+    """And before it a memory, with the times of a gateway whose settings say nothing of them.
+
+    To settle is to let an hour pass for the memory: longer than anything is remembered.
+    """
+
+    ahead = 0.0
+
+    def open(self) -> Adapter:
+        memory = Memory(10_000, 1 << 24, clock=lambda: clocks.monotonic() + self.ahead)
+        return Cached(super().open(), remembered(Settings()), memory)
+
+    async def settle(self) -> None:
+        self.ahead += 3_600
+
+
+CLINICS: tuple[Callable[[Path], SampleClinic], ...] = (SampleClinic, GuardedClinic, CachedClinic)
+
+
+def key(resource: str, public_id: str) -> int:
+    """The key in a sealed id."""
+    found = Sealer(SECRET, resource).unseal(public_id)
+    assert isinstance(found, int)
+    return found
+
+
+def place(resource: str, number: int, field: str) -> Place:
+    return Place(resource, Sealer(SECRET, resource).seal(number), field)
