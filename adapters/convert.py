@@ -348,6 +348,37 @@ class UtcTime:
         return written(whole_second(moment.astimezone(UTC)), self.pattern)
 
 
+_OFFSET = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+    r"(Z|[+-][0-9]{2}:?[0-9]{2})"
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class IsoTime:
+    """A time with its offset from UTC, as ISO 8601 writes it; written with a Z."""
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        text = plain(raw)
+        if text is None:
+            return None
+        if _OFFSET(text) is None:
+            raise Unreadable
+        try:
+            return datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError) as error:
+            raise Unreadable from error
+
+    def decode(self, raw: Any) -> str | None:
+        return _or_none(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (instant_text(_moment(value)),)
+
+    def since(self, moment: datetime) -> Any:
+        return instant_text(whole_second(moment))
+
+
 def written(moment: datetime, pattern: str) -> str:
     """The moment by a strftime pattern, with four digits for every year."""
     return moment.strftime(pattern.replace("%Y", f"{moment.year:04d}"))
@@ -409,3 +440,20 @@ class SealedId:
         key = self.sealer.unseal(value)
         # an expression may give the key as a text
         return () if key is None else (key, str(key))
+
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class NativeId:
+    """A UUID of the practice system's own, passed through in lower case."""
+
+    def decode(self, raw: Any) -> str | None:
+        text = plain(raw)
+        if text is not None and _UUID(text.lower()) is None:
+            raise Unreadable
+        return None if text is None else text.lower()
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)

@@ -16,8 +16,10 @@ from adapters.convert import (
     Day,
     Email,
     Integer,
+    IsoTime,
     LocalTime,
     Money,
+    NativeId,
     Number,
     SealedId,
     SplitText,
@@ -78,4 +80,6 @@ _PLAIN: dict[str, Converter] = {
     "money": Money(),
     "cents": Money(cents=True),
     "colour": Colour(),
+    "iso time": IsoTime(),
+    "native id": NativeId(),
 }

@@ -8,7 +8,6 @@ import asyncio
 import sqlite3
 import threading
 import time
-import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
@@ -27,6 +26,7 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
+from adapters.words import fold
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -34,8 +34,6 @@ Work = Callable[[Connection], T]
 READERS = 4
 # Seconds in which it should be told why the practice system does not answer.
 PING_PATIENCE = 1.5
-# Characters of a text that are searched.
-LONGEST_FOLDED = 1_000
 MOST_WAITING = 256
 OPCODES_BETWEEN_LOOKS = 5_000
 # An execution option: the statement is prepared, so that every name in it is known, and not run.
@@ -51,15 +49,6 @@ DOWN = {
     "SQLITE_READONLY": "can't be written",
 }
 _PING = text("SELECT count(*) FROM sqlite_master")
-
-
-def fold(text: str | bytes | None) -> str:
-    """Lower case without accents; all but letters and digits become blanks; one blank before."""
-    if isinstance(text, bytes):
-        text = text[: 4 * LONGEST_FOLDED].decode(errors="replace")
-    bare = unicodedata.normalize("NFKD", (text or "")[:LONGEST_FOLDED])
-    kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
-    return " " + "".join(letter if letter.isalnum() else " " for letter in kept.casefold())
 
 
 class SqliteRunner:

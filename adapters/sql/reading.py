@@ -34,8 +34,8 @@ from adapters.base import (
 )
 from adapters.convert import Converter, SealedId, Unreadable, whole
 from adapters.converters import Converters
-from adapters.sql.engine import fold
 from adapters.sql.mapping import Expression, ListOf, ResourceMap, Rows
+from adapters.words import fold
 
 MOST_BLANK = 1_000
 LONGEST_PLACE = 200
