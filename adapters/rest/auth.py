@@ -88,7 +88,12 @@ class Token:
             seconds = path(self._login.seconds)(answer) if self._login.seconds else None
         except Unreadable as error:
             raise BackendNonsense("the login's answer cannot be read") from error
-        if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
+        if (
+            not isinstance(token, str)
+            or not token
+            or not token.isascii()
+            or not token.isprintable()
+        ):
             raise BackendNonsense("the login's answer has no token: see backend.login.token")
         lives = whole(seconds) or self._login.lifetime or USUAL_LIFETIME
         self._until = began + max(lives - MARGIN, lives * 0.8)

@@ -54,7 +54,9 @@ class Backend:
         self._rules = Rules(backend.errors)
         self.relative = client.relative
         secrets = templates.secrets
-        fixed = {name: str(templates.tree(each, {})(Values())) for name, each in backend.headers.items()}
+        fixed = {
+            name: str(templates.tree(each, {})(Values())) for name, each in backend.headers.items()
+        }
         if backend.basic is not None:
             fixed |= basic(*(secrets[name] for name in backend.basic))
         self._auth: Auth = Fixed(fixed)
@@ -88,9 +90,7 @@ class Backend:
         """Close every connection."""
         await self._client.aclose()
 
-    async def _asked(
-        self, request: Request, patience: float | None
-    ) -> tuple[Received, str | None]:
+    async def _asked(self, request: Request, patience: float | None) -> tuple[Received, str | None]:
         """The answer and what it means; asked again with a new token where the old was refused."""
         headers = await self._auth.headers()
         received = await self._sent(request, headers, patience)

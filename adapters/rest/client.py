@@ -117,7 +117,9 @@ class Client:
             if session is not None:
                 await session.close()
 
-    def relative(self, link: str, label: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    def relative(
+        self, link: str, label: str
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """A link as parts and query behind the address; BackendNonsense for one that leads away."""
         try:
             url = self._base.join(URL(link))
@@ -200,7 +202,8 @@ def _session(*, force_close: bool) -> aiohttp.ClientSession:
             limit_per_host=CONNECTIONS,
             force_close=force_close,
             socket_factory=_socket,
-            **({} if force_close else {"keepalive_timeout": KEPT_ALIVE}),
+            # where connections are closed at once, no time may be named
+            keepalive_timeout=None if force_close else KEPT_ALIVE,
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=False,

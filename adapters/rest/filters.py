@@ -37,6 +37,11 @@ class FilterParams:
         self.names = frozenset(call.sift) | self._in_path | frozenset(searched)
         self.names |= {name for name in call.filters if name != SEARCH}
 
+    @property
+    def needs_values(self) -> bool:
+        """Whether the list cannot be asked for without a filter."""
+        return bool(self._in_path)
+
     def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
         """What is asked of the backend; what it cannot serve is left to `fits`."""
         return [pair for each in filters for pair in self._pairs(each)]

@@ -5,7 +5,7 @@ the reference.
 """
 
 import re
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, RootModel, Tag, model_validator
 
@@ -106,26 +106,22 @@ class Value(Conversion):
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, Value) or (isinstance(value, dict) and not value.keys().isdisjoint(SOURCES)):
+    if isinstance(value, Value) or (
+        isinstance(value, dict) and not value.keys().isdisjoint(SOURCES)
+    ):
         return "<value>"
     if isinstance(value, dict):
         return "<group>"
     return "<list>" if isinstance(value, list) else "<plain>"
 
 
-class Tree(
-    RootModel[
-        Annotated[
-            Union[
-                Annotated[Value, Tag("<value>")],
-                Annotated[dict[str, "Tree"], Tag("<group>")],
-                Annotated[list["Tree"], Tag("<list>")],
-                Annotated[Scalar, Tag("<plain>")],
-            ],
-            Discriminator(_kind),
-        ]
-    ]
-):
+_Value = Annotated[Value, Tag("<value>")]
+_Group = Annotated[dict[str, "Tree"], Tag("<group>")]
+_List = Annotated[list["Tree"], Tag("<list>")]
+_Plain = Annotated[Scalar, Tag("<plain>")]
+
+
+class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_kind)]]):
     """JSON with values in it."""
 
 
@@ -250,7 +246,7 @@ class HoursCall(Many):
 
     where: Expr | None = None
     vet: Found | None = None
-    weekday: Expr
+    weekday: Found
     start: Expr
     end: Expr
 
@@ -345,9 +341,7 @@ class ErrorRule(Strict):
     path: Expr | None = None
     is_: Listed[Scalar] | None = Field(default=None, alias="is", min_length=1)
     text: Regex | None = None
-    means: Literal[
-        "slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"
-    ]
+    means: Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
 
     @model_validator(mode="after")
     def _some_condition(self) -> "ErrorRule":

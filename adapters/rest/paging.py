@@ -7,7 +7,7 @@ read twice.
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -46,7 +46,7 @@ class Pager:
         self._mark = mark
         self._label = label
 
-    def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncIterator[Batch]:
+    def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
         """The rows behind the place `after`; `wanted` is how many are enough for the moment."""
         raise NotImplementedError
 
@@ -83,7 +83,9 @@ def _behind(marks: Sequence[str], mark: str) -> int | None:
 class Whole(Pager):
     """Everything in one answer."""
 
-    async def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncIterator[Batch]:
+    async def batches(
+        self, ask: Ask, after: str | None, wanted: int
+    ) -> AsyncGenerator[Batch, None]:
         rows = self.rows(await ask((), None))
         marks = self.marks(rows)
         at, mark = json.loads(after) if after is not None else (-1, "")
@@ -102,7 +104,9 @@ class Offsets(Pager):
         self._most = paging.most
         self._total = path(paging.total) if paging.total else None
 
-    async def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncIterator[Batch]:
+    async def batches(
+        self, ask: Ask, after: str | None, wanted: int
+    ) -> AsyncGenerator[Batch, None]:
         at, mark = json.loads(after) if after is not None else (-1, "")
         barren = 0
         while barren < MOST_BARREN:
@@ -162,7 +166,9 @@ class Numbers(Pager):
         self._most = paging.most
         self._total = path(paging.total) if paging.total else None
 
-    async def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncIterator[Batch]:
+    async def batches(
+        self, ask: Ask, after: str | None, wanted: int
+    ) -> AsyncGenerator[Batch, None]:
         number, index, mark = json.loads(after) if after is not None else (0, -1, "")
         while True:
             size = ((self._size, self._most),) if self._size else ()
@@ -201,7 +207,9 @@ class Cursors(Pager):
         self._size, self._most = paging.limit or paging.size, paging.most
         self._next = path(paging.next) if paging.next else None
 
-    async def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncIterator[Batch]:
+    async def batches(
+        self, ask: Ask, after: str | None, wanted: int
+    ) -> AsyncGenerator[Batch, None]:
         token, mark = json.loads(after) if after is not None else (None, "")
         seen: set[Any] = set()
         while token not in seen:

@@ -37,6 +37,11 @@ def path(expression: str) -> Path:
     return _field(steps[0]) if len(steps) == 1 and isinstance(steps[0], str) else _walk(steps)
 
 
+def plain_steps(expression: str) -> Steps | None:
+    """The steps of a plain path; None for any other expression."""
+    return _steps(jmespath.compile(expression).parsed)
+
+
 def _steps(node: Any) -> Steps | None:
     """The keys and numbers of a plain path; None for any other expression."""
     kind = node["type"]

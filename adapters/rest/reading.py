@@ -23,13 +23,12 @@ from adapters.rest.paging import Ask, Params, pager
 from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.templates import Values
+from adapters.rest.together import AT_ONCE, for_each
 from adapters.rest.toolbox import Toolbox
 
 # Rows that one call looks at, and such as cost a call each; then the page ends where it is.
 MOST_ROWS = 5_000
 MOST_DETAILS = 400
-# So many records are read one by one at a time.
-AT_ONCE = 8
 # The part of a read's time after which what has been found has to do.
 ENOUGH = 0.6
 
@@ -65,7 +64,7 @@ class ResourceReader:
         self.must_be_ours(public_id)
         if self._one is None:
             return await self._looked_for(public_id)
-        record = self.made(await self._answer(public_id))
+        record = self.made(await self.answer(public_id))
         if record is None:
             raise BackendNonsense(f"a record of {self.name} has no usable id")
         if record["id"] != public_id:
@@ -82,15 +81,14 @@ class ResourceReader:
             return Page(records=[])
         return await self._list.page(ask, filters, limit, after)
 
-    def made(self, value: Any) -> Record | None:
-        """The record of an answer; None without a usable id, NotFound where it is not to be."""
-        if not isinstance(value, dict):
-            raise BackendNonsense(f"a record of {self.name} is no object")
-        if not self.maker.exists(value):
-            raise NotFound(f"no {self.name} has that id")
-        return self.maker.record(value)
+    async def sample(self) -> list[Any]:
+        """Some records as the backend gives them; none where they cannot be had without an id."""
+        if self._list is None or self._filters.needs_values:
+            return []
+        return await self._list.sample(self._asking(self._list, ()))
 
-    async def _answer(self, public_id: str) -> Any:
+    async def answer(self, public_id: str) -> Any:
+        """The JSON of the record with that id; NotFound."""
         if self._one is None:
             raise TypeError(self.name)
         request = self._one.request(Values({"id": public_id}))
@@ -98,6 +96,14 @@ class ResourceReader:
         if found is None or found == []:
             raise NotFound(f"{request.label}: there is none")
         return found
+
+    def made(self, value: Any) -> Record | None:
+        """The record of an answer; None without a usable id, NotFound where it is not to be."""
+        if not isinstance(value, dict):
+            raise BackendNonsense(f"a record of {self.name} is no object")
+        if not self.maker.exists(value):
+            raise NotFound(f"no {self.name} has that id")
+        return self.maker.record(value)
 
     async def _looked_for(self, public_id: str) -> Record:
         after: str | None = None
@@ -144,7 +150,7 @@ class _Rows:
         """Goes through the rows until the page is full, or enough was looked at."""
         filling = _Filling(limit, MOST_DETAILS if self._details else MOST_ROWS, self._patience)
         wanted = MOST_ROWS if filters else limit
-        async with aclosing(self._pager.batches(ask, after, wanted)) as batches:  # type: ignore[type-var]
+        async with aclosing(self._pager.batches(ask, after, wanted)) as batches:
             async for batch in batches:
                 for rows, places in _parts(batch.rows, batch.places, self._size(batch.rows)):
                     if filling.is_done:
@@ -156,6 +162,16 @@ class _Rows:
                 if batch.last:
                     break
         return filling.page(more=False)
+
+    async def sample(self, ask: Ask) -> list[Any]:
+        """The first rows; where they are no whole records, the records of the first few."""
+        async with aclosing(self._pager.batches(ask, None, AT_ONCE)) as batches:
+            first = await anext(batches, None)
+        rows = [] if first is None else first.rows
+        if not self._details:
+            return list(rows)
+        ids = [public_id for public_id in map(self._public_id, rows[:AT_ONCE]) if public_id]
+        return await for_each(self._reader.answer, ids)
 
     def _size(self, rows: Sequence[Any]) -> int:
         return AT_ONCE if self._details else max(1, len(rows))
@@ -169,7 +185,7 @@ class _Rows:
     async def _made(self, rows: Sequence[Any]) -> list["Record | Trouble | None"]:
         """Each row's record; None for what is not to be, a trouble for what has no usable id."""
         if self._details:
-            return await asyncio.gather(*map(self._detailed, rows))
+            return await for_each(self._detailed, rows)
         return [self._record(row) for row in rows]
 
     def _record(self, row: Any) -> "Record | Trouble | None":
@@ -180,10 +196,7 @@ class _Rows:
         return self._nameless if made is None else made
 
     async def _detailed(self, row: Any) -> "Record | Trouble | None":
-        try:
-            public_id = self._key.read(row)
-        except Unreadable:
-            public_id = None
+        public_id = self._public_id(row)
         if public_id is None:
             self._report(self._nameless)
             return self._nameless
@@ -191,6 +204,13 @@ class _Rows:
             return await self._reader.one(public_id)
         except NotFound:  # gone since the list was made
             return None
+
+    def _public_id(self, row: Any) -> str | None:
+        try:
+            found: str | None = self._key.read(row)
+        except Unreadable:
+            return None
+        return found
 
     @property
     def _nameless(self) -> Trouble:

@@ -1,4 +1,4 @@
-"""What is sent: calls of the mapping made into requests, with values written as the backend does."""
+"""What is sent: calls of the mapping made into requests, values written as the backend does."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
