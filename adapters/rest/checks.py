@@ -10,6 +10,7 @@ from adapters.rest.availability import Asked
 from adapters.rest.diary import Diary
 from adapters.rest.mapping import Found
 from adapters.rest.mapping import Mapping as MappingFile
+from adapters.rest.paging import NoArray
 from adapters.rest.paths import plain_steps
 from adapters.rest.reading import ResourceReader
 from adapters.slots import Interval
@@ -29,8 +30,8 @@ async def problems_in(
         except (BackendUnavailable, BackendTimeout):
             raise
         except AdapterError as error:
-            call = "list" if resource.list_ is not None else "one"
-            yield document.problem((*place, call), f"the backend says: {error}", at_key=True)
+            inner = ("list", "items") if isinstance(error, NoArray) else ("list",)
+            yield document.problem((*place, *inner), f"the backend says: {error}", at_key=True)
             continue
         wanted: dict[Place, Found] = {(*place, "key"): resource.key}
         wanted |= {(*place, "fields", field): each for field, each in resource.fields.items()}

@@ -38,6 +38,10 @@ class Batch:
     last: bool
 
 
+class NoArray(BackendNonsense):
+    """Where the list should be is something else."""
+
+
 class Pager:
     """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is."""
 
@@ -57,7 +61,7 @@ class Pager:
         except Unreadable:
             found = None
         if not isinstance(found, list):
-            raise BackendNonsense(f"{self._label}: there is no array where the list should be")
+            raise NoArray(f"{self._label}: there is no array where the list should be")
         return found
 
     def marks(self, rows: Sequence[Any]) -> list[str]:

@@ -45,7 +45,7 @@ def plain_steps(expression: str) -> Steps | None:
 def _steps(node: Any) -> Steps | None:
     """The keys and numbers of a plain path; None for any other expression."""
     kind = node["type"]
-    if kind == "current":
+    if kind in ("current", "identity"):
         return ()
     if kind in ("field", "index"):
         return (node["value"],)

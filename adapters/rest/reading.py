@@ -150,9 +150,10 @@ class _Rows:
         """Goes through the rows until the page is full, or enough was looked at."""
         filling = _Filling(limit, MOST_DETAILS if self._details else MOST_ROWS, self._patience)
         wanted = MOST_ROWS if filters else limit
+        size = AT_ONCE if self._details else 1
         async with aclosing(self._pager.batches(ask, after, wanted)) as batches:
             async for batch in batches:
-                for rows, places in _parts(batch.rows, batch.places, self._size(batch.rows)):
+                for rows, places in _parts(batch.rows, batch.places, size):
                     if filling.is_done:
                         return filling.page(more=True)
                     for made, place in zip(await self._made(rows), places, strict=True):
@@ -172,9 +173,6 @@ class _Rows:
             return list(rows)
         ids = [public_id for public_id in map(self._public_id, rows[:AT_ONCE]) if public_id]
         return await for_each(self._reader.answer, ids)
-
-    def _size(self, rows: Sequence[Any]) -> int:
-        return AT_ONCE if self._details else max(1, len(rows))
 
     def _mark(self, row: Any) -> Any:
         try:

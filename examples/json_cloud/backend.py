@@ -5,6 +5,7 @@ pages in its own way, with a maximum of 100; what it does not know, it ignores; 
 refused is 200 with `success: false`, or 400 with a sentence; the token lives for seconds.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -30,7 +31,11 @@ class Cloud:
         self.token_lives = token_lives
         self.calls: list[str] = []
         self.ignored = {"ghost"}  # members of a new visit that get lost
+        # what happens just before and after a visit is entered
+        self.before_booking: Callable[[dict[str, Any]], None] = lambda wanted: None
         self.after_booking: Callable[[dict[str, Any]], None] = lambda visit: None
+        self.busiest = 0
+        self._busy = 0
         self._tokens: dict[str, datetime] = {}
 
     def app(self) -> web.Application:
@@ -80,7 +85,13 @@ class Cloud:
             token = request.headers.get("Authorization", "").removeprefix("Token ")
             if self._tokens.get(token, datetime.min.replace(tzinfo=UTC)) <= datetime.now(UTC):
                 return web.json_response({"error": "token unknown or expired"}, status=401)
-        answer = await handler(request)
+        self._busy += 1
+        self.busiest = max(self.busiest, self._busy)
+        try:
+            await asyncio.sleep(0)
+            answer = await handler(request)
+        finally:
+            self._busy -= 1
         answer.set_cookie("tracking", token_hex(4))  # nobody should care
         return answer
 
@@ -160,6 +171,7 @@ class Cloud:
 
     async def book(self, request: web.Request) -> web.Response:
         body = await request.json()
+        self.before_booking(body)
         kept = {name: each for name, each in body.items() if name not in self.ignored}
         if not isinstance(kept.get("animal"), int) or kept["animal"] not in self.records.animals:
             return _failed("no such animal")

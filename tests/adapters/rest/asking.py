@@ -17,9 +17,9 @@ SECRETS = {"user": "gateway", "password": "correct horse", "token": "t0ken"}
 
 
 @contextlib.asynccontextmanager
-async def asking(url: str, *, timeout: float = 1.0, **backend: Any) -> AsyncIterator[Backend]:
+async def asking(url: str, *, patience: float = 1.0, **backend: Any) -> AsyncIterator[Backend]:
     templates = Templates(Converters(ZoneInfo("Europe/Paris"), bytes(32)), {}, SECRETS)
-    client = Client(url, timeout=timeout)
+    client = Client(url, timeout=patience)
     made = Backend(BackendMap.model_validate(backend), templates, client)
     try:
         yield made

@@ -23,7 +23,7 @@ UNUSABLE = {
     "nothing": http(b""),
     "204": head(status="204 No Content"),
     "fewer bytes than promised": head("Content-Length: 100", "Connection: close") + b'{"a": 1}',
-    "chunks that break off": head("Transfer-Encoding: chunked") + b"8\r\n{\"a\": 1",
+    "chunks that break off": head("Transfer-Encoding: chunked") + b'8\r\n{"a": 1',
     "no length": head("Connection: close") + b"{}",
     "a compressed body": http(gzip.compress(b"{}"), "Content-Encoding: gzip"),
     "too large a body": http(b"[" + b"1," * 1_100_000 + b"1]"),
@@ -82,7 +82,7 @@ async def _never_final(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 @pytest.mark.parametrize("talk", [_silent, _dripping, _never_final])
 async def test_who_is_slow_is_given_up_when_the_time_is_over(talk: object) -> None:
-    async with raw(talk) as server, asking(server.url, timeout=0.3) as backend:  # type: ignore[arg-type]
+    async with raw(talk) as server, asking(server.url, patience=0.3) as backend:  # type: ignore[arg-type]
         began = time.monotonic()
         with pytest.raises(BackendTimeout):
             await backend.read(ASK)
