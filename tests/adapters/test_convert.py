@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import convert
-from adapters.convert import Boolean, Codes, LocalTime, UnknownCode, Unreadable
+from adapters.convert import (
+    Boolean,
+    Codes,
+    IsoTime,
+    LocalTime,
+    NativeId,
+    UnknownCode,
+    Unreadable,
+)
 from adapters.seal import Sealer
 
 PARIS = LocalTime(ZoneInfo("Europe/Paris"))
@@ -139,3 +147,27 @@ def test_since_bounds_just_the_rows_that_read_as_that_moment_or_later(
 def test_since_survives_the_ends_of_the_calendar() -> None:
     assert PARIS.since(datetime(1, 1, 1, tzinfo=UTC)).startswith("0001-01-01")
     assert PARIS.since(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"
+
+
+def test_an_iso_time_carries_its_offset() -> None:
+    converter = IsoTime()
+    assert converter.decode("2026-03-01T09:00:00+01:00") == "2026-03-01T08:00:00Z"
+    assert converter.decode("2026-03-01 09:00:00.1234567Z") == "2026-03-01T09:00:00Z"
+    assert converter.decode(" ") is None
+    for raw in ("2026-03-01T09:00:00", "2026-W09-1T09:00Z", "2026-02-30T09:00Z", "x"):
+        with pytest.raises(Unreadable):
+            converter.decode(raw)
+    moment = datetime(2026, 3, 1, 9, 0, 0, 5, tzinfo=UTC)
+    assert converter.since(moment) == "2026-03-01T09:00:01Z"
+    assert converter.encode("2026-03-01T10:00:00+01:00") == ("2026-03-01T09:00:00Z",)
+
+
+def test_a_native_id_passes_in_lower_case() -> None:
+    converter = NativeId()
+    shown = "0b9f6c1e-7a52-4d3b-9c41-5e2f8a6d7b10"
+    assert converter.decode(shown.upper()) == shown
+    assert converter.decode(None) is None
+    for raw in (f"{{{shown}}}", shown.replace("-", ""), 5):
+        with pytest.raises(Unreadable):
+            converter.decode(raw)
+    assert converter.encode(shown) == (shown,)

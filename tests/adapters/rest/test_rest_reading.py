@@ -1,5 +1,6 @@
 """Reading over HTTP: what a backend shows, leaves out, ignores, or hands over by mistake."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from adapters.document import DocumentErrors
 from adapters.rest import reading
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
-from tests.adapters.clinic import NOW, ask, everything
-from tests.adapters.rest.cloud import connect, replaced
+from tests.adapters.clinic import NOW, ask, everything, slots
+from tests.adapters.rest.cloud import MAPPING, connect, replaced
 
 
 async def test_an_embedded_record_never_comes_out_as_a_value(
@@ -201,4 +202,42 @@ async def test_a_check_says_at_its_line_what_the_backend_lacks(
         problems = [each for each in raised.value.problems if said in each.text]
         assert problems, raised.value
         assert abs(problems[0].line - line) <= 1
+    await adapter.aclose()
+
+
+async def test_hours_may_be_written_down_for_some_vets_or_for_all(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    first, second = list(cloud.records.vets)[:2]
+    asked = MAPPING.read_text()
+    hours = asked[asked.index("    - get: /vets/{vet}/week") : asked.index("  busy:")]
+    written = (
+        '    - {days: [1, 2, 3, 4, 5, 6, 7], start: "22:00", end: "02:00"}\n'
+        f'    - {{days: [1, 2, 3, 4, 5, 6, 7], start: "08:00", end: "09:00", vets: [{first}]}}\n'
+    )
+    adapter = connect(url, tmp_path, replaced((hours, written)))
+    day = NOW.date() + timedelta(days=30)
+    times = [
+        {each["startTime"][11:16] for each in await slots(adapter, vet.lower(), day)}
+        for vet in (first, second)
+    ]
+    assert times[0] - times[1] == {"06:00", "06:15", "06:30"}
+    assert {"20:00", "22:00", "23:30"} <= times[1]
+    assert "23:45" not in times[1]
+    await adapter.aclose()
+
+
+async def test_an_absence_blocks_and_what_cannot_be_read_does_too(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    troubles: list[Trouble] = []
+    adapter = connect(url, tmp_path, troubles=troubles)
+    away, other = list(cloud.records.vets)[1], list(cloud.records.vets)[2]
+    day = NOW.date() + timedelta(days=5)
+    assert day.isoweekday() < 6
+    assert await slots(adapter, away.lower(), day) == []
+    assert await slots(adapter, other.lower(), day) != []
+    cloud.records.absences.append({"vet": other, "from": "soon", "to": None})
+    assert await slots(adapter, other.lower(), day) == []
+    assert set(troubles) == {Trouble("unreadable", "slots", "diary.busy", "")}
     await adapter.aclose()
