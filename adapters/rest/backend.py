@@ -67,22 +67,22 @@ class Backend:
 
     async def read(self, request: Request, *, one: bool = False) -> Answer:
         """The answer to a question; with `one` a 404 says that there is no such record."""
-        received, means = await self._asked(request, None)
-        if means is None:
-            return Answer(data_of(received, request.label), received.link)
-        if one and means == "no such record":
+        judged = await self._asked(request, None)
+        if judged.means is None:
+            return Answer(judged.usable(), judged.received.link)
+        if one and judged.means == "no such record":
             raise NotFound(f"{request.label}: there is none")
-        raise TO_A_READ.get(means, BackendNonsense)(_text(request, received, means))
+        raise TO_A_READ.get(judged.means, BackendNonsense)(judged.said(request))
 
     async def write(self, request: Request, patience: float, *, bare: bool = False) -> Any:
         """The JSON that came of it; with `bare` an answer may be empty, as none is wanted."""
-        received, means = await self._asked(request, patience)
-        if means is not None:
-            raise TO_A_WRITE.get(means, OutcomeUnknown)(_text(request, received, means))
-        if bare and not received.body:
+        judged = await self._asked(request, patience)
+        if judged.means is not None:
+            raise TO_A_WRITE.get(judged.means, OutcomeUnknown)(judged.said(request))
+        if bare and not judged.received.body:
             return None
         try:
-            return data_of(received, request.label)
+            return judged.usable()
         except BackendNonsense as error:
             raise OutcomeUnknown(str(error)) from error
 
@@ -90,15 +90,21 @@ class Backend:
         """Close every connection."""
         await self._client.aclose()
 
-    async def _asked(self, request: Request, patience: float | None) -> tuple[Received, str | None]:
+    async def _asked(self, request: Request, patience: float | None) -> "_Judged":
         """The answer and what it means; asked again with a new token where the old was refused."""
         headers = await self._auth.headers()
-        received = await self._sent(request, headers, patience)
-        means = self._rules.meaning(received)
-        if means == "logged out" and await self._auth.renew(headers):
-            received = await self._sent(request, await self._auth.headers(), patience)
-            means = self._rules.meaning(received)
-        return received, means
+        judged = self._judged(request, await self._sent(request, headers, patience))
+        if judged.means == "logged out" and await self._auth.renew(headers):
+            again = await self._sent(request, await self._auth.headers(), patience)
+            judged = self._judged(request, again)
+        return judged
+
+    def _judged(self, request: Request, received: Received) -> "_Judged":
+        try:
+            data, flaw = data_of(received, request.label), None
+        except BackendNonsense as error:
+            data, flaw = None, error
+        return _Judged(received, self._rules.meaning(received, data), data, flaw)
 
     async def _sent(
         self, request: Request, headers: Mapping[str, str], patience: float | None
@@ -109,14 +115,29 @@ class Backend:
 
     async def _log_in(self) -> Any:
         received = await self._client.read(self._login, self._login_headers)
-        means = self._rules.meaning(received)
-        if means is None:
-            return data_of(received, self._login.label)
-        text = _text(self._login, received, means)
-        if TO_A_READ.get(means) is BackendUnavailable:
+        judged = self._judged(self._login, received)
+        if judged.means is None:
+            return judged.usable()
+        text = judged.said(self._login)
+        if TO_A_READ.get(judged.means) is BackendUnavailable:
             raise BackendUnavailable(text)
         raise BackendNonsense(f"{text}: see backend.user and backend.password")
 
 
-def _text(request: Request, received: Received, means: str) -> str:
-    return f"{request.label}: it answers {received.status}, {means}"
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """An answer, what it means (None for a good one), and its JSON, or why there is none."""
+
+    received: Received
+    means: str | None
+    data: Any
+    flaw: BackendNonsense | None
+
+    def usable(self) -> Any:
+        """The JSON; BackendNonsense where there is none."""
+        if self.flaw is not None:
+            raise self.flaw
+        return self.data
+
+    def said(self, request: Request) -> str:
+        return f"{request.label}: it answers {self.received.status}, {self.means}"

@@ -34,13 +34,12 @@ class Rules:
     def __init__(self, rules: Iterable[ErrorRule]) -> None:
         self._rules = [(_condition(rule), rule.means) for rule in rules]
 
-    def meaning(self, received: Received) -> str | None:
-        """What a rule says of the answer, else its status; None where it is a good one."""
+    def meaning(self, received: Received, data: Any) -> str | None:
+        """What a rule says of the answer, else its status; None where it is a good one.
+
+        `data` is its JSON, None where it has none.
+        """
         if self._rules:
-            try:
-                data = data_of(received, "")
-            except BackendNonsense:
-                data = None
             text = received.body[:LONGEST_TEXT].decode(errors="replace")
             for fits, means in self._rules:
                 if fits(received.status, data, text):
