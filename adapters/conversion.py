@@ -43,7 +43,7 @@ CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "colour": (frozenset(), frozenset({"color"})),
     "local time": (frozenset({"pattern", "zero"}), frozenset({"date-time"})),
     "utc time": (frozenset({"pattern", "zero"}), frozenset({"date-time"})),
-    "iso time": (frozenset(), frozenset({"date-time"})),
+    "zoned time": (frozenset(), frozenset({"date-time"})),
     "date": (frozenset({"zero"}), frozenset({"date"})),
     "id": (frozenset({"of"}), frozenset({"uuid"})),
     "native id": (frozenset({"of"}), frozenset({"uuid"})),

@@ -355,7 +355,7 @@ _OFFSET = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class IsoTime:
+class ZonedTime:
     """A time with its offset from UTC, as ISO 8601 writes it; written with a Z."""
 
     def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:

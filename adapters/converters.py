@@ -16,7 +16,6 @@ from adapters.convert import (
     Day,
     Email,
     Integer,
-    IsoTime,
     LocalTime,
     Money,
     NativeId,
@@ -26,6 +25,7 @@ from adapters.convert import (
     Text,
     TimeConverter,
     UtcTime,
+    ZonedTime,
 )
 from adapters.seal import Sealer
 
@@ -80,6 +80,6 @@ _PLAIN: dict[str, Converter] = {
     "money": Money(),
     "cents": Money(cents=True),
     "colour": Colour(),
-    "iso time": IsoTime(),
+    "zoned time": ZonedTime(),
     "native id": NativeId(),
 }

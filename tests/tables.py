@@ -131,7 +131,7 @@ READS = {
     "colour": "`#RRGGBB`, or that as a whole number.",
     "local time": "A date and time on the clinic's clock; `pattern` is how it is written.",
     "utc time": "The same in UTC.",
-    "iso time": "A date and time with its offset from UTC, or a Z.",
+    "zoned time": "A date and time with its offset from UTC, or a Z.",
     "date": "A day, `YYYY-MM-DD`, with or without a time.",
     "id": "A whole-number key of the resource that the field refers to, or of `of`.",
     "native id": "A UUID of the practice system's own, passed through in lower case.",

@@ -12,11 +12,11 @@ from adapters import convert
 from adapters.convert import (
     Boolean,
     Codes,
-    IsoTime,
     LocalTime,
     NativeId,
     UnknownCode,
     Unreadable,
+    ZonedTime,
 )
 from adapters.seal import Sealer
 
@@ -150,7 +150,7 @@ def test_since_survives_the_ends_of_the_calendar() -> None:
 
 
 def test_an_iso_time_carries_its_offset() -> None:
-    converter = IsoTime()
+    converter = ZonedTime()
     assert converter.decode("2026-03-01T09:00:00+01:00") == "2026-03-01T08:00:00Z"
     assert converter.decode("2026-03-01 09:00:00.1234567Z") == "2026-03-01T09:00:00Z"
     assert converter.decode(" ") is None

@@ -242,9 +242,9 @@ async def test_free_times_may_be_the_backends_own(url: str, cloud: Cloud, tmp_pa
          "      vet: vet\n      items: absences\n"),
         ("      weekday: {path: day, codes: {mon: \"1\", tue: \"2\", wed: \"3\", thu: \"4\","
          " fri: \"5\", sat: \"6\", sun: \"7\"}}\n      start: open\n      end: close\n",
-         "      start: {path: from, as: iso time}\n      end: {path: to, as: iso time}\n"),
+         "      start: {path: from, as: zoned time}\n      end: {path: to, as: zoned time}\n"),
         ("    - get: /absences\n      items: absences\n      vet: vet\n      start: {path: from,"
-         " as: iso time}\n      end: {path: to, as: iso time}\n\n", ""),
+         " as: zoned time}\n      end: {path: to, as: zoned time}\n\n", ""),
     )  # fmt: skip
     adapter = connect(url, tmp_path, change)
     key = next(iter(cloud.records.vets))

@@ -18,7 +18,7 @@ DOCS = (Path(__file__).parents[3] / "docs" / "connecting-json.md").read_text()
 WRONG: dict[str, tuple[str, str, str]] = {
     "a field": ("lastName: name.last", "lastname: name.last", "lastName?"),
     "a resource": ("  stock:\n", "  stocks:\n", "stock?"),
-    "a converter": ("as: iso time}\n      end", "as: isotime}\n      end", "iso time?"),
+    "a converter": ("as: zoned time}\n      end", "as: zonedtime}\n      end", "zoned time?"),
     "a path": ("firstName: name.first", 'firstName: "name..first"', "JMESPath"),
     "a code's value": ("in: ACTIVE", "in: ACTIV", "ACTIVE?"),
     "a name in a path": ("one: /owners/{id}", "one: /owners/{ids}", "(did you mean id?)"),
@@ -72,7 +72,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(DocumentErrors) as raised:
         connect("ftp://127.0.0.1", tmp_path, change)
     said = str(raised.value)
-    assert all(each in said for each in ("lastName?", "stock?", "iso time?", "backend.url"))
+    assert all(each in said for each in ("lastName?", "stock?", "zoned time?", "backend.url"))
 
 
 def test_a_secret_that_is_not_set_refuses_the_start(tmp_path: Path) -> None:
