@@ -1,0 +1,1 @@
+"""Practice systems to learn from: each with its schema, its made-up data, and its mapping."""
