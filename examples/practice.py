@@ -151,10 +151,10 @@ class Practice:
 
     def stream(self, name: str) -> Random:
         """A source of chance of its own for each part."""
-        return Random(f"{self.seed}/{name}")
+        return Random(f"{self.seed}/{name}")  # noqa: S311 - made up, not secret
 
     def count(self, usual: int, growth: float = 1.0) -> int:
-        return max(10, round(usual * self.scale**growth))
+        return max(10, round(usual * float(self.scale**growth)))
 
     @property
     def vets(self) -> int:
@@ -199,7 +199,9 @@ class Practice:
             zip=town[0],
             town=town[1],
             created=created,
-            changed=None if rng.random() < 0.4 else created + (self.now - created) * rng.random(),
+            changed=None
+            if rng.random() < 0.4
+            else awake(created + (self.now - created) * rng.random()),
             gone=number % 40 == 7,
         )
 
@@ -318,5 +320,5 @@ class Practice:
 
 def awake(moment: datetime) -> datetime:
     """Whole seconds, clear of the hours in which any clock of Europe is changed."""
-    moment = moment.replace(microsecond=0)
-    return moment.replace(hour=8) if moment.hour < 7 else moment
+    whole = moment.replace(microsecond=0)
+    return whole.replace(hour=8) if whole.hour < 7 else whole

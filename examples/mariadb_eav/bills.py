@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from examples.loading import Row
-from examples.mariadb_eav.values import NO_DAY_EITHER, Ids, amount
+from examples.mariadb_eav.values import NO_DAY, NO_DAY_EITHER, Ids, amount
 from examples.practice import Bill, Practice
 
 Rows = Iterator[tuple[str, Row]]
@@ -27,11 +27,12 @@ def key_of(bill: Bill) -> tuple[str, int]:
 
 def _bill(ids: Ids, bill: Bill) -> Rows:
     key = key_of(bill)
-    yield (
-        "ledger",
-        (*key, ids.client(bill.client), STATUS[bill.state], bill.issued.date(), bill.issued.time(),
-         amount(bill.net), amount(bill.tax), amount(bill.net + bill.tax), bill.issued),
-    )  # fmt: skip
+    issued: Row = (bill.issued.date(), bill.issued.time())
+    if bill.state == "draft":
+        issued = (NO_DAY, "00:00:00")
+    who = (*key, ids.client(bill.client), STATUS[bill.state])
+    sums = (amount(bill.net), amount(bill.tax), amount(bill.net + bill.tax))
+    yield "ledger", (*who, *issued, *sums, bill.issued)
     due = bill.issued.date() + timedelta(days=30) if bill.id % 5 else NO_DAY_EITHER
     if bill.id % 7:
         yield "ledger_terms", (*key, due)

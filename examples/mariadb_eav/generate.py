@@ -22,7 +22,8 @@ MODE = "SET sql_mode = 'STRICT_TRANS_TABLES', unique_checks = 0, foreign_key_che
 COLUMNS = {  # where not all of a table's columns are given
     "links": "`from`, `to`, role, since, until",
     "party_fields": "party_id, `key`, type, value",
-    "contacts": "party_id, kind, value, `line-2`, postcode, town, preferred, active, `date-created`",
+    "contacts": "party_id, kind, value, `line-2`, postcode, town, preferred, active,"
+    " `date-created`",
     "acts": "act_id, type, number, day, time, length, status, urgent, active, title, follows,"
     " `date-created`",
     "participations": "act_id, role, party_id, `act-start`, `act-end`, active",

@@ -1,4 +1,4 @@
-"""Everybody: clients, their homes and contacts, pets, vets, suppliers, kinds of visit; the stock."""
+"""Everybody: clients, their homes and contacts, pets, vets, kinds of visit; and the stock."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""How this practice system writes its values: amounts, flags, days that are none, ids of parties."""
+"""How this practice system writes its values: amounts, days that are none, ids of parties."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -93,8 +93,7 @@ def _free_times(practice: Practice) -> Iterator[datetime]:
 def _free(number: int, starts: datetime) -> Row:
     nobody: tuple[UUID | None, int | None] = (None, None)
     created = utc(starts - timedelta(days=60))
-    row = (number, None, 0, SLOT_ROOM, None, *nobody, utc(starts), 15, "N", None, created)
-    return row
+    return (number, None, 0, SLOT_ROOM, None, *nobody, utc(starts), 15, "N", None, created)
 
 
 def _consultation(rng: Random, visit: Visit) -> Row:

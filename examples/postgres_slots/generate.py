@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]
 
 from examples.loading import Row, address, pour, statements
 from examples.postgres_slots.accounts import account_rows, stock_rows
@@ -47,7 +47,7 @@ async def _generate(url: str, practice: Practice) -> None:
     name = where["database"]
     server = await asyncpg.connect(**{**where, "database": "postgres"})
     try:
-        await server.execute(f'CREATE DATABASE "{name}" TEMPLATE template0 ENCODING \'UTF8\'')
+        await server.execute(f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
         await server.execute(f"ALTER DATABASE \"{name}\" SET timezone TO '{SERVER_ZONE}'")
     finally:
         await server.close()
