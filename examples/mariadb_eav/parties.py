@@ -47,8 +47,7 @@ def _house(practice: Practice, ids: Ids) -> Rows:
         yield "parties", (party, "VET", VETS[number % len(VETS)], 1, began, None)
         for each in ("Surgery", "Dentistry")[: number % 3]:
             yield "party_fields", (party, "SPECIALTY", "S", each)
-    left = ids.vet(practice.vets + 1)
-    yield "parties", (left, "VET", "Willems,An", 0, began, practice.now)
+    yield "parties", (ids.former_vet, "VET", "Willems,An", 0, began, practice.now)
     for number, name in enumerate(words.SUPPLIERS):
         yield "parties", (FIRST_SUPPLIER + number, "SUPP", name, 1, began, None)
 

@@ -45,6 +45,10 @@ class Ids:
     def vet(self, number: int) -> int:
         return FIRST_VET + number - 1
 
+    @property
+    def former_vet(self) -> int:
+        return self.vet(self.practice.vets + 1)
+
     def client(self, number: int) -> int:
         return FIRST_CLIENT + number - 1
 

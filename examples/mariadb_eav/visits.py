@@ -55,10 +55,12 @@ def _appointment(ids: Ids, visit: Visit, act: int) -> Rows:
          STATUS[visit.state], 1 if visit.urgent else (0, None)[visit.id % 2], 1, visit.reason,
          None, visit.created),
     )  # fmt: skip
-    nobody = visit.state == "done" and visit.id % 90 == 4
+    vet = ids.vet(visit.vet)
+    if visit.state == "done":  # nobody noted who, or it was one who has left since
+        vet = {4: None, 34: ids.former_vet}.get(visit.id % 90, vet)
     for role, party in (
         ("PET", ids.pet(visit.animal.id)),
-        ("VET", None if nobody else ids.vet(visit.vet)),
+        ("VET", vet),
         ("TYPE", ids.type(visit.kind)),
     ):
         if party is not None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from adapters.sample import vocabulary as words
 from examples.loading import Row
-from examples.postgres_slots.values import epoch, patient_id, utc
+from examples.postgres_slots.values import FORMER_VET, NURSE, epoch, patient_id, utc
 from examples.practice import Animal, Client, Practice
 
 Rows = Iterator[tuple[str, Row]]
@@ -121,7 +121,7 @@ def _staff(practice: Practice) -> Rows:
         yield "StaffFunction", (number, "VET")
         if number % 2:
             yield "StaffFunction", (number, "SURGEON")
-    yield "Staff", (50, "Dr", "Heikkinen, Ilmari", practice.today - timedelta(days=90))
-    yield "StaffFunction", (50, "VET")
-    yield "Staff", (51, None, "Mäki, Tuula", None)
-    yield "StaffFunction", (51, "NURSE")
+    yield "Staff", (FORMER_VET, "Dr", "Heikkinen, Ilmari", practice.today - timedelta(days=90))
+    yield "StaffFunction", (FORMER_VET, "VET")
+    yield "Staff", (NURSE, None, "Mäki, Tuula", None)
+    yield "StaffFunction", (NURSE, "NURSE")

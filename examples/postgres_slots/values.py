@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 ZONE = ZoneInfo("Europe/Helsinki")
 SERVER_ZONE = "Asia/Kolkata"
+FORMER_VET, NURSE = 50, 51
 SLOT_ROOM = 100  # the room whose free times are rows
 
 
