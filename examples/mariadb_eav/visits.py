@@ -55,9 +55,10 @@ def _appointment(ids: Ids, visit: Visit, act: int) -> Rows:
          STATUS[visit.state], 1 if visit.urgent else (0, None)[visit.id % 2], 1, visit.reason,
          None, visit.created),
     )  # fmt: skip
-    vet = ids.vet(visit.vet)
+    vet: int | None = ids.vet(visit.vet)
     if visit.state == "done":  # nobody noted who, or it was one who has left since
-        vet = {4: None, 34: ids.former_vet}.get(visit.id % 90, vet)
+        left: dict[int, int | None] = {4: None, 34: ids.former_vet}
+        vet = left.get(visit.id % 90, vet)
     for role, party in (
         ("PET", ids.pet(visit.animal.id)),
         ("VET", vet),

@@ -74,7 +74,8 @@ def _appointment(visit: Visit) -> Row:
     room = room_of(visit.vet)
     vet: int | None = visit.vet
     if visit.state == "done":  # nobody noted who, or it was one who has left since
-        vet = {4: None, 34: FORMER_VET}.get(visit.id % 90, vet)
+        left: dict[int, int | None] = {4: None, 34: FORMER_VET}
+        vet = left.get(visit.id % 90, vet)
     as_its_type = visit.id % 6 == 2 and slot_minutes(room) == 15
     return (
         visit.id, f"V-{FIRST_NUMBER + visit.id}", STATES[visit.state], room,
