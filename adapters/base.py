@@ -109,6 +109,9 @@ class Adapter(Protocol):
         None at all means that it certainly left nothing.
         """
 
+    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
+        """Those of the appointments, by public id, over which something else was written since."""
+
     async def check(self) -> None:
         """Whether the practice system has all that is asked of it; DocumentErrors with what not."""
 
@@ -117,6 +120,16 @@ class Adapter(Protocol):
 
     async def aclose(self) -> None:
         """Let go of every connection."""
+
+
+class IdTable(Protocol):
+    """Keeps which key of the practice system a hashed id stands for; keys are texts of JSON."""
+
+    async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+        """Keep public id -> key; those that are known already are left as they are."""
+
+    async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
+        """Public id -> key, of those that are known."""
 
 
 class AdapterError(Exception):
@@ -186,7 +199,7 @@ class AdapterOptions:
     """All that an adapter is made of.
 
     `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read
-    in seconds, `booking_timeout` one booking.
+    in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for.
     """
 
     url: str
@@ -196,3 +209,4 @@ class AdapterOptions:
     report: Report
     timeout: float = 3.0
     booking_timeout: float = 10.0
+    ids: IdTable | None = None

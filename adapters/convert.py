@@ -2,21 +2,19 @@
 
 Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
 back. A mapping names them under `as`; adapters/conversion.py lists the names and their parameters.
+Times have a module of their own, adapters/times.py, and so have ids, adapters/ids.py.
+
+Where a value stands in several columns, its raw value is a tuple.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
-from zoneinfo import ZoneInfo
-
-from adapters.seal import Sealer
+from typing import Any, ClassVar, Protocol
 
 # Characters of a value; more would hold up everybody while it is passed on.
 LONGEST = 100_000
-ZERO_DATES = ("0000-00-00", "1900-01-01", "1000-01-01")
 
 
 class Unreadable(Exception):
@@ -32,7 +30,13 @@ class UnknownCode(Unreadable):
 
 
 class Converter(Protocol):
-    """Decodes a raw value; encodes a value as every raw value that stands for it."""
+    """Decodes a raw value; encodes a value as every raw value that stands for it.
+
+    `compares`: whether raw values can be compared with what `encode` gives, and so filtered by.
+    """
+
+    @property
+    def compares(self) -> bool: ...
 
     def decode(self, raw: Any) -> Any:
         """The JSON form; None for no value; Unreadable."""
@@ -50,15 +54,20 @@ def whole(raw: Any) -> int | None:
     return None if isinstance(raw, float) and raw != key else key
 
 
-def plain(raw: Any) -> str | None:
-    """Text without the blanks round it; None where nothing is left. What is huge is Unreadable."""
+def plain(raw: Any, encoding: str = "utf-8") -> str | None:
+    """Text without the blanks round it; None where nothing is left. What is huge is Unreadable.
+
+    `encoding` is that of a text which the driver could only hand over as bytes.
+    """
     if raw is None:
         return None
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
     if isinstance(raw, bytes | str) and len(raw) > LONGEST:
         raise Unreadable
     if isinstance(raw, bytes):
         try:
-            raw = raw.decode()
+            raw = raw.decode(encoding)
         except UnicodeDecodeError as error:
             raise Unreadable from error
     return str(raw).strip() or None
@@ -68,19 +77,66 @@ def plain(raw: Any) -> str | None:
 class Text:
     """Text, stripped; blank is no value."""
 
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = True
+
     def decode(self, raw: Any) -> str | None:
-        return plain(raw)
+        return plain(raw, self.encoding)
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (value,)
 
 
 @dataclass(frozen=True, slots=True)
+class JoinedText:
+    """A text in several columns, or several texts as one; blank ones are left out."""
+
+    separator: str = ", "
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = False
+
+    def decode(self, raw: Any) -> str | None:
+        parts = raw if isinstance(raw, tuple) else (raw,)
+        texts = [text for each in parts if (text := plain(each, self.encoding))]
+        return self.separator.join(texts) or None
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfText:
+    """One part of a text such as `Last,First`: 1 is the first, -1 the last; None where it has none.
+
+    A text without the separator is its first part, and its last one too.
+    """
+
+    separator: str = ","
+    part: int = 1
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = False
+
+    def decode(self, raw: Any) -> str | None:
+        text = plain(raw, self.encoding)
+        if text is None:
+            return None
+        parts = [each.strip() for each in text.split(self.separator)]
+        place = self.part - 1 if self.part > 0 else self.part
+        return parts[place] or None if -len(parts) <= place < len(parts) else None
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Email:
     """An e-mail address; what has no @ in it is unreadable."""
 
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = True
+
     def decode(self, raw: Any) -> str | None:
-        text = plain(raw)
+        text = plain(raw, self.encoding)
         if text is not None and re.fullmatch(r"[^@\s]+@[^@\s]+", text) is None:
             raise Unreadable
         return text
@@ -94,9 +150,11 @@ class SplitText:
     """Several texts in one, parted by a separator."""
 
     separator: str = ";"
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> list[str] | None:
-        text = plain(raw)
+        text = plain(raw, self.encoding)
         if text is None:
             return None
         return [part.strip() for part in text.split(self.separator) if part.strip()]
@@ -107,12 +165,16 @@ class SplitText:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """A code table: raw code (as text) -> value. A code outside it is unknown, never passed on."""
+    """A code table: raw code (as text) -> value. A code outside it is unknown, never passed on.
 
-    table: Mapping[str, str | None]
+    A code of None says that a value is known to mean nothing; "" is the code of no value.
+    """
 
-    def decode(self, raw: Any) -> str | None:
-        text = plain(raw)
+    table: Mapping[str, Any]
+    compares: ClassVar[bool] = True
+
+    def decode(self, raw: Any) -> Any:
+        text = plain(_bits(raw))
         if text is None:
             return self.table.get("")
         try:
@@ -124,12 +186,19 @@ class Codes:
         return tuple(code for code, meaning in self.table.items() if meaning == value)
 
 
+def _bits(raw: Any) -> Any:
+    """The number in the bytes of a BIT column, which are no letters."""
+    is_bits = isinstance(raw, bytes) and raw != b"" and max(raw) < 0x20
+    return int.from_bytes(raw) if is_bits else raw
+
+
 @dataclass(frozen=True, slots=True)
 class Boolean:
     """Spellings of yes and no."""
 
     true: tuple[Any, ...] = (1, "1", "true")
     false: tuple[Any, ...] = (0, "0", "false")
+    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> bool | None:
         raw = int.from_bytes(raw) if isinstance(raw, bytes) else raw
@@ -189,6 +258,8 @@ def _pointed(text: str) -> str:
 class Number:
     """A number; whole ones stay whole."""
 
+    compares: ClassVar[bool] = True
+
     def decode(self, raw: Any) -> int | float | None:
         number = decimal(raw)
         if number is None:
@@ -202,6 +273,8 @@ class Number:
 @dataclass(frozen=True, slots=True)
 class Integer:
     """A whole number."""
+
+    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> int | None:
         number = decimal(raw)
@@ -220,6 +293,7 @@ class Money:
     """An amount, in whole units or (`cents`) in hundredths, as a string with two places."""
 
     cents: bool = False
+    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> str | None:
         amount = decimal(raw)
@@ -232,180 +306,25 @@ class Money:
         return (int(Decimal(value) * 100) if self.cents else value,)
 
 
+_COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
+
+
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """A colour as #RRGGBB, from that text or from the integer 0xRRGGBB."""
+    """A colour as #RRGGBB: from that text, or from a whole number 0xRRGGBB (`bgr`: 0xBBGGRR)."""
+
+    bgr: bool = False
+    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> str | None:
-        if isinstance(raw, int):
-            if not 0 <= raw <= 0xFFFFFF:
-                raise Unreadable
-            return f"#{raw:06X}"
         text = plain(raw)
-        if text is not None and re.fullmatch("#[0-9A-Fa-f]{6}", text) is None:
+        if text is None or _COLOUR(text):
+            return text
+        number = whole(text)
+        if number is None or not 0 <= number <= 0xFFFFFF:
             raise Unreadable
-        return text
+        parts = number.to_bytes(3, "little" if self.bgr else "big")
+        return f"#{parts.hex().upper()}"
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (value,)
-
-
-_WALL = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.[0-9]+)?)?"
-).fullmatch
-
-
-def wall(raw: Any, zero: tuple[str, ...]) -> datetime | None:
-    """What a calendar and a clock on the wall show; None for a zero date."""
-    if isinstance(raw, datetime):
-        return None if raw.date().isoformat() in zero else raw.replace(tzinfo=None)
-    if isinstance(raw, date):
-        return None if raw.isoformat() in zero else datetime.combine(raw, time())
-    text = plain(raw)
-    if text is None or text[:10] in zero:
-        return None
-    found = _WALL(text)
-    if found is None:
-        raise Unreadable
-    try:
-        return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
-    except ValueError as error:
-        raise Unreadable from error
-
-
-class TimeConverter(Protocol):
-    """A converter of times; `instant` reads one as an aware datetime in UTC."""
-
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None: ...
-
-    def decode(self, raw: Any) -> str | None: ...
-
-    def encode(self, value: Any) -> tuple[Any, ...]: ...
-
-    def since(self, moment: datetime) -> Any:
-        """The smallest raw value that reads as `moment` or later."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalTime:
-    """The clinic's wall clock, without a zone, written as text.
-
-    Converted with the offset of that day. An hour that happens twice is its first occurrence
-    (`latest` takes the second); one that does not exist is moved on by the gap.
-    """
-
-    zone: ZoneInfo
-    zero: tuple[str, ...] = ZERO_DATES
-    pattern: str = "%Y-%m-%d %H:%M:%S"
-
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
-        shown = wall(raw, self.zero)
-        if shown is None:
-            return None
-        try:
-            first = shown.replace(tzinfo=self.zone).astimezone(UTC)
-            again = shown.replace(tzinfo=self.zone, fold=1).astimezone(UTC)
-        except OverflowError as error:
-            raise Unreadable from error
-        # where the hour does not exist, what is meant the second time lies before the first
-        return max(first, again) if latest else first
-
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (written(_moment(value).astimezone(self.zone), self.pattern),)
-
-    def since(self, moment: datetime) -> Any:
-        try:
-            shown = whole_second(moment).astimezone(self.zone)
-        except OverflowError:  # an end of the calendar, where no record is
-            shown = moment
-        while shown.fold:  # the second time round: all of that hour reads as the first
-            shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
-            shown = shown.replace(second=0)
-        return written(shown, self.pattern)
-
-
-@dataclass(frozen=True, slots=True)
-class UtcTime:
-    """A time in UTC, without a zone, written as text."""
-
-    zero: tuple[str, ...] = ZERO_DATES
-    pattern: str = "%Y-%m-%d %H:%M:%S"
-
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
-        shown = wall(raw, self.zero)
-        return None if shown is None else shown.replace(tzinfo=UTC)
-
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (written(_moment(value).astimezone(UTC), self.pattern),)
-
-    def since(self, moment: datetime) -> Any:
-        return written(whole_second(moment.astimezone(UTC)), self.pattern)
-
-
-def written(moment: datetime, pattern: str) -> str:
-    """The moment by a strftime pattern, with four digits for every year."""
-    return moment.strftime(pattern.replace("%Y", f"{moment.year:04d}"))
-
-
-def whole_second(moment: datetime) -> datetime:
-    """The first whole second that is not before the moment."""
-    whole = moment.replace(microsecond=0)
-    return whole if whole == moment else whole + timedelta(seconds=1)
-
-
-def _moment(value: Any) -> datetime:
-    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
-
-
-def instant_text(moment: datetime) -> str:
-    """An aware moment in its JSON form, in UTC and whole seconds."""
-    # isoformat, because strftime does not pad the years before 1000
-    shown = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
-    return f"{shown.isoformat()}Z"
-
-
-def _or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else instant_text(moment)
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """A calendar day, YYYY-MM-DD."""
-
-    zero: tuple[str, ...] = ZERO_DATES
-
-    def decode(self, raw: Any) -> str | None:
-        shown = wall(raw, self.zero)
-        return None if shown is None else shown.date().isoformat()
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
-
-
-@dataclass(frozen=True, slots=True)
-class SealedId:
-    """An integer key as a sealed UUID of its resource."""
-
-    sealer: Sealer = field(repr=False)
-
-    def decode(self, raw: Any) -> str | None:
-        if raw is None or raw == "":
-            return None
-        key = whole(raw)
-        try:
-            if key is not None:
-                return self.sealer.seal(key)
-        except (ValueError, OverflowError) as error:
-            raise Unreadable from error
-        raise Unreadable
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        key = self.sealer.unseal(value)
-        # an expression may give the key as a text
-        return () if key is None else (key, str(key))

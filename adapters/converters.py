@@ -1,68 +1,130 @@
 """Makes converters of what a mapping says about a value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from adapters.base import FieldShape
+from adapters.base import FieldShape, IdTable
 from adapters.conversion import Conversion, conversion_name
 from adapters.convert import (
-    ZERO_DATES,
     Boolean,
     Codes,
     Colour,
     Converter,
-    Day,
     Email,
     Integer,
-    LocalTime,
+    JoinedText,
     Money,
     Number,
-    SealedId,
+    PartOfText,
     SplitText,
     Text,
+)
+from adapters.ids import HASHED, NATIVE, HashedIds, Id, NativeIds, PublicIds, SealedIds
+from adapters.seal import Sealer
+from adapters.times import (
+    PATTERN,
+    ZERO_DATES,
+    Day,
+    Epoch,
+    Later,
+    LocalTime,
     TimeConverter,
     UtcTime,
+    ZonedTime,
 )
-from adapters.seal import Sealer
 
 _TIME = FieldShape(format="date-time")
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Converters:
-    """The converters of one mapping: they share its zone and, per resource, a sealer."""
+    """The converters of one mapping: they share its zone and, per resource, the ids.
 
-    def __init__(self, zone: ZoneInfo, secret: bytes) -> None:
+    `kinds` says what a resource's ids are made of, where it is not the key itself, sealed. Where
+    the backend keeps `times_as_text`, a time without a pattern is a text too.
+    """
+
+    def __init__(
+        self,
+        zone: ZoneInfo,
+        secret: bytes,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        table: IdTable | None = None,
+        times_as_text: bool = True,
+    ) -> None:
         self.zone = zone
-        self.sealer = cache(lambda resource: Sealer(secret, resource))
+        self._secret = secret
+        self._kinds = kinds or {}
+        self._table = table
+        self._times_as_text = times_as_text
+        self.ids = cache(self._ids)
 
-    def make(self, conversion: Conversion, shape: FieldShape) -> Converter:
-        """The converter that the mapping names, or the format's own."""
+    def _ids(self, resource: str) -> PublicIds:
+        """How the keys of a resource, or of a list inside one (`invoices/lines`), are shown."""
+        kind = self._kinds.get(resource)
+        if kind == NATIVE:
+            return NativeIds()
+        if kind == HASHED:
+            # what stands inside a record is never asked for by its id
+            return HashedIds(self._secret, resource, None if "/" in resource else self._table)
+        return SealedIds(Sealer(self._secret, resource))
+
+    @property
+    def hashed(self) -> Iterator[tuple[str, HashedIds]]:
+        """The resources whose ids need the table, with these."""
+        for name, kind in self._kinds.items():
+            ids = self.ids(name) if kind == HASHED and "/" not in name else None
+            if isinstance(ids, HashedIds):
+                yield name, ids
+
+    def make(self, conversion: Conversion, shape: FieldShape, *, columns: int = 1) -> Converter:
+        """The converter that the mapping names, or the format's own; for so many columns."""
         name = conversion_name(conversion, shape)
-        zero = conversion.zero if conversion.zero is not None else ZERO_DATES
+        if name in _TIMES:
+            return self._time(name, conversion, columns)
+        encoding = conversion.encoding or "utf-8"
+        separator = conversion.separator
         made: dict[str, Callable[[], Converter]] = {
-            "local time": lambda: self._time(name, conversion, zero),
-            "utc time": lambda: self._time(name, conversion, zero),
-            "id": lambda: SealedId(self.sealer(conversion.of or shape.refers)),
+            "id": lambda: Id(self.ids(conversion.of or shape.refers or "")),
             "code": lambda: Codes(conversion.codes or {}),
             "boolean": lambda: _boolean(conversion),
-            "split text": lambda: SplitText(conversion.separator or ";"),
-            "date": lambda: Day(zero),
+            "text": lambda: Text(encoding),
+            "email": lambda: Email(encoding),
+            "joined text": lambda: JoinedText(separator or ", ", encoding),
+            "part of text": lambda: PartOfText(separator or ",", conversion.part or 1, encoding),
+            "split text": lambda: SplitText(separator or ";", encoding),
+            "colour": lambda: Colour(bgr=conversion.order == "bgr"),
+            "date": lambda: Day(_zero(conversion), conversion.pattern or "%Y-%m-%d"),
         }
         return made[name]() if name in made else _PLAIN[name]
 
-    def moment(self, conversion: Conversion) -> TimeConverter:
-        """The converter of a time that is no field: of a shift, of what blocks."""
-        converter: Any = self.make(conversion, _TIME)
-        moment: TimeConverter = converter
-        return moment
+    def moment(self, conversion: Conversion, *, columns: int = 1) -> TimeConverter:
+        """The converter of a time that is no field: of what blocks, of a slot."""
+        return self._time(conversion_name(conversion, _TIME), conversion, columns)
 
-    def _time(self, name: str, conversion: Conversion, zero: tuple[str, ...]) -> Converter:
-        pattern = conversion.pattern or "%Y-%m-%d %H:%M:%S"
-        if name == "utc time":
-            return UtcTime(zero, pattern)
-        return LocalTime(self.zone, zero, pattern)
+    def _time(self, name: str, conversion: Conversion, columns: int) -> TimeConverter:
+        columns -= conversion.plus is not None
+        as_text = conversion.pattern is not None or self._times_as_text
+        zero, pattern = _zero(conversion), conversion.pattern or PATTERN
+        made: dict[str, Callable[[], TimeConverter]] = {
+            "local time": lambda: LocalTime(self.zone, zero, pattern, as_text, columns),
+            "utc time": lambda: UtcTime(zero, pattern, as_text, columns),
+            "zoned time": lambda: ZonedTime(zero, not self._times_as_text),
+            "epoch": lambda: Epoch(
+                conversion.zero or ("0",),
+                _MILLISECOND if conversion.unit == "milliseconds" else timedelta(seconds=1),
+            ),
+        }
+        base = made[name]()
+        return base if conversion.plus is None else Later(base)
+
+
+def _zero(conversion: Conversion) -> tuple[str, ...]:
+    return conversion.zero if conversion.zero is not None else ZERO_DATES
 
 
 def _boolean(conversion: Conversion) -> Boolean:
@@ -70,12 +132,10 @@ def _boolean(conversion: Conversion) -> Boolean:
     return Boolean(conversion.yes or plain.true, conversion.no or plain.false)
 
 
-_PLAIN: dict[str, Converter] = {
-    "text": Text(),
-    "email": Email(),
+_TIMES = frozenset({"local time", "utc time", "zoned time", "epoch"})
+_PLAIN: dict[str, Any] = {
     "number": Number(),
     "integer": Integer(),
     "money": Money(),
     "cents": Money(cents=True),
-    "colour": Colour(),
 }

@@ -395,21 +395,25 @@ def _existing(document: Document, place: Place) -> Place:
 
 def _names(model: type[BaseModel]) -> list[str]:
     """The names of all fields, those of the groups too."""
-    names: list[str] = []
+    return [
+        info.alias or name for each in models_in(model) for name, info in each.model_fields.items()
+    ]
+
+
+def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """The model, and all that its fields are made of."""
+    found: list[type[BaseModel]] = []
     stack: list[type[BaseModel]] = [model]
-    seen: set[type[BaseModel]] = set()
     while stack:
         current = stack.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for name, info in current.model_fields.items():
-            names.append(info.alias or name)
-            stack.extend(_models_in(info.annotation))
-    return names
+        if current not in found:
+            found.append(current)
+            for info in current.model_fields.values():
+                stack.extend(_models_named_in(info.annotation))
+    return found
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def _models_named_in(annotation: Any) -> list[type[BaseModel]]:
     found: list[type[BaseModel]] = []
     pending = [annotation]
     while pending:

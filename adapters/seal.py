@@ -1,6 +1,7 @@
-"""Sealed ids: an integer key of the practice system as a UUID, and back, without a table.
+"""Sealed ids: a short key of the practice system as a UUID, and back, without a table.
 
-The 122 free bits of a UUID version 8 hold the key (64 bits) and a mark of the resource (58 bits),
+The 122 free bits of a UUID version 8 hold the key (64 bits: a whole number, or a text of up to 8
+bytes) and a mark of the resource and of which of both it is (58 bits),
 put through a keyed permutation: eight Feistel rounds over two halves of 61 bits with BLAKE2b as
 the round function. Who has no secret can neither guess, count nor forge one; a forged or foreign
 UUID fails its mark, so no query is needed to turn it down.
@@ -15,6 +16,7 @@ _HALF_MASK = (1 << HALF) - 1
 _MARK_BITS = 58
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 REMEMBERED = 65_536
+LONGEST_TEXT = 8
 
 
 class Sealer:
@@ -25,20 +27,29 @@ class Sealer:
         self._rounds = tuple(
             blake2b(key=key, digest_size=8, person=bytes([number])) for number in range(ROUNDS)
         )
-        mark = blake2b(resource.encode(), key=key, digest_size=8, person=b"mark").digest()
-        self._mark = int.from_bytes(mark) >> (64 - _MARK_BITS)
-        self.seal = lru_cache(maxsize=REMEMBERED)(self._seal)
+        self._mark = _mark(key, resource, b"mark")
+        self._text_mark = _mark(key, resource, b"text mark")
+        self.seal = lru_cache(maxsize=REMEMBERED, typed=True)(self._seal)
 
-    def _seal(self, key: int) -> str:
-        if not _LEAST <= key <= _MOST:
-            raise ValueError("only whole numbers of 64 bits can be sealed")
-        block = self._mark << 64 | (key & (1 << 64) - 1)
+    def _seal(self, key: int | str) -> str:
+        """The id of a key; ValueError where it does not fit."""
+        block = self._block(key)
         left, right = block >> HALF, block & _HALF_MASK
         for number in range(ROUNDS):
             left, right = right, left ^ self._mix(number, right)
         return _uuid_of(left << HALF | right)
 
-    def unseal(self, text: str) -> int | None:
+    def _block(self, key: int | str) -> int:
+        if isinstance(key, str):
+            letters = key.encode()
+            if not 0 < len(letters) <= LONGEST_TEXT or letters[-1] == 0:
+                raise ValueError(f"only texts of 1 to {LONGEST_TEXT} bytes can be sealed")
+            return self._text_mark << 64 | int.from_bytes(letters.ljust(LONGEST_TEXT, b"\0"))
+        if not _LEAST <= key <= _MOST:
+            raise ValueError("only whole numbers of 64 bits can be sealed")
+        return self._mark << 64 | (key & (1 << 64) - 1)
+
+    def unseal(self, text: str) -> int | str | None:
         """The key behind a canonical UUID; None where this resource never made it."""
         block = _block_of(text)
         if block is None:
@@ -47,15 +58,34 @@ class Sealer:
         for number in reversed(range(ROUNDS)):
             left, right = right ^ self._mix(number, left), left
         block = left << HALF | right
+        key = block & (1 << 64) - 1
+        if block >> 64 == self._text_mark:
+            return _letters(key)
         if block >> 64 != self._mark:
             return None
-        key = block & (1 << 64) - 1
         return key - (1 << 64) if key > _MOST else key
 
     def _mix(self, number: int, half: int) -> int:
         state = self._rounds[number].copy()
         state.update(half.to_bytes(8))
         return int.from_bytes(state.digest()) >> 3
+
+
+def _mark(key: bytes, resource: str, person: bytes) -> int:
+    digest = blake2b(resource.encode(), key=key, digest_size=8, person=person).digest()
+    return int.from_bytes(digest) >> (64 - _MARK_BITS)
+
+
+def _letters(key: int) -> str | None:
+    try:
+        return key.to_bytes(LONGEST_TEXT).rstrip(b"\0").decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def uuid_of_digest(digest: bytes) -> str:
+    """A UUID version 8 with the first 122 bits of 16 bytes."""
+    return _uuid_of(int.from_bytes(digest) >> 6)
 
 
 def _uuid_of(block: int) -> str:

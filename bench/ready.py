@@ -41,6 +41,9 @@ class ReadyAdapter:
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         return ()
 
+    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
+        return ()
+
     async def check(self) -> None:
         return None
 

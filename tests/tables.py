@@ -18,6 +18,7 @@ from gateway.settings import BackendSettings, Settings, names
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "connecting.md")
 
 
 def operations() -> list[str]:
@@ -119,20 +120,30 @@ def converters() -> list[str]:
 
 
 READS = {
-    "text": "Text, without the blanks round it; blank is no value.",
+    "text": "Text, without the blanks round it; blank is no value. `encoding` (cp1252, say) is that"
+    " of texts that are no UTF-8.",
+    "joined text": "Several columns, or one, as one text: `separator` (`, `) between those that"
+    " are not blank.",
+    "part of text": "One part of a text such as `Last,First`: `part` 1, 2 ... or -1 for the last,"
+    " parted by `separator` (`,`).",
+    "split text": "Several texts in one, parted by `separator` (`;`).",
     "email": "An e-mail address; what has no @ is unreadable.",
-    "split text": "Several texts in one; `separator` is `;` where it is not given.",
-    "code": "A code, by the table `codes: {code: value}`, which it needs.",
-    "boolean": "1 or true, 0 or false; `yes` and `no` list other spellings.",
+    "code": "A code, by the table `codes: {code: value}`, which it needs. A code that stands for"
+    " `null` is known to mean nothing, one that is not in the table is reported; `''` is no code.",
+    "boolean": "1 or true, 0 or false; `yes` and `no` list other spellings, such as `[O, -1]`.",
     "number": "A number, spelt 4.5 or 4,5 or 1 234,50.",
     "integer": "A number that is whole.",
     "money": "An amount or a percentage, spelt like a number.",
     "cents": "The same in hundredths.",
-    "colour": "`#RRGGBB`, or that as a whole number.",
-    "local time": "A date and time on the clinic's clock; `pattern` is how it is written.",
+    "colour": "`#RRGGBB`, or that as a whole number; `order: bgr` where red is the lowest byte.",
+    "local time": "A date and time on the clinic's clock: a time of the database's own, or a text"
+    " by `pattern` (`%Y-%m-%d %H:%M:%S`). In two columns: the day and the time of day. `plus` is a"
+    " length to be added: minutes, or HH:MM:SS.",
     "utc time": "The same in UTC.",
-    "date": "A day, `YYYY-MM-DD`, with or without a time.",
-    "id": "A whole-number key of the resource that the field refers to, or of `of`.",
+    "zoned time": "A time with its offset, such as a `timestamptz` or `datetimeoffset`.",
+    "epoch": "Seconds since 1970 as a number; `unit: milliseconds` for these.",
+    "date": "A day, `YYYY-MM-DD` or by `pattern`, with or without a time.",
+    "id": "The key of the resource that the field refers to, or of `of`.",
 }
 
 
@@ -184,7 +195,7 @@ def block(name: str) -> "re.Pattern[str]":
 
 
 def filled(text: str) -> str:
-    """The README's text with the rows of every table as the code has them."""
+    """A page's text with the rows of its tables as the code has them."""
     for name, rows in TABLES.items():
         made = "".join(f"{row}\n" for row in rows())
         text = block(name).sub(lambda found, made=made: found[1] + made + found[3], text)
@@ -192,4 +203,5 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text()))
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))

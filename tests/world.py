@@ -89,6 +89,9 @@ class WorldAdapter:
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         return self.world.find(draft)
 
+    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
+        return ()
+
     async def check(self) -> None:
         self.world.check()
 

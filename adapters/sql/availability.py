@@ -1,20 +1,22 @@
-"""What a vet's day is made of in a mapped system: the working hours, and what blocks."""
+"""What a vet's day is made of in a mapped system: working hours, what blocks, free slot rows."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, or_
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, null, or_
 
 from adapters.base import Report, Trouble
-from adapters.convert import TimeConverter, Unreadable
+from adapters.convert import Unreadable
 from adapters.converters import Converters
 from adapters.slots import ONE_DAY, Interval, Shift
+from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
-from adapters.sql.mapping import Busy, Hours
-from adapters.sql.reading import rows_of, sql
+from adapters.sql.mapping import Busy, Durations, Hours, Rowspan, SlotRows
+from adapters.times import TimeConverter, clock, length, wall
 
 # Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
 # time, needs some room. What then really blocks is decided on the times that were read.
@@ -22,48 +24,158 @@ ROOM = timedelta(days=1, hours=2)
 LONGEST_OPEN = timedelta(days=2)
 UNREADABLE = object()
 # The first date that is more than a placeholder.
-EARLIEST = "1902"
+EARLIEST = datetime(1902, 1, 2, tzinfo=None)  # noqa: DTZ001 - compared as it is written
 NO_DAYS = ("____-00%", "_______-00%")
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
 
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Whose time is asked for: a vet, by the raw key, in one of the vet's schedules, if any."""
+
+    vet: Any
+    schedule: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A time that is taken; `key` is the appointment's, where the source names one."""
+
+    interval: Interval
+    key: Any = None
+
+
+class Whose:
+    """The rows of a calendar: by its vet, by its schedule, or all of them."""
+
+    def __init__(self, vet: str | None, schedule: str | None) -> None:
+        self._by_schedule = schedule is not None
+        named = vet or schedule
+        self._condition = None if named is None else sql(named) == given("owner")
+
+    def rows(self, statement: Select[Any]) -> Select[Any]:
+        return statement if self._condition is None else statement.where(self._condition)
+
+    def bound(self, calendar: Calendar) -> dict[str, Any]:
+        if self._condition is None:
+            return {}
+        return {"owner": calendar.schedule if self._by_schedule else calendar.vet}
+
+
 class ShiftRows:
-    """One source of working hours."""
+    """One source of working hours: rows, or what the mapping itself says."""
 
-    def __init__(self, hours: Hours, report: Report) -> None:
+    def __init__(self, hours: Hours, closed: frozenset[date], report: Report) -> None:
         self._report = report
-        columns = [sql(hours.weekday), sql(hours.start), sql(hours.end)]
-        self._statement = rows_of(hours, *columns).where(sql(hours.vet) == given("vet"))
+        self._closed = closed
+        self._written = [replace(each, closed=closed) for each in hours.shifts]
+        self._vets = _texts(hours.vets)
+        self._schedules = _texts(hours.schedules)
+        self._whose = Whose(hours.vet, hours.schedule)
+        self._dated = hours.day is not None
+        self._statement = None if hours.from_ is None else self._whose.rows(_hours_of(hours))
 
-    def read(self, connection: Connection, vet: int) -> Iterator[Shift]:
-        """The shifts of a vet; a row that can't be read opens nothing."""
-        for weekday, start, end in connection.execute(self._statement, {"vet": vet}):
+    def read(self, connection: Connection, calendar: Calendar) -> Iterator[Shift]:
+        """The shifts of a calendar; a row that can't be read opens nothing."""
+        if self._statement is None:
+            if _is_in(calendar.vet, self._vets) and _is_in(calendar.schedule, self._schedules):
+                yield from self._written
+            return
+        for row in connection.execute(self._statement, self._whose.bound(calendar)):
             try:
-                yield Shift(_weekday(weekday), _clock(start), _clock(end))
-            except (TypeError, ValueError, OverflowError):
+                yield self._shift(*row)
+            except (TypeError, ValueError, OverflowError, Unreadable):
                 self._report(Trouble("unreadable", "slots", "diary.hours", ""))
+
+    def _shift(self, when: Any, start: Any, end: Any) -> Shift:
+        if not self._dated:
+            return Shift(_weekday(when), clock(start), clock(end), closed=self._closed)
+        day = wall(when, ())
+        if day is None:
+            raise Unreadable
+        return Shift(0, clock(start), clock(end), day.date(), self._closed)
+
+
+def _hours_of(hours: Hours) -> Select[Any]:
+    columns = (hours.weekday or hours.day, hours.start, hours.end)
+    return rows_of(hours.rows, *(sql(each or "NULL") for each in columns))
+
+
+def _texts(keys: Sequence[Any] | None) -> frozenset[str] | None:
+    return None if keys is None else frozenset(map(str, keys))
+
+
+def _is_in(key: Any, keys: frozenset[str] | None) -> bool:
+    return keys is None or str(key) in keys
 
 
 def _weekday(raw: Any) -> int:
+    """1 is Monday; Sunday is 7 or 0."""
     day = int(raw)
-    if not 1 <= day <= 7:
+    if not 0 <= day <= 7:
         raise ValueError(raw)
-    return day
+    return day or 7
 
 
-def _clock(raw: Any) -> time:
-    shown = str(raw).strip()
-    read = time() if shown.startswith("24:00") else time.fromisoformat(shown)
-    if read.tzinfo is not None:  # a wall clock has no offset
-        raise ValueError(raw)
-    return read
+class SpanRows:
+    """Rows that last from a start to an end: what the sources of blocks and of slots share."""
+
+    def __init__(self, rows: Rowspan, converters: Converters, report: Report, name: str) -> None:
+        self._report = report
+        self._name = name
+        self.start_columns = Columns(rows.start.sql)
+        self.start: TimeConverter = converters.moment(rows.start, columns=len(rows.start.sql))
+        self.whose = Whose(rows.vet, rows.schedule)
+        end = rows.end or rows.start
+        self.end_columns = None if rows.end is None else Columns(end.sql)
+        self.end: TimeConverter = converters.moment(end, columns=len(end.sql))
+        self._minutes = sql(rows.minutes) if rows.minutes else null()
+
+    def selected(self) -> list[ColumnElement[Any]]:
+        end = [] if self.end_columns is None else self.end_columns.labelled("ends")
+        return [*self.start_columns.labelled("starts"), *end, self._minutes.label("lasts")]
+
+    def parts(self, row: Sequence[Any]) -> tuple[Any, Any, Any, Sequence[Any]]:
+        """Raw start, raw end (None without one), raw length, and what else was selected."""
+        at = self.start_columns.width
+        end = None
+        if self.end_columns is not None:
+            end = self.end_columns.take(row, at)
+            at += self.end_columns.width
+        return self.start_columns.take(row, 0), end, row[at], row[at + 1 :]
+
+    def instant(
+        self, converter: TimeConverter, raw: Any, *, latest: bool = False
+    ) -> datetime | object | None:
+        """The time; None where there is none, UNREADABLE where nobody can tell."""
+        try:
+            return converter.instant(raw, latest=latest)
+        except Unreadable:
+            self.unusable()
+            return UNREADABLE
+
+    def length(self, minutes: Any) -> timedelta | None:
+        """So long; None where it is not said, or makes no sense."""
+        try:
+            lasts = length(minutes)
+        except Unreadable:
+            lasts = timedelta(-1)
+        if lasts is None or lasts == timedelta():
+            return None
+        if timedelta() < lasts <= LONGEST_OPEN:
+            return lasts
+        self.unusable()
+        return None
+
+    def unusable(self) -> None:
+        self._report(Trouble("unreadable", "slots", self._name, ""))
 
 
-class BusyRows:
-    """One source of what blocks a vet: appointments, absences.
+class BusyRows(SpanRows):
+    """One source of what blocks: appointments, absences.
 
-    Rows are chosen by their times as texts, generously; what then really blocks is decided on the
-    times that were read. In doubt a row blocks, and is reported.
+    Rows are chosen by their times as they are kept, generously; what then really blocks is decided
+    on the times that were read. In doubt a row blocks, and is reported.
     """
 
     def __init__(
@@ -74,59 +186,112 @@ class BusyRows:
         report: Report,
         speech: Speech,
     ) -> None:
-        self._report = report
-        self._start: TimeConverter = converters.moment(busy.start)
-        self._end: TimeConverter = converters.moment(busy.end)
+        super().__init__(busy, converters, report, "diary.busy")
         self._default = timedelta(minutes=default_minutes)
         self._endless = busy.endless
         self._longest = None if busy.longest is None else timedelta(days=busy.longest)
-        raw = sql(busy.start.sql), sql(busy.end.sql), sql(busy.minutes or "NULL")
-        start, end = (speech.trimmed(each) for each in raw[:2])
-        rows: Select[Any] = rows_of(busy, *raw).where(sql(busy.vet) == given("vet"))
-        open_end = or_(end.is_(None), end < start)
-        no_end = or_(end.is_(None), end < EARLIEST)
-        recent = no_end if busy.endless else start > given("early")
-        near = and_(
-            start < given("until"),
-            or_(end > given("since"), and_(open_end, recent)),
-        )
-        # what is no date to begin with, or none that anybody means
-        nowhere = or_(*(start.like(each) for each in NO_DAYS))
-        odd = or_(raw[0].is_(None), speech.undated(raw[0]), start < EARLIEST, nowhere)
-        if self._longest is None:
-            self._statements = [rows.where(or_(near, odd))]
-        else:
-            # on the start as it is, so that an index serves
-            within = and_(raw[0] >= given("first"), raw[0] < given("until"))
-            self._statements = [rows.where(near, within), rows.where(odd)]
-            if busy.endless:
-                self._statements.append(rows.where(near, no_end))
+        self._key = None if busy.key is None else Columns(busy.key)
+        selected = self.selected()
+        if self._key is not None:
+            selected += self._key.labelled("busy_key")
+        self._rows = self.whose.rows(rows_of(busy, *selected))
+        self._speech = speech
+        self._statements = self._made()
 
-    def read(self, connection: Connection, vet: int, window: Interval) -> Iterator[Interval]:
-        """What blocks the vet within the window, and a little beyond it."""
-        bounds = {
-            "vet": vet,
-            "until": self._start.encode(window.end + ROOM)[0],
-            "since": self._end.encode(window.start - ROOM)[0],
-            "early": self._start.encode(window.start - LONGEST_OPEN)[0],
-        }
-        if self._longest is not None:
-            longest = max(self._longest, LONGEST_OPEN) + ROOM
-            bounds["first"] = self._start.encode(window.start - longest)[0]
+    def _made(self) -> list[Select[Any]]:
+        start = self._compared(self.start_columns, self.start)
+        no_end, before_start = self._end_conditions(start)
+        open_end = or_(no_end, before_start)
+        recent = no_end if self._endless else start > given("early")
+        until = self._until()
+        near = and_(until, or_(self._since(), and_(open_end, recent)))
+        odd = self._odd()
+        if self._longest is None:
+            return [self._rows.where(or_(near, odd))]
+        # on the start as it is, so that an index serves
+        bare = self.start_columns.parts[0]
+        within = and_(bare >= given("first"), bare < given("until"))
+        found = [self._rows.where(near, within), self._rows.where(odd)]
+        if self._endless:
+            found.append(self._rows.where(near, no_end))
+        return found
+
+    def _compared(self, columns: Columns, converter: TimeConverter) -> ColumnElement[Any]:
+        """The first column, as it is compared: a text without what stands round it."""
+        first = columns.parts[0]
+        return self._speech.trimmed(first) if converter.as_text else first
+
+    def _end_conditions(
+        self, start: ColumnElement[Any]
+    ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+        """Whether a row has no end at all, and whether its end makes no sense."""
+        if self.end_columns is None:
+            return null().is_(None), false()
+        end = self._compared(self.end_columns, self.end)
+        no_end = or_(end.is_(None), end < given("earliest_end"))
+        return no_end, end < start
+
+    def _since(self) -> ColumnElement[bool]:
+        if self.end_columns is None:
+            return false()
+        return self._compared(self.end_columns, self.end) > given("since")
+
+    def _until(self) -> ColumnElement[bool]:
+        return self._compared(self.start_columns, self.start) < given("until")
+
+    def _odd(self) -> ColumnElement[bool]:
+        """Rows whose start is none that anybody means: they are looked at whatever the day."""
+        raw = self.start_columns.parts[0]
+        start = self._compared(self.start_columns, self.start)
+        odd = or_(raw.is_(None), start < given("earliest"))
+        if not self.start.as_text or not self.start.compares:
+            return odd
+        if not self._is_dashed():
+            return odd
+        nowhere = or_(*(start.like(each) for each in NO_DAYS))
+        return or_(odd, self._speech.undated(raw), nowhere)
+
+    def _is_dashed(self) -> bool:
+        """Whether texts begin with YYYY-MM-DD, so that others can be told from them."""
+        written = self.start.encode("2026-03-01T12:00:00Z")[0]
+        first = written[0] if isinstance(written, tuple) else written
+        return isinstance(first, str) and first.startswith("2026-03-0")
+
+    def read(self, connection: Connection, calendar: Calendar, window: Interval) -> Iterator[Block]:
+        """What blocks the calendar within the window, and a little beyond it."""
+        bounds = self._bounds(window) | self.whose.bound(calendar)
         around = Interval(window.start - ROOM, window.end + ROOM)
         for statement in self._statements:
-            for start, end, minutes in connection.execute(statement, bounds):
-                yield from self._interval(around, start, end, minutes)
+            for row in connection.execute(statement, bounds):
+                start, end, minutes, rest = self.parts(row)
+                interval = self._interval(around, start, end, minutes)
+                if interval is not None:
+                    key = None if self._key is None else self._key.take(rest, 0)
+                    yield Block(interval, key)
 
-    def _interval(self, around: Interval, start: Any, end: Any, minutes: Any) -> Iterator[Interval]:
-        begins = self._instant(self._start, start, latest=False)
-        ends = self._instant(self._end, _whole_day(end), latest=True)
+    def _bounds(self, window: Interval) -> dict[str, Any]:
+        zone_less = EARLIEST.replace(tzinfo=window.start.tzinfo)
+        bounds = {
+            "until": _first(self.start, window.end + ROOM),
+            "early": _first(self.start, window.start - LONGEST_OPEN),
+            "earliest": _first(self.start, zone_less),
+        }
+        if self.end_columns is not None:
+            bounds["since"] = _first(self.end, window.start - ROOM)
+            bounds["earliest_end"] = _first(self.end, zone_less)
+        if self._longest is not None:
+            longest = max(self._longest, LONGEST_OPEN) + ROOM
+            bounds["first"] = _first(self.start, window.start - longest)
+        return bounds
+
+    def _interval(self, around: Interval, start: Any, end: Any, minutes: Any) -> Interval | None:
+        begins = self.instant(self.start, start)
+        ends = self.instant(self.end, _whole_day(end), latest=True)
         if isinstance(begins, datetime):
-            yield Interval(begins, self._end_of(begins, ends, minutes, around))
-        elif isinstance(ends, datetime):  # nobody knows from when on: from the beginning
-            yield Interval(min(around.start, ends), ends)
-        elif UNREADABLE in (begins, ends):
-            yield around
+            return Interval(begins, self._end_of(begins, ends, minutes, around))
+        if isinstance(ends, datetime):  # nobody knows from when on: from the beginning
+            return Interval(min(around.start, ends), ends)
+        return around if UNREADABLE in (begins, ends) else None
 
     def _end_of(self, begins: datetime, ends: object, minutes: Any, around: Interval) -> datetime:
         """The end as it is written where that makes sense, else after the minutes."""
@@ -134,31 +299,13 @@ class BusyRows:
             return ends
         if ends is None and self._endless:
             return max(begins, around.end)
-        return begins + self._length(minutes)
+        return begins + (self.length(minutes) or self._default)
 
-    def _instant(self, converter: TimeConverter, raw: Any, *, latest: bool) -> datetime | object:
-        """The time; None where there is none, UNREADABLE where nobody can tell."""
-        try:
-            return converter.instant(raw, latest=latest)
-        except Unreadable:
-            self._unusable()
-            return UNREADABLE
 
-    def _length(self, minutes: Any) -> timedelta:
-        """So many minutes; where they make no sense, the default."""
-        if not minutes:
-            return self._default
-        try:
-            length = timedelta(minutes=int(minutes))
-        except (ValueError, TypeError, OverflowError):
-            length = timedelta()
-        if timedelta() < length <= LONGEST_OPEN:
-            return length
-        self._unusable()
-        return self._default
-
-    def _unusable(self) -> None:
-        self._report(Trouble("unreadable", "slots", "diary.busy", ""))
+def _first(converter: TimeConverter, moment: datetime) -> Any:
+    """The first column of a moment as it is kept."""
+    raw = converter.encode(moment)[0]
+    return raw[0] if isinstance(raw, tuple) else raw
 
 
 def _whole_day(end: Any) -> Any:
@@ -168,3 +315,55 @@ def _whole_day(end: Any) -> Any:
         with suppress(ValueError, OverflowError):
             return (date.fromisoformat(shown) + ONE_DAY).isoformat()
     return end
+
+
+class FreeRows(SpanRows):
+    """Free slots that the practice system keeps as rows. In doubt a row offers nothing."""
+
+    def __init__(self, slots: SlotRows, converters: Converters, report: Report) -> None:
+        super().__init__(slots, converters, report, "diary.slots")
+        start = self.start_columns.parts[0]
+        self._statement = self.whose.rows(
+            rows_of(slots, *self.selected(), sql(slots.key).label("slot_key"))
+        ).where(start >= given("first"), start < given("until"))
+
+    def read(self, connection: Connection, calendar: Calendar, window: Interval) -> Iterator[Block]:
+        """The free rows that begin in the window, with their keys."""
+        bounds = {
+            "first": _first(self.start, window.start - ROOM),
+            "until": _first(self.start, window.end + ROOM),
+        } | self.whose.bound(calendar)
+        for row in connection.execute(self._statement, bounds):
+            raw_start, raw_end, minutes, rest = self.parts(row)
+            start = self.instant(self.start, raw_start)
+            end = self.instant(self.end, raw_end)
+            if not isinstance(start, datetime) or rest[0] is None:
+                continue
+            if end is None and (lasts := self.length(minutes)):
+                end = start + lasts
+            if isinstance(end, datetime) and start < end and window.start <= start < window.end:
+                yield Block(Interval(start, end), rest[0])
+
+
+class DurationRows:
+    """How long types last in a schedule, or in all."""
+
+    def __init__(self, durations: Durations, report: Report) -> None:
+        self._report = report
+        self._type = Columns(durations.type)
+        self._whose = Whose(None, durations.schedule)
+        rows = rows_of(durations, sql(durations.minutes)).where(self._type.named("type"))
+        self._statement = self._whose.rows(rows)
+
+    def read(self, connection: Connection, calendar: Calendar, kind: Any) -> timedelta | None:
+        """The duration of a type, by its raw key; None where no row says it."""
+        bounds = self._whose.bound(calendar) | self._type.bound("type", kind)
+        for row in connection.execute(self._statement, bounds):
+            try:
+                lasts = length(row[0])
+            except Unreadable:
+                self._report(Trouble("unreadable", "slots", "diary.durations", ""))
+                continue
+            if lasts is not None and timedelta() < lasts <= LONGEST_OPEN:
+                return lasts
+        return None

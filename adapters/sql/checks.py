@@ -1,41 +1,42 @@
 """Asks the database whether it has everything that a mapping names: each piece of SQL is prepared.
 
-Nothing is run. Every piece is looked at by itself, so that a problem has its line.
+Nothing is run but a look at one row's key. Every piece is looked at by itself, so that a problem
+has its line.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Executable,
-    column,
-    insert,
-    literal_column,
-    select,
-    table,
-    text,
-)
+from sqlalchemy import ColumnElement, Connection, Executable, insert, literal_column, select, text
+from sqlalchemy import Sequence as SqlSequence
 from sqlalchemy.exc import DBAPIError
 
+from adapters.convert import Unreadable
 from adapters.document import Document, Place, Problem
+from adapters.ids import NATIVE, PublicIds
+from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech
-from adapters.sql.mapping import NAMED, Mapping, ResourceMap, Rows, Write
-from adapters.sql.reading import rows_of, sql
+from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
+from adapters.sql.writes import named_table
 
 # Where it stands, what it is about, the statement, and its parameters.
 # Where rows cannot be had at all, nothing else is asked about them.
 Check = tuple[Place, Place, Executable, dict[str, Any]]
+Piece = tuple[Place, str]
 _ONE: ColumnElement[Any] = literal_column("1")
+_SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 
 
 def problems_in(
-    connection: Connection, mapping: Mapping, document: Document, speech: Speech
+    connection: Connection,
+    mapping: Mapping,
+    document: Document,
+    speech: Speech,
+    ids: Callable[[str], PublicIds],
 ) -> Iterator[Problem]:
     """What the database does not know of the mapping, each at its place in the file."""
     lost: set[Place] = set()
-    for place, rows, statement, parameters in _checks(mapping):
+    for place, rows, statement, parameters in checks_of(mapping):
         if any(rows[: len(each)] == each for each in lost):
             continue
         try:
@@ -44,41 +45,64 @@ def problems_in(
             said = speech.complaint(error)
             if said is None:  # not about the statement
                 raise
-            if place[-1] in ("from", "insert", "counter"):
+            if place[-1] in _SOURCES:
                 lost.add(rows)
             yield document.problem(place, f"the database says: {said}")
-    yield from _keys(connection, mapping, document, lost)
+    yield from _keys(connection, mapping, document, lost, ids)
+    yield from _without_transactions(connection, mapping, document, speech)
 
 
 def _keys(
-    connection: Connection, mapping: Mapping, document: Document, lost: set[Place]
+    connection: Connection,
+    mapping: Mapping,
+    document: Document,
+    lost: set[Place],
+    ids: Callable[[str], PublicIds],
 ) -> Iterator[Problem]:
-    """Whether the first row of each resource has a whole number for its key."""
+    """Whether an id can be made of the first row's key, for each resource."""
     for name, rows in mapping.resources.items():
         if any(("resources", name)[: len(each)] == each for each in lost):
             continue
-        try:
-            with connection.begin_nested():
-                first = connection.execute(rows_of(rows, sql(rows.key)).limit(1)).first()
-        except DBAPIError:  # said already
+        key = Columns(rows.key.sql)
+        first = _first(connection, rows_of(rows, *key.labelled("row_key")).limit(1))
+        if first is None or any(part is None for part in first):
             continue
-        if first is not None and first[0] is not None and not isinstance(first[0], int):
-            text = "the key of a row here is no whole number, which it has to be so far"
+        try:
+            ids(name).shown(key.take(first, 0))
+        except Unreadable:
+            text = "the key of a row here is longer than 8 bytes; write {sql: ..., as: hashed id}"
+            if rows.key.kind == NATIVE:
+                text = "the key of a row here is no UUID, which `as: native id` says it is"
             yield document.problem(("resources", name, "key"), text)
 
 
-def _checks(mapping: Mapping) -> Iterator[Check]:
+def _first(connection: Connection, statement: Any) -> Any:
+    try:
+        with connection.begin_nested():
+            return connection.execute(statement).first()
+    except DBAPIError:  # said already
+        return None
+
+
+def _without_transactions(
+    connection: Connection, mapping: Mapping, document: Document, speech: Speech
+) -> Iterator[Problem]:
+    """The tables that a booking writes without being able to undo it."""
+    tables = [each.table for each in mapping.booking.writes if each.table]
+    unsafe = set(speech.transactional(connection, tables))
+    unsafe -= set(mapping.booking.without_transactions)
+    for number, write in enumerate(mapping.booking.writes):
+        if write.table in unsafe:
+            text = f"{write.table} has no transactions: what a booking writes there cannot be"
+            text += " undone; change its engine, or name it in booking.without_transactions"
+            yield document.problem(("booking", "writes", number), text)
+
+
+def checks_of(mapping: Mapping) -> Iterator[Check]:
+    """Every piece of SQL of the mapping."""
     for name, rows in mapping.resources.items():
         yield from _resource(("resources", name), rows)
-    diary = mapping.diary
-    for number, hours in enumerate(diary.hours):
-        names = ("vet", "weekday", "start", "end")
-        given = [((name,), getattr(hours, name)) for name in names]
-        yield from _rows(("diary", "hours", number), hours, given)
-    for number, busy in enumerate(diary.busy):
-        given = [(("vet",), busy.vet), (("start",), busy.start.sql), (("end",), busy.end.sql)]
-        given += [(("minutes",), busy.minutes)] if busy.minutes else []
-        yield from _rows(("diary", "busy", number), busy, given)
+    yield from _diary(mapping.diary)
     for number, write in enumerate(mapping.booking.writes):
         yield from _write(("booking", "writes", number), write)
     reference, appointments = mapping.booking.reference, mapping.resources["appointments"]
@@ -88,15 +112,57 @@ def _checks(mapping: Mapping) -> Iterator[Check]:
 
 
 def _resource(place: Place, rows: ResourceMap) -> Iterator[Check]:
-    fields = [(("fields", name), each.sql) for name, each in rows.fields.items()]
-    yield from _rows(place, rows, [(("key",), rows.key), *fields])
+    yield from _rows(place, rows, [*_each("key", rows.key.sql), *_fields(rows)])
     for name, nested in rows.lists.items():
-        inner = [(("fields", field), each.sql) for field, each in nested.fields.items()]
-        keys = [(("parent",), nested.parent), (("key",), nested.key)]
-        yield from _rows((*place, "lists", name), nested, [*keys, *inner])
+        keys = [*_each("parent", nested.parent), *_each("key", nested.key.sql)]
+        yield from _rows((*place, "lists", name), nested, [*keys, *_fields(nested)])
 
 
-def _rows(place: Place, rows: Rows, given: Iterable[tuple[Place, str]]) -> Iterator[Check]:
+def _fields(rows: Any) -> Iterator[Piece]:
+    for name, expression in rows.fields.items():
+        yield from ((("fields", name), each) for each in expression.columns)
+
+
+def _each(name: str, columns: Iterable[str] | None) -> Iterator[Piece]:
+    return (((name,), each) for each in columns or ())
+
+
+def _diary(diary: Diary) -> Iterator[Check]:
+    for number, hours in enumerate(diary.hours):
+        if hours.from_ is not None:
+            yield from _rows(("diary", "hours", number), hours.rows, _named(hours, *_HOURS))
+    for name, spans in (("busy", diary.busy), ("slots", diary.slots)):
+        for number, span in enumerate(spans):
+            yield from _rows(("diary", name, number), span, _of_span(span))
+    if diary.schedules is not None:
+        yield from _rows(
+            ("diary", "schedules"), diary.schedules, _named(diary.schedules, *_CALENDAR)
+        )
+    for number, each in enumerate(diary.durations):
+        pieces = [*_each("type", each.type), *_named(each, "schedule", "minutes")]
+        yield from _rows(("diary", "durations", number), each, pieces)
+
+
+_HOURS = ("vet", "schedule", "weekday", "day", "start", "end")
+_CALENDAR = ("vet", "key")
+
+
+def _of_span(span: Rowspan) -> Iterator[Piece]:
+    yield from _named(span, "vet", "schedule", "minutes")
+    yield from _each("start", span.start.columns)
+    yield from _each("end", span.end.columns if span.end else ())
+    key = getattr(span, "key", None)
+    yield from _each("key", (key,) if isinstance(key, str) else key)
+
+
+def _named(rows: Rows | Hours, *names: str) -> Iterator[Piece]:
+    for name in names:
+        expression = getattr(rows, name)
+        if expression is not None:
+            yield (name,), expression
+
+
+def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Check]:
     bare = rows.model_copy(update={"where": None})
     yield (*place, "from"), place, rows_of(bare, _ONE), {}
     if rows.where is not None:
@@ -106,24 +172,24 @@ def _rows(place: Place, rows: Rows, given: Iterable[tuple[Place, str]]) -> Itera
 
 
 def _write(place: Place, write: Write) -> Iterator[Check]:
-    kind = "counter" if write.insert is None else "insert"
-    target = write.insert or write.counter or ""
-    anywhere = select(_ONE).select_from(table(target))
-    yield (*place, kind), place, anywhere, {}
-    named = {"key": write.key, "column": write.column}
-    for name, each in named.items():
+    if write.sequence is not None:
+        following = select(SqlSequence(write.sequence).next_value())
+        yield (*place, "sequence"), place, following, {}
+        return
+    kind = next(each for each in ("insert", "update", "counter") if getattr(write, each))
+    bare = named_table(write.table, ())
+    yield (*place, kind), place, select(_ONE).select_from(bare), {}
+    for name, each in [*(("key", each) for each in write.keys), ("column", write.column)]:
         if each is not None:
             # with its table's name: SQLite takes a lone "name" that is none for a text
-            yield (*place, name), place, select(table(target, column(each)).c[each]), {}
+            yield (*place, name), place, select(named_table(write.table, [each]).c[each]), {}
     if write.where is not None:
-        yield (
-            (*place, "where"),
-            place,
-            select(_ONE).select_from(table(target)).where(sql(write.where)),
-            {},
-        )
+        which = text(f"({write.where})")
+        nothing = dict.fromkeys(NAMED(write.where))
+        yield (*place, "where"), place, select(_ONE).select_from(bare).where(which), nothing
     for name, value in write.values.items():
-        yield (*place, "values", name), place, insert(table(target, column(name))), {name: None}
+        into = insert(named_table(write.table, [name]))
+        yield (*place, "values", name), place, into, {name: None}
         if value.sql is not None:
             nothing = dict.fromkeys(NAMED(value.sql))
-            yield (*place, "values", name, "sql"), place, text(f"SELECT {value.sql}"), nothing
+            yield (*place, "values", name, "sql"), place, text(f"SELECT ({value.sql})"), nothing

@@ -1,24 +1,44 @@
 """The diary of a mapped system: what is free, and a booking that is checked, written, read back."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Report, SlotTaken
-from adapters.convert import instant_text
 from adapters.converters import Converters
-from adapters.slots import Interval, day_window, free_slots
-from adapters.sql.availability import LONGEST_OPEN, BusyRows, ShiftRows
-from adapters.sql.engines.base import Speech
+from adapters.slots import Interval, closed_days, day_window, free_slots
+from adapters.sql.availability import (
+    LONGEST_OPEN,
+    Block,
+    BusyRows,
+    Calendar,
+    DurationRows,
+    FreeRows,
+    ShiftRows,
+)
+from adapters.sql.columns import Columns, rows_of, sql
+from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Mapping
-from adapters.sql.reading import ResourceReader, sql
-from adapters.sql.writes import BookingWrites
+from adapters.sql.reading import ResourceReader
+from adapters.sql.writes import BookingWrites, Done
+from adapters.times import instant_text
 
 MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
 NEW = "SCHEDULED"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A free time: in which schedule, and which free row of the practice's, where there is one."""
+
+    interval: Interval
+    calendar: Calendar
+    slot: Any = None
 
 
 class Diary:
@@ -32,14 +52,25 @@ class Diary:
         report: Report,
         speech: Speech,
     ) -> None:
+        diary = mapping.diary
         self._readers = readers
+        self._speech = speech
         self._zone = converters.zone
-        self._step = timedelta(minutes=mapping.diary.step)
-        self._minutes = mapping.diary.duration
-        self._shifts = [ShiftRows(hours, report) for hours in mapping.diary.hours]
+        self._step = timedelta(minutes=diary.step)
+        self._minutes = diary.duration
+        closed = frozenset(day for each in diary.closed for day in closed_days(each))
+        self._shifts = [ShiftRows(hours, closed, report) for hours in diary.hours]
         self._busy = [
-            BusyRows(each, converters, self._minutes, report, speech) for each in mapping.diary.busy
+            BusyRows(each, converters, self._minutes, report, speech) for each in diary.busy
         ]
+        self._free_rows = [FreeRows(each, converters, report) for each in diary.slots]
+        self._durations = [DurationRows(each, report) for each in diary.durations]
+        self._schedules = None
+        if diary.schedules is not None:
+            key = sql(diary.schedules.key)
+            rows = rows_of(diary.schedules, key)
+            mine = sql(diary.schedules.vet) == given("vet")
+            self._schedules = rows.where(mine).order_by(key)
         self._booking = BookingWrites(mapping, converters)
         reference = mapping.booking.reference
         self._reference = None if reference is None else sql(reference)
@@ -48,44 +79,66 @@ class Diary:
         """The free slots of a day as records."""
         vet = self._readers["vets"].key_of(query_values["vetId"])
         self._readers["vets"].must_exist(connection, vet)
-        type_id = query_values.get("appointmentTypeId")
-        duration = self._duration(connection, type_id)
-        free = self._free(connection, vet, query_values["date"], duration, now)
+        kind = self._kind(connection, query_values.get("appointmentTypeId"))
+        calendars = self._calendars(connection, vet)
+        offers = self._offers(connection, calendars, kind, query_values["date"], now)
+        free = sorted({each.interval for each in offers})
         return [
             {"startTime": instant_text(each.start), "endTime": instant_text(each.end)}
             for each in free
         ]
 
     def book(self, connection: Connection, draft: Draft) -> Record:
-        """Check and write one appointment; the caller holds the lock and commits."""
+        """Check and write one appointment; the caller commits, or undoes it when this raises."""
         keys = self._keys(connection, draft)
-        duration = self._duration(connection, draft.appointment_type_id)
+        kind = self._kind(connection, draft.appointment_type_id)
+        calendars = self._locked(connection, keys["vetId"])
+        offer = self._wanted(connection, calendars, kind, draft)
+        done = Done()
         try:
-            wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
-            day = draft.scheduled_at.astimezone(self._zone).date()
-            free = self._free(connection, keys["vetId"], day, duration, draft.now)
-        except OverflowError as error:
-            raise SlotTaken("beyond the calendar") from error
-        if wanted not in free:
-            raise SlotTaken("not one of the free slots")
-        key = self._booking.write(connection, self._booking.draft_values(draft, wanted))
+            return self._written(connection, draft, offer, calendars, done)
+        except Exception:
+            self._booking.withdraw(connection, done)
+            raise
+
+    def _written(
+        self,
+        connection: Connection,
+        draft: Draft,
+        offer: Offer,
+        calendars: list[Calendar],
+        done: Done,
+    ) -> Record:
+        values = self._booking.draft_values(draft, offer.interval)
+        values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
+        key = self._booking.write(connection, values, done, of_slot=offer.slot is not None)
         try:
             record = self._readers["appointments"].one(connection, key)
         except NotFound as error:
             raise BackendNonsense("the written appointment cannot be read back") from error
-        _verify(record, draft, wanted, self._readers["appointments"].filterable)
+        _verify(record, draft, offer, self._readers["appointments"].filterable)
         if self._reference is not None and record not in self._carrying(connection, draft):
             raise BackendNonsense("the written appointment does not carry its reference")
-        if wanted in self._free(connection, keys["vetId"], day, duration, draft.now):
+        wanted = offer.interval
+        blocks = [
+            each
+            for each in self._blocks(connection, [offer.calendar], wanted)
+            if each.interval.overlaps(wanted)
+        ]
+        if all(not _same(each.key, key) for each in blocks):
             raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
+        if any(not _same(each.key, key) for each in blocks):
+            raise SlotTaken("the practice's own desk took the time in between")
         return record
 
     def find(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
         """The appointments that carry the draft's reference.
 
         Where the practice system keeps none: those that are all that the draft says, and were
-        written at `since` or later by the practice's own clock.
+        written at `since` or later by the practice's own clock. Looked for under the vet's lock, so
+        that none is certain.
         """
+        self._locked(connection, self._readers["vets"].key_of(draft.vet_id))
         reader = self._readers["appointments"]
         if self._reference is not None and draft.reference:
             carrying = self._carrying(connection, draft)
@@ -101,6 +154,30 @@ class Diary:
         found = reader.page(connection, wanted, MOST_ALIKE, None).records
         return [each for each in found if _is_of(each, draft, reader.filterable)]
 
+    def overwritten(self, connection: Connection, public_ids: Iterable[str]) -> list[str]:
+        """Those of the appointments that still block, and over which something else blocks too."""
+        return [each for each in public_ids if self._is_overwritten(connection, each)]
+
+    def _is_overwritten(self, connection: Connection, public_id: str) -> bool:
+        reader = self._readers["appointments"]
+        try:
+            key = reader.key_of(public_id)
+            record = reader.one(connection, key)
+            vet = self._readers["vets"].key_of(record["vetId"] or "")
+        except (NotFound, BackendNonsense, ValueError):
+            return False  # the desk has removed it, or given it to nobody
+        if not record["scheduledAt"]:
+            return False
+        begins = datetime.fromisoformat(record["scheduledAt"])
+        around = Interval(begins, begins + timedelta(minutes=1))
+        blocks = list(self._blocks(connection, self._calendars(connection, vet), around))
+        own = [each.interval for each in blocks if _same(each.key, key)]
+        return any(
+            not _same(each.key, key) and each.interval.overlaps(mine)
+            for each in blocks
+            for mine in own
+        )
+
     def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:
         """The appointments that carry the draft's reference, where the mapping says what does."""
         if self._reference is None:
@@ -108,7 +185,7 @@ class Diary:
         reader = self._readers["appointments"]
         return reader.marked(connection, self._reference, draft.reference, MOST_ALIKE)
 
-    def _keys(self, connection: Connection, draft: Draft) -> dict[str, int]:
+    def _keys(self, connection: Connection, draft: Draft) -> dict[str, Any]:
         """The keys of all that the draft names; NotFound, also for another client's animal."""
         named = {
             "clientId": ("clients", draft.client_id),
@@ -123,30 +200,127 @@ class Diary:
         self._readers["vets"].must_exist(connection, keys["vetId"])
         return keys
 
-    def _duration(self, connection: Connection, type_id: str | None) -> timedelta:
+    def _calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
+        """The vet's schedules in their order; where there are none at all, the vet's own time."""
+        if self._schedules is None:
+            return [Calendar(vet)]
+        rows = connection.execute(self._schedules, {"vet": vet})
+        return [Calendar(vet, each) for each in dict.fromkeys(row[0] for row in rows)]
+
+    def _locked(self, connection: Connection, vet: Any) -> list[Calendar]:
+        """The vet's calendars, alone for this booking. The order of the locks is one for all."""
+        self._speech.lock(connection, f"vet:{vet}")
+        calendars = self._calendars(connection, vet)
+        for schedule in sorted(str(each.schedule) for each in calendars if each.schedule):
+            self._speech.lock(connection, f"schedule:{schedule}")
+        return calendars
+
+    def _kind(self, connection: Connection, type_id: str | None) -> "Kind":
+        """The type's key, and how long it lasts by itself; without a type the default."""
         if type_id is None:
-            return timedelta(minutes=self._minutes)
+            return Kind(None, timedelta(minutes=self._minutes))
         reader = self._readers["appointmentTypes"]
-        kind = reader.one(connection, reader.key_of(type_id))
-        minutes = kind["durationMinutes"]
+        key = reader.key_of(type_id)
+        minutes = reader.one(connection, key)["durationMinutes"]
         if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
             raise BackendNonsense("an appointment type lasts longer than two days")
-        return timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes)
+        return Kind(key, timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes))
 
-    def _free(
-        self, connection: Connection, vet: int, day: date, duration: timedelta, now: datetime
-    ) -> list[Interval]:
+    def _lasts(self, connection: Connection, calendar: Calendar, kind: "Kind") -> timedelta:
+        if kind.key is not None:
+            for rows in self._durations:
+                found = rows.read(connection, calendar, kind.key)
+                if found is not None:
+                    return found
+        return kind.duration
+
+    def _wanted(
+        self, connection: Connection, calendars: list[Calendar], kind: "Kind", draft: Draft
+    ) -> Offer:
+        """The offer that the draft asks for; SlotTaken where there is none."""
+        try:
+            day = draft.scheduled_at.astimezone(self._zone).date()
+        except OverflowError as error:
+            raise SlotTaken("beyond the calendar") from error
+        for offer in self._offers(connection, calendars, kind, day, draft.now):
+            if offer.interval.start == draft.scheduled_at:
+                return offer
+        raise SlotTaken("not one of the free slots")
+
+    def _offers(
+        self,
+        connection: Connection,
+        calendars: list[Calendar],
+        kind: "Kind",
+        day: date,
+        now: datetime,
+    ) -> Iterator[Offer]:
+        """What is free on a day: the practice's own free rows first, then what is worked out."""
         try:
             window = day_window(day, self._zone)
-            wide = Interval(window.start, window.end + duration)
-            busy = [each for rows in self._busy for each in rows.read(connection, vet, wide)]
-            shifts = [each for rows in self._shifts for each in rows.read(connection, vet)]
-            free = free_slots(
-                day, self._zone, shifts, busy, duration=duration, step=self._step, now=now
-            )
+            for calendar in calendars:
+                lasts = self._lasts(connection, calendar, kind)
+                wide = Interval(window.start, window.end + lasts)
+                busy = [each.interval for each in self._blocks(connection, [calendar], wide)]
+                found = [
+                    *self._of_rows(connection, calendar, window, lasts, busy, now),
+                    *self._of_hours(connection, calendar, day, lasts, busy, now),
+                ]
+                yield from (each for each in found if self._booking.can_write(each.interval))
         except OverflowError:  # the first and the last days of the calendar
-            return []
-        return [each for each in free if self._booking.can_write(each)]
+            return
+
+    def _of_rows(
+        self,
+        connection: Connection,
+        calendar: Calendar,
+        window: Interval,
+        lasts: timedelta,
+        busy: list[Interval],
+        now: datetime,
+    ) -> Iterator[Offer]:
+        for rows in self._free_rows:
+            for row in rows.read(connection, calendar, window):
+                slot = Interval(row.interval.start, row.interval.start + lasts)
+                fits = slot.end <= row.interval.end and slot.start > now
+                if fits and not any(slot.overlaps(each) for each in busy):
+                    yield Offer(slot, calendar, row.key)
+
+    def _of_hours(
+        self,
+        connection: Connection,
+        calendar: Calendar,
+        day: date,
+        lasts: timedelta,
+        busy: list[Interval],
+        now: datetime,
+    ) -> Iterator[Offer]:
+        shifts = [each for rows in self._shifts for each in rows.read(connection, calendar)]
+        free = free_slots(day, self._zone, shifts, busy, duration=lasts, step=self._step, now=now)
+        return (Offer(each, calendar) for each in free)
+
+    def _blocks(
+        self, connection: Connection, calendars: list[Calendar], window: Interval
+    ) -> Iterator[Block]:
+        """What blocks any of the calendars."""
+        for calendar in calendars:
+            for rows in self._busy:
+                yield from rows.read(connection, calendar, window)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An appointment type: its raw key, None without one, and its own duration."""
+
+    key: Any
+    duration: timedelta
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two raw keys name one row, however they are spelt."""
+    if one is None or other is None:
+        return False
+    return Columns.spelling(one) == Columns.spelling(other)
 
 
 def _is_of(record: Record, draft: Draft, mapped: frozenset[str]) -> bool:
@@ -160,19 +334,21 @@ def _is_of(record: Record, draft: Draft, mapped: frozenset[str]) -> bool:
     return all(record[name] == value for name, value in expected.items() if name in mapped)
 
 
-def _verify(record: Record, draft: Draft, wanted: Interval, mapped: frozenset[str]) -> None:
+def _verify(record: Record, draft: Draft, offer: Offer, mapped: frozenset[str]) -> None:
     """What was written reads back as what was asked for; else BackendNonsense, and no booking."""
     expected = {
         "vetId": draft.vet_id,
         "patientId": draft.patient_id,
         "clientId": draft.client_id,
         "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": instant_text(wanted.start),
-        "endTime": instant_text(wanted.end),
+        "scheduledAt": instant_text(offer.interval.start),
+        "endTime": instant_text(offer.interval.end),
         "isUrgent": draft.is_urgent,
         "reason": (draft.reason or "").strip() or None,
         "status": NEW,
     }
+    if offer.slot is not None:  # a row of the practice's own may be longer than the type
+        del expected["endTime"]
     for name, value in expected.items():
         if name in mapped and record[name] != value:
             raise BackendNonsense(f"the written appointment reads back with another {name}")

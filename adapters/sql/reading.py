@@ -7,17 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    false,
-    literal_column,
-    or_,
-    select,
-    text,
-)
+from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
 
 from adapters.base import (
     BackendNonsense,
@@ -29,38 +19,28 @@ from adapters.base import (
     Report,
     Trouble,
 )
-from adapters.convert import Converter, SealedId, Unreadable, whole
+from adapters.convert import Converter, JoinedText, PartOfText, Unreadable, whole
 from adapters.converters import Converters
+from adapters.ids import Id
+from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, fold, given
-from adapters.sql.mapping import Expression, ListOf, ResourceMap, Rows
+from adapters.sql.mapping import Expression, ListOf, ResourceMap
 
 MOST_BLANK = 1_000
 LONGEST_PLACE = 200
 
 
-def sql(expression: str) -> ColumnElement[Any]:
-    """An expression of the mapping, taken as it is."""
-    return literal_column(f"({expression})")
-
-
-def rows_of(rows: Rows, *columns: ColumnElement[Any]) -> Select[Any]:
-    """SELECT columns FROM and WHERE as the mapping says."""
-    source = text(rows.from_.replace(":", r"\:"))
-    statement = select(*columns).select_from(source)
-    return statement if rows.where is None else statement.where(sql(rows.where))
-
-
-class FieldColumn:
-    """One field: its expression, and its converter."""
+class FieldColumn(Columns):
+    """One field: its expressions, and its converter."""
 
     def __init__(self, name: str, expression: Expression, converter: Converter) -> None:
+        super().__init__(expression.columns)
         self.name = name
-        self.expression = sql(expression.sql)
         self.converter = converter
 
 
 class KeyedRows:
-    """Rows with a sealed key and columns: what a resource and a list inside it have in common."""
+    """Rows with a key and fields: what a resource and a list inside it have in common."""
 
     def __init__(
         self,
@@ -73,12 +53,14 @@ class KeyedRows:
     ) -> None:
         self.resource = resource
         self.prefix = prefix
-        self.key = sql(rows.key)
-        self.sealed = SealedId(converters.sealer(resource + prefix.replace("[].", "/")))
+        self.key = Columns(rows.key.sql)
+        self.ids = converters.ids(resource + prefix.replace("[].", "/").rstrip("/"))
         self.has_id = f"{prefix}id" in shapes
         self.report = report
         self.columns = [
-            FieldColumn(name, each, converters.make(each, shapes[prefix + name]))
+            FieldColumn(
+                name, each, converters.make(each, shapes[prefix + name], columns=len(each.columns))
+            )
             for name, each in rows.fields.items()
         ]
         self.names = [
@@ -89,33 +71,36 @@ class KeyedRows:
         self.by_name = {column.name: column for column in self.columns}
 
     def selected(self) -> list[ColumnElement[Any]]:
-        """The key and the columns, labelled, so that no two names can clash."""
-        named = [
-            column.expression.label(f"f{number}") for number, column in enumerate(self.columns)
-        ]
-        return [self.key.label("row_key"), *named]
+        """The key and the fields, labelled, so that no two names can clash."""
+        found = self.key.labelled("row_key")
+        for number, column in enumerate(self.columns):
+            found += column.labelled(f"f{number}")
+        return found
 
     def record(self, row: Sequence[Any], offset: int = 0) -> Record | None:
         """A row as a record; None where it has no usable id. What can't be read is None."""
         record: Record = dict.fromkeys(self.names)
-        shown = self._id(row[offset])
+        shown = self._id(self.key.take(row, offset))
         if self.has_id:
             if shown is None:
                 self.report(Trouble("no id", self.resource, f"{self.prefix}id", ""))
                 return None
             record["id"] = shown
-        for number, column in enumerate(self.columns, offset + 1):
+        offset += self.key.width
+        for column in self.columns:
             try:
-                record[column.name] = column.converter.decode(row[number])
+                record[column.name] = column.converter.decode(column.take(row, offset))
             except Unreadable as error:
                 field = self.prefix + column.name
                 self.report(Trouble(error.kind, self.resource, field, shown or ""))
+            offset += column.width
         return record
 
     def _id(self, key: Any) -> str | None:
-        if not isinstance(key, int):
+        try:
+            return self.ids.shown(key)
+        except Unreadable:
             return None
-        return self.sealed.sealer.seal(key)
 
 
 class Children:
@@ -124,24 +109,33 @@ class Children:
     def __init__(self, name: str, rows: ListOf, table: KeyedRows) -> None:
         self.name = name
         self.table = table
-        parent = sql(rows.parent)
-        self._statement = (
-            rows_of(rows, parent.label("parent_key"), *table.selected())
-            .where(parent.in_(given("parents", expanding=True)))
-            .order_by(parent, table.key)
+        self._parent = Columns(rows.parent)
+        self._statement = rows_of(
+            rows, *self._parent.labelled("parent_key"), *table.selected()
+        ).order_by(*self._parent.parts, *table.key.parts)
+        self._of_many = self._statement.where(
+            self._parent.parts[0].in_(given("parents", expanding=True))
         )
 
     def fill(self, connection: Connection, records: Mapping[Any, Record]) -> None:
         """Give each record, by its key, the list of its rows."""
         for record in records.values():
             record[self.name] = []
-        for row in connection.execute(self._statement, {"parents": list(records)}):
-            child = self.table.record(row, 1)
-            parent = records.get(whole(row[0]))
+        for row in self._rows(connection, list(records)):
+            child = self.table.record(row, self._parent.width)
+            key = self._parent.take(row, 0)
+            parent = records.get(key)
+            if parent is None:
+                parent = records.get(whole(key))
             if parent is None:
                 self.table.report(Trouble("unreadable", self.table.resource, self.name, ""))
             elif child is not None:
                 parent[self.name].append(child)
+
+    def _rows(self, connection: Connection, keys: list[Any]) -> Iterable[Any]:
+        if self._parent.width == 1:
+            return connection.execute(self._of_many, {"parents": keys})
+        return connection.execute(self._statement.where(self._parent.among(keys)))
 
 
 class ResourceReader:
@@ -166,47 +160,51 @@ class ResourceReader:
             for each, nested in rows.lists.items()
         ]
         self.lists = {path.split("[].")[0] for path in shapes if "[]." in path}
-        self._all = rows_of(rows, *self.table.selected()).where(self.table.key.is_not(None))
-        self._blank = rows_of(rows, self.table.key).where(self.table.key.is_(None))
-        self._one = self._all.where(self.table.key == given("key")).limit(1)
-        self._exists = rows_of(rows, self.table.key).where(self.table.key == given("key")).limit(1)
+        key = self.table.key
+        self._all = rows_of(rows, *self.table.selected()).where(key.present)
+        self._blank = rows_of(rows, key.parts[0].label("blank_key")).where(key.blank)
+        self._one = self._all.where(key.named("key")).limit(1)
+        self._exists = rows_of(rows, key.parts[0]).where(key.named("key")).limit(1)
 
     @property
     def filterable(self) -> frozenset[str]:
-        """The fields that stand in the mapping, and so can be compared."""
-        return frozenset(self.table.by_name)
+        """The fields that stand in the mapping, and can be compared or searched."""
+        return frozenset(
+            name
+            for name, column in self.table.by_name.items()
+            if column.converter.compares or _is_text(column.converter)
+        )
 
-    def key_of(self, public_id: str) -> int:
-        """The row's key; NotFound, without a query, for an id that was never made here."""
-        key = self.table.sealed.sealer.unseal(public_id)
-        if key is None:
+    def key_of(self, public_id: str) -> Any:
+        """The row's raw key; NotFound, without a query, for an id that was never made here."""
+        keys = self.table.ids.keys(public_id)
+        if not keys:
             raise NotFound(f"no {self.name} has that id")
-        return key
+        return keys[0] if self._speech.loose_types else keys[-1]
 
-    def must_exist(self, connection: Connection, key: int) -> None:
-        if connection.execute(self._exists, {"key": key}).first() is None:
+    def must_exist(self, connection: Connection, key: Any) -> None:
+        found = connection.execute(self._exists, self.table.key.bound("key", key)).first()
+        if found is None:
             raise NotFound(f"no {self.name} has that id")
 
-    def one(self, connection: Connection, key: int) -> Record:
+    def one(self, connection: Connection, key: Any) -> Record:
         """The record with that key."""
-        row = connection.execute(self._one, {"key": key}).first()
+        row = connection.execute(self._one, self.table.key.bound("key", key)).first()
         if row is None:
             raise NotFound(f"no {self.name} has that id")
         record = self.table.record(row)
         if record is None:
             raise BackendNonsense(f"a row of {self.name} has no usable id")
-        self._fill(connection, {key: record})
+        self._fill(connection, {self.table.key.take(row, 0): record})
         return record
 
     def marked(
         self, connection: Connection, mark: ColumnElement[Any], value: str, limit: int
     ) -> list[Record]:
         """The records whose `mark` is that value, in the order of their keys."""
-        statement = (
-            self._all.where(mark == given(None, value)).order_by(self.table.key).limit(limit)
-        )
-        rows = connection.execute(statement).all()
-        records = {row[0]: record for row, record in self._read(rows) if record is not None}
+        wanted = self._all.where(mark == given(None, value))
+        rows = connection.execute(wanted.order_by(*self.table.key.parts).limit(limit)).all()
+        records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         return list(records.values())
 
@@ -217,34 +215,47 @@ class ResourceReader:
         conditions = [self._condition(each) for each in filters]
         statement = self._all.where(*conditions)
         if after is not None:
-            statement = statement.where(self.table.key > given("after", json.loads(after)))
-        statement = statement.order_by(self.table.key).limit(limit + 1)
+            statement = statement.where(self.table.key.beyond(_key_of(after)))
+        else:
+            statement = statement.add_columns(self._blanks(conditions))
+        statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
         found = connection.execute(statement).all()
         rows = found[:limit]
-        records = {row[0]: record for row, record in self._read(rows) if record is not None}
+        records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
-        keys = {row[0] for row in rows}
+        keys = {self.table.key.take(row, 0) for row in rows}
+        skipped = len(keys) - len(records)
+        if after is None:
+            skipped += self._told_blanks(connection, conditions, found)
         return Page(
             records=list(records.values()),
-            after=_place(rows[-1][0]) if len(found) > limit else None,
-            skipped=len(keys) - len(records) + self._blanks(connection, conditions, after),
+            after=_place(self.table.key.take(rows[-1], 0)) if len(found) > limit else None,
+            skipped=skipped,
         )
 
-    def _blanks(
-        self, connection: Connection, conditions: Sequence[ColumnElement[bool]], after: str | None
-    ) -> int:
+    def _blanks(self, conditions: Sequence[ColumnElement[bool]]) -> ColumnElement[Any]:
         """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
-        if after is not None:
-            return 0
-        blank = self._blank.where(*conditions).limit(MOST_BLANK)
-        count = len(connection.execute(blank).all())
+        blank = self._blank.where(*conditions).limit(MOST_BLANK).subquery("blank_rows")
+        return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
+
+    def _told_blanks(
+        self,
+        connection: Connection,
+        conditions: Sequence[ColumnElement[bool]],
+        found: Sequence[Any],
+    ) -> int:
+        """The count, as the page brought it; a page without rows brings none."""
+        if found:
+            count = int(found[0][-1])
+        else:
+            count = int(connection.execute(select(self._blanks(conditions))).scalar_one())
         for _ in range(count):
             self.table.report(Trouble("no id", self.name, "id", ""))
         return count
 
     def _read(self, rows: Sequence[Any]) -> Iterator[tuple[Any, Record | None]]:
         for row in rows:
-            yield row, self.table.record(row)
+            yield self.table.key.take(row, 0), self.table.record(row)
 
     def _fill(self, connection: Connection, records: Mapping[Any, Record]) -> None:
         for name in self.lists:
@@ -257,20 +268,25 @@ class ResourceReader:
     def _condition(self, wanted: Filter) -> ColumnElement[bool]:
         columns = [self.table.by_name[name] for name in wanted.fields]
         if wanted.match == "search":
-            return self._search([column.expression for column in columns], wanted.value)
+            return self._search([part for each in columns for part in each.parts], wanted.value)
         column = columns[0]
         converter: Any = column.converter
+        if not converter.compares:
+            raise BackendNonsense(f"{self.name} cannot be compared by {column.name}")
         if wanted.match == "since":
-            return column.expression >= given(None, converter.since(wanted.value))
+            return column.at_least(converter.since(wanted.value))
         if wanted.match == "written since":
-            return column.expression >= given(None, converter.encode(wanted.value)[0])
-        raw = column.converter.encode(wanted.value)
-        if isinstance(column.converter, SealedId):
-            return _in(column.expression, raw)
-        return self._is_one_of(column.expression, raw)
+            return column.at_least(converter.encode(wanted.value)[0])
+        raw = converter.encode(wanted.value)
+        if isinstance(converter, Id):
+            return column.among(raw if self._speech.loose_types else raw[-1:])
+        if column.width > 1:
+            return column.among(raw)
+        return self._is_one_of(column, raw)
 
-    def _is_one_of(self, expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
+    def _is_one_of(self, column: FieldColumn, raw: Sequence[Any]) -> ColumnElement[bool]:
         """Blanks round a text count as little here as where it is read; "" is no value too."""
+        expression = column.parts[0]
         texts = [each for each in raw if isinstance(each, str)]
         others = [each for each in raw if not isinstance(each, str)]
         conditions = [_in(self._speech.trimmed(expression), texts)] if texts else []
@@ -292,14 +308,24 @@ class ResourceReader:
         return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
 
 
+def _is_text(converter: Converter) -> bool:
+    """Whether a value can be searched, though not compared."""
+    return isinstance(converter, JoinedText | PartOfText)
+
+
 def _place(key: Any) -> str:
-    """Where a page ends. A key that is no whole number has its place too, though no record."""
-    if isinstance(key, bytes):
+    """Where a page ends. A key that makes no id has its place too, though no record."""
+    if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
         raise BackendNonsense("a page ends with a key that is no number and no text")
     place = json.dumps(key)
     if len(place) > LONGEST_PLACE:
         raise BackendNonsense("a page ends with a key that is too long")
     return place
+
+
+def _key_of(place: str) -> Any:
+    key = json.loads(place)
+    return tuple(key) if isinstance(key, list) else key
 
 
 def _in(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:

@@ -29,7 +29,9 @@ WRONG = [
     ("strftime('%Y', 'now')", "year('now')", "no such function: year"),
     ("firstName: p.PRENOM", 'firstName: TRIM("PRENOMM")', 'no such column: "PRENOMM"'),
     ("where: t.ACTIF = 'O'", "where: ('O' = \"ACTIVE\")", 'no such column: "ACTIVE"'),
-    ("key: t.ID_TYPE", "key: t.LIBELLE", "the key of a row here is no whole number"),
+    ("key: t.ID_TYPE", "key: t.LIBELLE", "the key of a row here is longer than 8 bytes"),
+    ("key: t.ID_TYPE", "key: {sql: t.ID_TYPE, as: native id}", "the key of a row here is no UUID"),
+    ("key: r.ID_RDV  ", "key: r.ID_RVD  ", "no such column: r.ID_RVD"),
     ("reference: r.REF_EXT", "reference: r.REF", "no such column: r.REF"),
 ]
 

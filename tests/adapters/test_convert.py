@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import convert
-from adapters.convert import Boolean, Codes, LocalTime, UnknownCode, Unreadable
+from adapters import convert, times
+from adapters.convert import Boolean, Codes, UnknownCode, Unreadable
+from adapters.ids import Id, SealedIds
 from adapters.seal import Sealer
+from adapters.times import LocalTime
 
 PARIS = LocalTime(ZoneInfo("Europe/Paris"))
-SEALED = convert.SealedId(Sealer(b"k" * 32, "clients"))
+SEALED = Id(SealedIds(Sealer(b"k" * 32, "clients")))
 ALERTS = convert.SplitText()
 STATES = Codes({"V": "VALIDATED", "v": "VALIDATED", "E": "IN_PROGRESS"})
 READ: list[tuple[convert.Converter, Any, Any]] = [
@@ -54,9 +56,9 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
     (PARIS, "1900-01-01", None),
     (PARIS, "2026-03-29 02:30:00", "2026-03-29T01:30:00Z"),  # does not exist: moved on
     (PARIS, "2026-10-25 02:30:00", "2026-10-25T00:30:00Z"),  # twice: the first
-    (convert.UtcTime(), "2026-03-01 10:00:00", "2026-03-01T10:00:00Z"),
-    (convert.Day(), "2020-02-29", "2020-02-29"),
-    (convert.Day(), "0000-00-00", None),
+    (times.UtcTime(), "2026-03-01 10:00:00", "2026-03-01T10:00:00Z"),
+    (times.Day(), "2020-02-29", "2020-02-29"),
+    (times.Day(), "0000-00-00", None),
 ]
 UNREADABLE: list[tuple[convert.Converter, Any]] = [
     (convert.Text(), b"\xff\xfe"),
@@ -72,8 +74,8 @@ UNREADABLE: list[tuple[convert.Converter, Any]] = [
     (convert.Colour(), "red"),
     (PARIS, "2026-02-30 10:00:00"),
     (PARIS, "tomorrow"),
-    (convert.Day(), "2026-W01-1"),
-    (SEALED, "six"),
+    (times.Day(), "2026-W01-1"),
+    (SEALED, "much too long"),
     (SEALED, 1 << 64),
 ]
 

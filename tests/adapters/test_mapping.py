@@ -7,7 +7,7 @@ import pytest
 
 from adapters.document import DocumentErrors, parse_document
 from adapters.sample import MAPPING
-from adapters.sql.mapping import load_mapping
+from adapters.sql.load import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import WITHOUT_REFERENCE, mapping_without
 
@@ -78,8 +78,18 @@ MISTAKES = [
     ("longest: 2 ", "longest: 0 ", "longest: must be greater than or equal to 1"),
     (
         "D_FIN: {draft: endTime}",
-        'D_FIN: {draft: endTime, pattern: "%d/%m/%Y %H:%M"}',
-        "pattern must write what can be read and sorted",
+        "D_FIN: {draft: endTime, pattern: when}",
+        "pattern must have parts of a time",
+    ),
+    (
+        "scheduledAt: r.D_DEBUT",
+        'scheduledAt: {sql: r.D_DEBUT, pattern: "%Y-%m-%d"}',
+        "pattern must write what can be read again",
+    ),
+    (
+        "start: r.D_DEBUT",
+        'start: {sql: r.D_DEBUT, pattern: "%d/%m/%Y %H:%M"}',
+        "pattern must sort as they do",
     ),
 ]
 
@@ -141,6 +151,12 @@ def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> N
     file = tmp_path / "clinic.yaml"
     file.write_text(json.dumps(data))
     load_mapping(file, shapes())
+
+
+def test_what_blocks_must_show_which_row_is_the_booking_itself(tmp_path: Path) -> None:
+    [found] = problems(tmp_path, mapping_without("by it a booking is told from"))
+    assert "no source here has a key" in found
+    assert found.startswith(f"{line_of('  busy:')}: ")
 
 
 def test_a_reference_that_nothing_writes_is_refused(tmp_path: Path) -> None:

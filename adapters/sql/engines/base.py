@@ -100,7 +100,17 @@ class Clock:
 
 
 class Speech(Protocol):
-    """How one kind of database spells what the adapter needs."""
+    """How one kind of database spells what the adapter needs.
+
+    `loose_types`: whether a number and a text of its digits are two values, whatever the column.
+    `times_as_text`: whether it has no times of its own.
+    """
+
+    @property
+    def loose_types(self) -> bool: ...
+
+    @property
+    def times_as_text(self) -> bool: ...
 
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         """The text as `fold` has it; never NULL."""

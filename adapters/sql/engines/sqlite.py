@@ -12,7 +12,7 @@ from math import ceil
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -25,7 +25,8 @@ from adapters.base import (
     OutcomeUnknown,
 )
 from adapters.sql.engines.base import PING_PATIENCE, READERS, T, Work, as_text, fold
-from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name, explained
+from adapters.sql.engines.explained import explaining
+from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
 from adapters.sql.engines.threads import Threads
 
 OPCODES_BETWEEN_LOOKS = 5_000
@@ -58,7 +59,7 @@ class SqliteEngine:
     def __init__(self, path: str, *, timeout: float, booking_timeout: float) -> None:
         self._path = Path(path)
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
-        event.listen(self._engine, "before_cursor_execute", explained, retval=True)
+        explaining(self._engine)
         self._local = threading.local()
         self._opened: set[_Lane] = set()
         self._readers = Threads("practice-read", READERS, timeout)
@@ -106,7 +107,7 @@ class SqliteEngine:
         try:
             with self._lane(read_only=True, deadline=deadline).transaction("BEGIN") as connection:
                 return work(connection)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeError, OverflowError) as error:
             raise self._translated(error) from error
 
     def _book(self, work: Work[T], deadline: float) -> T:
@@ -118,7 +119,7 @@ class SqliteEngine:
                     raise BackendUnavailable(
                         f"{self._path} was replaced in the middle of a booking"
                     )
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeError, OverflowError) as error:
             translated = self._translated(error)
             if isinstance(translated, BackendTimeout):  # undone: nothing was written
                 raise BackendUnavailable(str(translated)) from error
@@ -153,7 +154,7 @@ class SqliteEngine:
         lane.connection.close()
         self._local.lane = None
 
-    def _translated(self, error: SQLAlchemyError) -> AdapterError:
+    def _translated(self, error: SQLAlchemyError | UnicodeError | OverflowError) -> AdapterError:
         """What the driver said, as an adapter's error; the thread's connection is given up.
 
         The driver's own words stay out: they may quote a value.

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Executable, LargeBinary, cast, func, text
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from adapters.sql.engines.base import BLANKS, Clock, Kind, Step, one_line
+from adapters.sql.engines.explained import explain
 
-# An execution option: the statement is prepared with these words before it, and not run.
-EXPLAIN = "clinic_explain"
 DATED = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 KINDS = {
     "SQLITE_INTERRUPT": Kind.TIMEOUT,
@@ -34,6 +33,9 @@ _NOW = text("SELECT datetime('now', 'localtime'), datetime('now')")
 class SqliteSpeech:
     """SQLite's spelling; the function clinic_fold comes with the engine's connections."""
 
+    loose_types = True
+    times_as_text = True
+
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         # as bytes: a text in another encoding must not fail the search for all others
         return func.clinic_fold(cast(expression, LargeBinary))
@@ -49,8 +51,7 @@ class SqliteSpeech:
     ) -> tuple[Step, ...]:
         """Both kinds of EXPLAIN: one shows the plan, the other a name taken for a text."""
         _taken_for_text(connection, statement, parameters)
-        options = {EXPLAIN: "EXPLAIN QUERY PLAN"}
-        plan = connection.execute(statement, parameters, execution_options=options).all()
+        plan = explain(connection, "EXPLAIN QUERY PLAN", statement, parameters)
         return tuple(step for row in plan for step in _steps(row[3]))
 
     def kind(self, error: DBAPIError) -> Kind:
@@ -77,23 +78,15 @@ class SqliteSpeech:
         return []
 
 
-def error_name(error: SQLAlchemyError) -> str:
+def error_name(error: Exception) -> str:
     """SQLite's own name of what went wrong; without one, the class of the error."""
     orig = error.orig if isinstance(error, DBAPIError) else None
     return getattr(orig, "sqlite_errorname", "") or type(orig or error).__name__
 
 
-def explained(*call: Any) -> tuple[str, Any]:
-    """A statement that is only to be looked at is prepared and not run."""
-    _, _, statement, parameters, context, _ = call
-    explain = context is not None and context.execution_options.get(EXPLAIN)
-    return (f"{explain} {statement}" if explain else statement), parameters
-
-
 def _taken_for_text(connection: Connection, statement: Executable, parameters: Any) -> None:
     """A name in quotes that is none: SQLite prepares the statement and loads the name as a text."""
-    options = {EXPLAIN: "EXPLAIN"}
-    program = connection.execute(statement, parameters, execution_options=options).all()
+    program = explain(connection, "EXPLAIN", statement, parameters)
     texts = {row[5] for row in program if row[1] == "String8"}
     compiled = str(statement.compile(connection))  # type: ignore[attr-defined]
     for name in _QUOTED(_LITERAL("", compiled)):

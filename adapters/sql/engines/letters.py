@@ -1,0 +1,24 @@
+"""Accented letters and the plain ones that `fold` makes of them, as tables for a server's SQL."""
+
+import unicodedata
+
+from adapters.sql.engines.base import fold
+
+_LETTERS = [chr(code) for code in (*range(0xC0, 0x180), *range(0x1E00, 0x1F00))]
+_MARKS = [chr(code) for code in (*range(0xA1, 0xC0), 0xD7, 0xF7, *range(0x2010, 0x2028))]
+_FOLDED = {letter: fold(letter)[1:] for letter in _LETTERS}
+_ONE_TO_ONE = {
+    letter: plain for letter, plain in _FOLDED.items() if len(plain) == 1 and plain != letter
+}
+BLANKED = "".join(["\u00a0", *(mark for mark in _MARKS if fold(mark) == "  ")])
+# Accents that stand behind their letter.
+COMBINING = "".join(chr(code) for code in range(0x300, 0x370) if unicodedata.combining(chr(code)))
+# For TRANSLATE: what has no letter at its place in PLAIN is left out.
+ACCENTED = "".join(_ONE_TO_ONE) + BLANKED + COMBINING
+PLAIN = "".join(_ONE_TO_ONE.values()) + " " * len(BLANKED)
+# One letter that becomes several.
+SEVERAL = {
+    letter: plain
+    for letter, plain in _FOLDED.items()
+    if len(plain) > 1 and plain.isascii() and plain.isalpha()
+}

@@ -1,0 +1,347 @@
+"""Converters of times and days: how an old database writes a moment, read and written.
+
+A time may stand in two columns, a day and a time of day: its raw value is then a pair. What a
+wall clock shows is converted with the clinic's zone at that date.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, ClassVar, Protocol
+from zoneinfo import ZoneInfo
+
+from adapters.convert import Unreadable, decimal, plain
+
+ZERO_DATES = ("0000-00-00", "1900-01-01", "1000-01-01")
+PATTERN = "%Y-%m-%d %H:%M:%S"
+_WALL = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.[0-9]+)?)?"
+).fullmatch
+_CLOCK = re.compile(r"([0-9]{1,2}):?([0-9]{2})(?::?([0-9]{2})(?:\.[0-9]+)?)?").fullmatch
+_ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").fullmatch
+_LENGTH = re.compile(r"([0-9]{1,3}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?").fullmatch
+# What a pattern may hold so that its texts sort as their times do.
+_SORTED = "YmdHMS"
+
+
+class TimeConverter(Protocol):
+    """A converter of times; `instant` reads one as an aware datetime in UTC.
+
+    `as_text`: whether raw values are texts that sort as their times do, and not times, or numbers,
+    of the database's own. `compares` as for every converter.
+    """
+
+    @property
+    def as_text(self) -> bool: ...
+
+    @property
+    def compares(self) -> bool: ...
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None: ...
+
+    def decode(self, raw: Any) -> str | None: ...
+
+    def encode(self, value: Any) -> tuple[Any, ...]: ...
+
+    def since(self, moment: datetime) -> Any:
+        """The smallest raw value that reads as `moment` or later."""
+
+
+def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | None:
+    """What a calendar and a clock on the wall show; None for a zero date."""
+    if isinstance(raw, tuple):
+        return _of_two(raw, zero, pattern)
+    if isinstance(raw, datetime):
+        return None if raw.date().isoformat() in zero else raw.replace(tzinfo=None)
+    if isinstance(raw, date):
+        return None if raw.isoformat() in zero else datetime.combine(raw, time())
+    text = plain(raw)
+    if text is None or text[:10] in zero or text in zero:
+        return None
+    found = _WALL(text)
+    try:
+        if found is None:
+            return _by_pattern(text, pattern)
+        return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
+    except ValueError as error:
+        raise Unreadable from error
+
+
+def _by_pattern(text: str, pattern: str) -> datetime:
+    if pattern == PATTERN:
+        raise Unreadable
+    return datetime.strptime(text, pattern).replace(tzinfo=None)  # noqa: DTZ007 - a wall clock
+
+
+def _of_two(raw: tuple[Any, ...], zero: tuple[str, ...], pattern: str) -> datetime | None:
+    """A day, and the time of day beside it; a time of day by itself is Unreadable."""
+    day = wall(raw[0], zero, pattern.partition(" ")[0])
+    if day is None:
+        return None
+    shown = datetime.combine(day, clock(raw[1]))
+    return shown + timedelta(days=1) if (plain(raw[1]) or "").startswith("24") else shown
+
+
+def clock(raw: Any) -> time:
+    """A time of day: 9:00, 09:00:00, 0900, or the one within a date and time; Unreadable."""
+    text = plain(raw)
+    found = _CLOCK((text or "").rpartition(" ")[2])
+    if found is None:
+        raise Unreadable
+    if int(found[1]) == 24:
+        return time()
+    try:
+        return time(int(found[1]), int(found[2]), int(found[3] or 0))
+    except ValueError as error:
+        raise Unreadable from error
+
+
+def length(raw: Any) -> timedelta | None:
+    """So long: minutes as a number, or a text HH:MM or HH:MM:SS; None for no value."""
+    text = plain(raw)
+    if text is None:
+        return None
+    found = _LENGTH(text)
+    if found is not None:
+        return timedelta(hours=int(found[1]), minutes=int(found[2]), seconds=int(found[3] or 0))
+    minutes = decimal(text)
+    if minutes is None or abs(minutes) > 1_000_000:
+        raise Unreadable
+    return timedelta(minutes=float(minutes))
+
+
+def sorts(pattern: str) -> bool:
+    """Whether texts by that pattern sort as their times do."""
+    letters = re.findall("%(.)", pattern)
+    return letters == list(_SORTED[: len(letters)]) and len(letters) >= 3
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTime:
+    """The clinic's wall clock, without a zone.
+
+    Converted with the offset of that day. An hour that happens twice is its first occurrence
+    (`latest` takes the second); one that does not exist is moved on by the gap.
+    """
+
+    zone: ZoneInfo
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = PATTERN
+    as_text: bool = True
+    columns: int = 1
+
+    @property
+    def compares(self) -> bool:
+        return sorts(self.pattern)
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        shown = wall(raw, self.zero, self.pattern)
+        if shown is None:
+            return None
+        try:
+            first = shown.replace(tzinfo=self.zone).astimezone(UTC)
+            again = shown.replace(tzinfo=self.zone, fold=1).astimezone(UTC)
+        except OverflowError as error:
+            raise Unreadable from error
+        # where the hour does not exist, what is meant the second time lies before the first
+        return max(first, again) if latest else first
+
+    def decode(self, raw: Any) -> str | None:
+        return _or_none(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
+
+    def since(self, moment: datetime) -> Any:
+        try:
+            shown = whole_second(moment).astimezone(self.zone)
+        except OverflowError:  # an end of the calendar, where no record is
+            shown = moment
+        while shown.fold:  # the second time round: all of that hour reads as the first
+            shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
+            shown = shown.replace(second=0)
+        return _raw(shown, self.pattern, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class UtcTime:
+    """A time in UTC, without a zone."""
+
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = PATTERN
+    as_text: bool = True
+    columns: int = 1
+
+    @property
+    def compares(self) -> bool:
+        return sorts(self.pattern)
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        shown = wall(raw, self.zero, self.pattern)
+        return None if shown is None else shown.replace(tzinfo=UTC)
+
+    def decode(self, raw: Any) -> str | None:
+        return _or_none(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (_raw(_moment(value).astimezone(UTC), self.pattern, self.columns),)
+
+    def since(self, moment: datetime) -> Any:
+        return _raw(whole_second(moment.astimezone(UTC)), self.pattern, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ZonedTime:
+    """A time with its offset: `2026-03-01 09:00:00+01`, with a T, a Z or a fraction as well.
+
+    Compared as a time of the database's own; texts with offsets do not sort.
+    """
+
+    zero: tuple[str, ...] = ZERO_DATES
+    compares: bool = True
+    as_text: ClassVar[bool] = False
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        if isinstance(raw, datetime) and raw.tzinfo is not None:
+            return raw.astimezone(UTC)
+        text = plain(raw)
+        if text is None or text[:10] in self.zero:
+            return None
+        found = _ZONED(text)
+        shown = wall(found[1], self.zero) if found else None
+        if found is None or shown is None:
+            raise Unreadable
+        try:
+            return (shown.replace(tzinfo=UTC) - _offset(found[2])).astimezone(UTC)
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def decode(self, raw: Any) -> str | None:
+        return _or_none(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (f"{written(_moment(value).astimezone(UTC), PATTERN)}+00:00",)
+
+    def since(self, moment: datetime) -> Any:
+        return self.encode(whole_second(moment.astimezone(UTC)))[0]
+
+
+def _offset(text: str) -> timedelta:
+    if text == "Z":
+        return timedelta()
+    digits = text[1:].replace(":", "").ljust(6, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]), seconds=int(digits[4:6]))
+    return -offset if text[0] == "-" else offset
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number."""
+
+    zero: tuple[str, ...] = ("0",)
+    unit: timedelta = timedelta(seconds=1)
+    compares: ClassVar[bool] = True
+    as_text: ClassVar[bool] = False
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        text = plain(raw)
+        if text is None or text in self.zero:
+            return None
+        number = decimal(text)
+        if number is None:
+            return None
+        try:
+            return _BEGINNING + int(number) * self.unit
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def decode(self, raw: Any) -> str | None:
+        return _or_none(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ((_moment(value) - _BEGINNING) // self.unit,)
+
+    def since(self, moment: datetime) -> Any:
+        return self.encode(whole_second(moment.astimezone(UTC)))[0]
+
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A time that is another one plus a length in real time: the raw value's last part."""
+
+    start: TimeConverter
+    compares: ClassVar[bool] = False
+    as_text: ClassVar[bool] = False
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        *parts, lasts = raw
+        begins = self.start.instant(parts[0] if len(parts) == 1 else tuple(parts), latest=latest)
+        much = length(lasts)
+        if begins is None or much is None:
+            return None
+        try:
+            return begins + much
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def decode(self, raw: Any) -> str | None:
+        return _or_none(self.instant(raw))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+    def since(self, moment: datetime) -> Any:
+        raise TypeError("a time that is worked out cannot be compared")
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A calendar day, YYYY-MM-DD."""
+
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = "%Y-%m-%d"
+
+    @property
+    def compares(self) -> bool:
+        return sorts(self.pattern)
+
+    def decode(self, raw: Any) -> str | None:
+        shown = wall(raw, self.zero, self.pattern)
+        return None if shown is None else shown.date().isoformat()
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (written(date.fromisoformat(value), self.pattern),)
+
+
+def written(moment: date, pattern: str) -> str:
+    """The moment by a strftime pattern, with four digits for every year."""
+    return moment.strftime(pattern.replace("%Y", f"{moment.year:04d}"))
+
+
+def whole_second(moment: datetime) -> datetime:
+    """The first whole second that is not before the moment."""
+    whole = moment.replace(microsecond=0)
+    return whole if whole == moment else whole + timedelta(seconds=1)
+
+
+def instant_text(moment: datetime) -> str:
+    """An aware moment in its JSON form, in UTC and whole seconds."""
+    # isoformat, because strftime does not pad the years before 1000
+    shown = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
+    return f"{shown.isoformat()}Z"
+
+
+def _raw(moment: datetime, pattern: str, columns: int) -> Any:
+    text = written(moment, pattern)
+    return text if columns == 1 else tuple(text.split(" ", 1))
+
+
+def _moment(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+def _or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else instant_text(moment)

@@ -1,0 +1,553 @@
+"""One suite for every engine: snapshots, limits, dead connections, locks, values, spelling."""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, literal_column, select, text
+from sqlalchemy.exc import DBAPIError
+
+from adapters.base import (
+    AdapterError,
+    BackendNonsense,
+    BackendTimeout,
+    BackendUnavailable,
+    NotFound,
+)
+from adapters.sql.engines import open_engine, wrong_with
+from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, fold, given
+from adapters.sql.mapping import Rows
+from adapters.sql.reading import rows_of, sql
+from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A database of one kind, and what differs in how a test speaks to it from outside."""
+
+    kind: str
+    url: str
+    slow: str
+    running: str
+    kill: str = ""
+
+    async def run(self, *statements: str) -> list[Any]:
+        """What the clinic's own desk does."""
+        if self.kind != "sqlite":
+            return await execute_async(self.url, *statements)
+        with contextlib.closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as desk, desk:
+            return [row for each in statements for row in desk.execute(each).fetchall()]
+
+
+SETUP = (
+    "CREATE TABLE visit (id INTEGER PRIMARY KEY, vet VARCHAR(20), starts {stamp}, note {text})",
+    "INSERT INTO visit VALUES (1, 'A', '2026-03-01 09:00:00', 'first'),"
+    " (2, 'B', '2026-03-02 10:30:00', '50% off, at 10:30')",
+    "CREATE TABLE counter (name VARCHAR(20) PRIMARY KEY, value INTEGER NOT NULL)",
+    "INSERT INTO counter VALUES ('a', 0), ('b', 0)",
+    "CREATE TABLE person (id INTEGER PRIMARY KEY, name VARCHAR(80))",
+)
+PEOPLE = ["Müller-Østergård", "O'Brien", "ÉLODIE", "Straße", "Łukasz Žižek", "\tAnna  ", "Zoé"]
+
+
+def _setup(**words: str) -> list[str]:
+    names = ", ".join(f"({n}, '{p.replace(chr(39), chr(39) * 2)}')" for n, p in enumerate(PEOPLE))
+    made = [each.format(**words) for each in SETUP]
+    return [*made, f"INSERT INTO person VALUES {names}, (90, NULL)"]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
+    if request.param == "postgresql":
+        with postgres_database(*_setup(stamp="timestamp", text="text")) as url:
+            yield Server(
+                "postgresql",
+                url,
+                "SELECT pg_sleep(20)",
+                "SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
+                " AND pid <> pg_backend_pid() AND datname = current_database()",
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()",
+            )
+    elif request.param == "mariadb":
+        with mariadb_database(*_setup(stamp="datetime", text="text")) as url:
+            yield Server(
+                "mariadb",
+                url,
+                "SELECT SLEEP(20)",
+                "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query'"
+                " AND id <> connection_id() AND db = database()",
+            )
+    else:
+        path = tmp_path_factory.mktemp("engines") / "clinic.db"
+        with contextlib.closing(sqlite3.connect(path)) as made, made:
+            for each in _setup(stamp="text", text="text"):
+                made.execute(each)
+        yield Server("sqlite", f"sqlite:///{path}", ENDLESS, "")
+
+
+@pytest.fixture
+async def engine(server: Server) -> AsyncIterator[Engine]:
+    opened = open_engine(server.url, timeout=3.0, booking_timeout=3.0)
+    yield opened
+    await opened.aclose()
+
+
+def query(statement: str, **values: Any) -> Callable[[Connection], Any]:
+    return lambda connection: connection.execute(text(statement), values).all()
+
+
+def change(statement: str) -> Callable[[Connection], Any]:
+    return lambda connection: connection.execute(text(statement)).rowcount
+
+
+async def test_it_answers_and_reads(engine: Engine) -> None:
+    await engine.ping()
+    assert await engine.read(query("SELECT id, vet FROM visit ORDER BY id")) == [(1, "A"), (2, "B")]
+    assert await engine.search(query("SELECT count(*) FROM visit")) == [(2,)]
+
+
+async def test_a_read_is_one_snapshot(engine: Engine, server: Server) -> None:
+    first, second = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def twice(connection: Connection) -> list[Any]:
+        counted = text("SELECT value FROM counter WHERE name = 'b'")
+        seen = [connection.execute(counted).scalar()]
+        execute(server.url, "UPDATE counter SET value = value + 1 WHERE name = 'b'")
+        return [*seen, connection.execute(counted).scalar()]
+
+    if server.kind == "sqlite":
+        pytest.skip("a reader of SQLite keeps the writer out")
+    before, after = await engine.read(twice)
+    assert before == after
+    assert (await engine.read(query("SELECT value FROM counter WHERE name = 'b'")))[0][0] > after
+    assert loop
+    assert not first.is_set()
+    assert not second.is_set()
+
+
+async def test_a_read_cannot_write(engine: Engine) -> None:
+    with pytest.raises((BackendNonsense, BackendUnavailable)):
+        await engine.read(change("UPDATE visit SET vet = 'X'"))
+    assert await engine.read(query("SELECT count(*) FROM visit WHERE vet = 'X'")) == [(0,)]
+
+
+async def test_a_booking_is_committed_when_it_returns_and_undone_when_it_raises(
+    engine: Engine,
+) -> None:
+    await engine.book(change("UPDATE counter SET value = 7 WHERE name = 'a'"))
+
+    def refused(connection: Connection) -> None:
+        connection.execute(text("UPDATE counter SET value = 8 WHERE name = 'a'"))
+        raise NotFound("no")
+
+    with pytest.raises(NotFound):
+        await engine.book(refused)
+    assert await engine.read(query("SELECT value FROM counter WHERE name = 'a'")) == [(7,)]
+
+
+async def test_a_booking_sees_what_the_desk_commits_meanwhile(server: Server) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("a booking on SQLite keeps the desk out")
+    engine = open_engine(server.url, timeout=3.0, booking_timeout=3.0)
+
+    def looks(connection: Connection) -> tuple[Any, Any]:
+        counted = text("SELECT value FROM counter WHERE name = 'b'")
+        before = connection.execute(counted).scalar()
+        execute(server.url, "UPDATE counter SET value = value + 1 WHERE name = 'b'")
+        return before, connection.execute(counted).scalar()
+
+    before, after = await engine.book(looks)
+    await engine.aclose()
+    assert after == before + 1
+
+
+async def test_a_statement_that_takes_too_long_is_stopped_on_the_server(server: Server) -> None:
+    engine = open_engine(server.url, timeout=0.5, booking_timeout=0.5)
+    await engine.ping()
+    began = time.monotonic()
+    with pytest.raises(BackendTimeout):
+        await engine.read(query(server.slow))
+    with pytest.raises(BackendUnavailable):  # undone: nothing was written
+        await engine.book(query(server.slow))
+    assert time.monotonic() - began < 3
+    if server.running:
+        assert await server.run(server.running) == [(0,)]
+    await engine.read(query("SELECT 1"))
+    await engine.aclose()
+
+
+async def test_many_short_statements_that_take_too_long_together_are_stopped_too(
+    server: Server,
+) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("work on SQLite waits in no sleep")
+    engine = open_engine(server.url, timeout=0.5, booking_timeout=0.5)
+    short = server.slow.replace("20", "0.2")
+
+    def many(connection: Connection) -> None:
+        for _ in range(20):
+            connection.execute(text(short))
+
+    began = time.monotonic()
+    with pytest.raises(BackendTimeout):
+        await engine.read(many)
+    assert time.monotonic() - began < 1.6
+    assert await server.run(server.running) == [(0,)]
+    await engine.aclose()
+
+
+async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("a thread is not to be stopped by who waits for it")
+    engine = open_engine(server.url, timeout=5.0, booking_timeout=5.0)
+    await engine.ping()
+    reading = asyncio.create_task(engine.read(query(server.slow)))
+    await asyncio.sleep(0.3)
+    assert await server.run(server.running) == [(1,)]
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    def slowly(connection: Connection) -> None:
+        connection.execute(text("UPDATE counter SET value = 100 WHERE name = 'a'"))
+        connection.execute(text(server.slow.replace("20", "0.5")))
+
+    booking = asyncio.create_task(engine.book(slowly))
+    await asyncio.sleep(0.2)
+    booking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await booking
+    await asyncio.sleep(0.6)
+    assert await server.run(server.running) == [(0,)]
+    assert await engine.read(query("SELECT value FROM counter WHERE name = 'a'")) == [(100,)]
+    many = (engine.read(query("SELECT value FROM counter WHERE name = 'a'")) for _ in range(12))
+    assert await asyncio.gather(*many) == [[(100,)]] * 12
+    await engine.aclose()
+
+
+async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server: Server) -> None:
+    engine = open_engine(server.url, timeout=0.6, booking_timeout=0.6)
+    asked: list[int] = []
+    slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(READERS)]
+    await asyncio.sleep(0)
+    engine._readers._patience = 0.1  # type: ignore[attr-defined]
+    late = [
+        asyncio.create_task(engine.read(lambda _: asked.append(1))) for _ in range(MOST_WAITING)
+    ]
+    await asyncio.sleep(0.05)
+    with pytest.raises(BackendUnavailable, match="too much is waiting"):
+        await engine.read(lambda _: asked.append(1))
+    await engine.search(query("SELECT 1"))
+    await engine.ping()
+    ends = await asyncio.gather(*slow, *late, return_exceptions=True)
+    await engine.aclose()
+    assert {type(each) for each in ends[:READERS]} == {BackendTimeout}
+    assert {str(each) for each in ends[READERS:]} == {
+        "the practice system was busy with other calls"
+    }
+    assert asked == []
+
+
+async def _kill(server: Server) -> None:
+    """The server gives up every other connection."""
+    if server.kind == "postgresql":
+        await server.run(server.kill)
+        return
+    others = await server.run(
+        "SELECT id FROM information_schema.processlist WHERE db = database()"
+        " AND id <> connection_id()"
+    )
+    await server.run(*(f"KILL {number}" for (number,) in others))
+
+
+async def test_a_dead_connection_fails_neither_the_next_read_nor_the_next_booking(
+    engine: Engine, server: Server
+) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("a file gives up no connection")
+    for _ in range(2):
+        await asyncio.gather(*(engine.read(query("SELECT 1")) for _ in range(READERS * 2)))
+        await engine.book(change("UPDATE counter SET value = value WHERE name = 'a'"))
+        await _kill(server)
+        await asyncio.sleep(0.1)
+        for _ in range(READERS * 2):
+            assert await engine.read(query("SELECT 1")) == [(1,)]
+        assert await engine.book(change("UPDATE counter SET value = 9 WHERE name = 'a'")) == 1
+
+
+async def test_a_booking_whose_connection_dies_is_not_run_again(
+    engine: Engine, server: Server
+) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("a file gives up no connection")
+    runs: list[int] = []
+    loop = asyncio.get_running_loop()
+
+    def work(connection: Connection) -> None:
+        runs.append(1)
+        connection.execute(text("UPDATE counter SET value = 66 WHERE name = 'a'"))
+        connection.execute(text(server.slow))
+
+    await engine.book(change("UPDATE counter SET value = 5 WHERE name = 'a'"))
+    booking = asyncio.create_task(engine.book(work))
+    await asyncio.sleep(0.3)
+    await _kill(server)
+    with pytest.raises(BackendUnavailable):
+        await booking
+    assert len(runs) == 1
+    assert await engine.read(query("SELECT value FROM counter WHERE name = 'a'")) == [(5,)]
+    assert loop.is_running()
+
+
+async def test_a_deadlock_of_bookings_is_run_anew(engine: Engine, server: Server) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("bookings on SQLite run one at a time")
+    runs: list[str] = []
+
+    def work(first: str, second: str) -> Callable[[Connection], None]:
+        def both(connection: Connection) -> None:
+            runs.append(first)
+            add = "UPDATE counter SET value = value + 1 WHERE name = '{}'"
+            connection.execute(text(add.format(first)))
+            connection.execute(text(server.slow.replace("20", "0.3")))
+            connection.execute(text(add.format(second)))
+
+        return both
+
+    await server.run("UPDATE counter SET value = 0")
+    await asyncio.gather(engine.book(work("a", "b")), engine.book(work("b", "a")))
+    assert len(runs) > 2
+    assert await engine.read(query("SELECT value FROM counter")) == [(2,), (2,)]
+
+
+async def test_a_name_is_locked_for_one_booking_at_a_time_across_engines(server: Server) -> None:
+    engines = [open_engine(server.url, timeout=5.0, booking_timeout=5.0) for _ in range(2)]
+    await server.run("UPDATE counter SET value = 0")
+
+    def work(speech: Speech) -> Callable[[Connection], None]:
+        def add(connection: Connection) -> None:
+            speech.lock(connection, "vet:12")
+            value = connection.execute(text("SELECT value FROM counter WHERE name='a'")).scalar()
+            if server.kind != "sqlite":
+                connection.execute(text(server.slow.replace("20", "0.01")))
+            more = text("UPDATE counter SET value = :value WHERE name = 'a'")
+            connection.execute(more, {"value": value + 1})
+
+        return add
+
+    await asyncio.gather(*(each.book(work(each.speech)) for each in engines for _ in range(15)))
+    assert await engines[0].read(query("SELECT value FROM counter WHERE name='a'")) == [(30,)]
+    for each in engines:
+        await each.aclose()
+
+
+async def test_a_lock_that_is_not_to_be_had_in_time_is_unavailable_and_let_go_after(
+    server: Server,
+) -> None:
+    if server.kind == "sqlite":
+        pytest.skip("bookings on SQLite run one at a time")
+    holder = open_engine(server.url, timeout=5.0, booking_timeout=5.0)
+    other = open_engine(server.url, timeout=5.0, booking_timeout=0.4)
+
+    def holds(connection: Connection) -> None:
+        holder.speech.lock(connection, "vet:13")
+        connection.execute(text(server.slow.replace("20", "1.5")))
+
+    def wants(connection: Connection) -> bool:
+        other.speech.lock(connection, "vet:13")
+        return True
+
+    holding = asyncio.create_task(holder.book(holds))
+    await asyncio.sleep(0.3)
+    began = time.monotonic()
+    with pytest.raises(BackendUnavailable):
+        await other.book(wants)
+    assert time.monotonic() - began < 1.4
+    await holding
+    assert await other.book(wants)
+    await holder.aclose()
+    await other.aclose()
+
+
+async def test_errors_are_adapter_errors_and_quote_no_value(engine: Engine) -> None:
+    with pytest.raises(BackendNonsense) as unknown:
+        await engine.read(query("SELECT '0612345678', nothing FROM visit"))
+    with pytest.raises(BackendNonsense) as twice:
+        await engine.book(change("INSERT INTO visit (id, vet) VALUES (1, '0612345678')"))
+    assert "0612345678" not in f"{unknown.value} {twice.value}"
+
+
+@pytest.mark.parametrize("value", ["\0", "a\0b", "\ud800", 10**30, -(10**30), "no number"])
+async def test_a_value_that_no_column_takes_is_an_adapter_error_or_finds_nothing(
+    engine: Engine, value: Any
+) -> None:
+    for column in ("id", "vet", "starts"):
+        statement = rows_of(VISITS, sql("id")).where(sql(column) == given(None, value))
+        try:
+            rows = await engine.read(lambda it, each=statement: it.execute(each).all())
+        except AdapterError:
+            rows = []
+        assert rows == []
+
+
+VISITS = Rows.model_validate({"from": "visit"})
+
+
+async def test_texts_and_numbers_are_taken_for_any_column(engine: Engine) -> None:
+    def found(connection: Connection, column: str, value: Any) -> list[Any]:
+        statement = rows_of(VISITS, sql("id")).where(sql(column) >= given("x")).limit(1)
+        return list(connection.execute(statement, {"x": value}).scalars())
+
+    assert await engine.read(lambda it: found(it, "starts", "2026-03-02 10:30:00")) == [2]
+    assert await engine.read(lambda it: found(it, "id", "2")) in ([2], [])
+    assert await engine.read(lambda it: found(it, "id", 2)) == [2]
+    assert await engine.read(lambda it: found(it, "vet", "B")) == [2]
+    several = rows_of(VISITS, sql("id")).where(sql("id").in_(given("all", expanding=True)))
+    ids = await engine.read(lambda it: it.execute(several, {"all": [1, 2, 3]}).scalars().all())
+    assert sorted(ids) == [1, 2]
+
+
+async def test_percent_signs_and_colons_of_a_mapping_survive(engine: Engine) -> None:
+    rows = Rows.model_validate(
+        {"from": "visit v JOIN counter c ON c.name = 'a' AND '1:2' = '1:2' AND 'x%' LIKE '%x%'",
+         "where": "v.note LIKE '50%% off%10:30' OR v.note LIKE '%ir_t'"}
+    )  # fmt: skip
+    statement = rows_of(rows, sql("v.note"), sql("'10:30 %s %(a)s %'")).order_by(sql("v.id"))
+    found = await engine.read(lambda it: it.execute(statement.limit(5)).all())
+    assert found == [("first", "10:30 %s %(a)s %"), ("50% off, at 10:30", "10:30 %s %(a)s %")]
+
+
+async def test_a_search_finds_the_beginnings_of_words_without_case_and_accents(
+    engine: Engine,
+) -> None:
+    people = Rows.model_validate({"from": "person"})
+    searchable = engine.speech.searchable(sql("name"))
+
+    async def found(words: str) -> set[str]:
+        statement = rows_of(people, sql("name"))
+        for word in fold(words).split():
+            statement = statement.where(searchable.like(given(None, f"% {word}%")))
+        return set(await engine.read(lambda it: it.execute(statement).scalars().all()))
+
+    for words in ("mull", "MÜLLER", "østerg", "ostergard", "Müller-Østergård"):
+        assert await found(words) == {"Müller-Østergård"}, words
+    for words in ("o'b", "brien", "O’Brien"):
+        assert await found(words) == {"O'Brien"}, words
+    assert await found("elo") == await found("élodie") == {"ÉLODIE"}
+    assert await found("strasse") == await found("STRASSE") == await found("straße") == {"Straße"}
+    assert await found("lukasz ziz") == {"Łukasz Žižek"}
+    assert await found("zoe") == await found("ZOÉ") == {"Zoé"}
+    assert await found("llodie") == await found("rien") == set()
+    blank = select(searchable).select_from(text("person")).where(literal_column("id") == 90)
+    assert (await engine.read(lambda it: it.execute(blank).scalar())) == " "
+
+
+async def test_blanks_are_trimmed_and_texts_without_a_date_known(engine: Engine) -> None:
+    raw = "\t 2026-03-01 \n\r"
+    literal = literal_column(f"'{raw}'")
+    trimmed = select(engine.speech.trimmed(literal))
+    assert await engine.read(lambda it: it.execute(trimmed).scalar()) == "2026-03-01"
+    for shown, wanted in (("'2026-03-01 x'", 0), ("' 2026-03-01'", 1), ("'01.03.2026'", 1)):
+        undated = select(engine.speech.undated(literal_column(shown)))
+        assert await engine.read(lambda it, each=undated: it.execute(each).scalar()) == wanted
+    stamp = rows_of(VISITS, sql("id")).where(engine.speech.undated(sql("starts")))
+    assert await engine.read(lambda it: it.execute(stamp).all()) == []
+
+
+async def test_a_statement_is_explained_and_not_run(engine: Engine, server: Server) -> None:
+    speech = engine.speech
+
+    def plans(connection: Connection) -> tuple[Any, Any]:
+        one = rows_of(VISITS, sql("vet")).where(sql("id") == given("key"))
+        scan = rows_of(VISITS, sql("vet")).where(sql("note") == given(None, "x"))
+        return speech.explain(connection, one, {"key": 1}), speech.explain(connection, scan, {})
+
+    one, scan = await engine.read(plans)
+    assert [(each.table, each.scans) for each in scan] == [("visit", True)]
+    assert [each.table for each in one] in (["visit"], [])
+    gone = text("DELETE FROM visit")
+
+    def delete(connection: Connection) -> None:
+        speech.explain(connection, gone, {})
+
+    await engine.book(delete)
+    assert await engine.read(query("SELECT count(*) FROM visit")) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["SELECT nothing FROM visit", "SELECT 1 FROM nowhere", "SELECT nofunction(1)", "SELECT FROM (",
+     "INSERT INTO visit (nothing) VALUES (1)"],
+)  # fmt: skip
+async def test_a_complaint_is_the_databases_sentence_and_the_transaction_goes_on(
+    engine: Engine, statement: str
+) -> None:
+    def work(connection: Connection) -> tuple[str | None, Any]:
+        try:
+            engine.speech.explain(connection, text(statement), {})
+        except DBAPIError as error:
+            said = engine.speech.complaint(error)
+        return said, connection.execute(text("SELECT 1")).scalar()
+
+    said, after = await engine.read(work)
+    assert said
+    assert "\n" not in said
+    assert any(each in said.lower() for each in ("noth", "nowhere", "nofunction", "syntax")), said
+    assert after == 1
+
+
+async def test_a_duplicate_is_known_as_one(engine: Engine) -> None:
+    def work(connection: Connection) -> Kind:
+        try:
+            with connection.begin_nested():
+                connection.execute(text("INSERT INTO visit (id, vet) VALUES (1, 'X')"))
+        except DBAPIError as error:
+            return engine.speech.kind(error)
+        return Kind.OTHER
+
+    assert await engine.book(work) is Kind.DUPLICATE
+
+
+async def test_the_clock_and_the_rights_of_the_account_are_told(
+    engine: Engine, server: Server
+) -> None:
+    clock = await engine.read(engine.speech.clock)
+    assert clock.utc[:4] == time.strftime("%Y")
+    assert len(clock.local) == len(clock.utc) == 19
+    assert clock.zone
+    rights = await engine.read(engine.speech.rights)
+    assert bool(rights) is (server.kind != "sqlite")
+    assert await engine.read(lambda it: engine.speech.transactional(it, ["visit"])) == []
+
+
+async def test_nothing_listening_is_unavailable_and_no_password_is_told(server: Server) -> None:
+    scheme = {
+        "sqlite": "sqlite:////nowhere/secret.db",
+        "mariadb": "mysql",
+        "postgresql": "postgresql",
+    }
+    url = scheme[server.kind]
+    if server.kind != "sqlite":
+        url += "://gateway:p%40ss%2Fw@127.0.0.1:1/clinic"
+    engine = open_engine(url, timeout=1.0, booking_timeout=1.0)
+    for call in (engine.ping(), engine.book(query("SELECT 1"))):
+        with pytest.raises(BackendUnavailable) as raised:
+            await call
+        assert "p@ss/w" not in str(raised.value)
+    await engine.aclose()
+    assert wrong_with(url) == []
+
+
+def test_the_environment_is_not_needed() -> None:
+    assert Path(os.curdir).exists()
