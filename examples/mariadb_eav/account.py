@@ -32,7 +32,8 @@ async def _admit(url: str, account: str, password: str) -> None:
     name = address(url)["database"]
     async with connected(url) as cursor:
         who = f"`{account}`@`%`"
-        await cursor.execute(f"CREATE OR REPLACE USER {who} IDENTIFIED BY %s", (password,))
+        made = "CREATE OR REPLACE USER %s@'%%' IDENTIFIED BY %s"
+        await cursor.execute(made, (account, password))
         for statement in granted():
             named = statement.replace("DATABASE", f"`{name}`").replace("ACCOUNT", who)
             await cursor.execute(named)

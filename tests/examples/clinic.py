@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import aiohttp
 import asyncpg
@@ -147,6 +148,17 @@ async def everything(partner: Partner, path: str, **query: str) -> list[dict[str
         assert answer.status == 200, answer.text
         records += answer.data
     return records
+
+
+async def troubles(partner: Partner) -> list[str]:
+    """The figures of values and rows that the gateway could not use."""
+    lines = await asyncio.to_thread(_figures, f"{partner.gateway.operations}/metrics")
+    return [line for line in lines if line.startswith("gateway_unusable_values_total{")]
+
+
+def _figures(address_: str) -> list[str]:
+    with urlopen(address_) as answer:
+        return answer.read().decode().splitlines()
 
 
 async def every_operation(partner: Partner, known: dict[str, str]) -> dict[str, Answer]:

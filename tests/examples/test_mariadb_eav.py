@@ -23,6 +23,7 @@ from tests.examples.clinic import (
     everything,
     free_times,
     made,
+    troubles,
     vets,
 )
 from tests.partner import Partner
@@ -130,14 +131,7 @@ async def test_what_the_practice_keeps_is_read_without_a_value_that_cannot_be_us
         answer = await partner.get(path, **({} if "types" in path else {"limit": "200"}))
         assert answer.status == 200
         assert "X-Skipped-Records" not in answer.headers
-    assert clinic_troubles(clinic) == []
-
-
-def clinic_troubles(clinic: Clinic) -> list[str]:
-    """What the gateway's log says of values that it could not use."""
-    log = clinic.folder / "events.log"
-    text = log.read_text("utf-8") if log.exists() else ""
-    return [line for line in text.splitlines() if "unreadable" in line or "unknown code" in line]
+    assert await troubles(partner) == []
 
 
 async def test_fact_01_two_sites_number_their_invoices_each_for_itself(
