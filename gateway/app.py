@@ -14,6 +14,7 @@ from adapters.base import Adapter, AdapterError, Trouble
 from adapters.document import DocumentErrors, Problem
 from gateway.backend import BackendProbe, adapter_of, check_configured, check_serves, open_backend
 from gateway.booking.ledger import Ledger
+from gateway.booking.watch import Watch
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.store import KeyStore
@@ -201,6 +202,10 @@ class _Assembly:
         ledger = Ledger(store, wait=settings.booking_wait, failed=self.outcome_waits)
         closers.push_async_callback(ledger.aclose)
         ledger.start(now)
+        watch = Watch(store, adapter, self.overwritten, self.watch_failed)
+        self.metrics.overwritten(lambda: watch.overwritten)
+        closers.push_async_callback(watch.aclose)
+        watch.start(now)
         pipeline = Pipeline(
             keys=ring,
             limiter=limiter,
@@ -285,6 +290,13 @@ class _Assembly:
             ) from error
         self.closers.callback(journal.close)
         return journal
+
+    def overwritten(self, appointment: str) -> None:
+        event = "the practice's desk has written over a booking of a partner's"
+        self.events.warn(event, appointment=appointment)
+
+    def watch_failed(self, error: Exception) -> None:
+        self.events.fault("the bookings cannot be watched", error, said=str(error))
 
     def outcome_waits(self, error: Exception) -> None:
         event = "a booking's outcome cannot be written yet; it is kept"

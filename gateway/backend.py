@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 
 from adapters import open_adapter
-from adapters.base import Adapter, AdapterOptions, FieldShape, Report, Shapes
+from adapters.base import Adapter, AdapterOptions, FieldShape, IdTable, Report, Shapes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
+from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store
@@ -32,10 +33,12 @@ def check_configured(settings: Settings) -> None:
 async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
-    return adapter_of(settings, secret, report), secret
+    return adapter_of(settings, secret, report, StoredIds(store)), secret
 
 
-def adapter_of(settings: Settings, secret: bytes, report: Report) -> Adapter:
+def adapter_of(
+    settings: Settings, secret: bytes, report: Report, ids: IdTable | None = None
+) -> Adapter:
     """The adapter that the settings name; StartRefused, or DocumentErrors of its mapping."""
     backend = settings.backend
     options = AdapterOptions(
@@ -46,6 +49,7 @@ def adapter_of(settings: Settings, secret: bytes, report: Report) -> Adapter:
         report=report,
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
+        ids=ids,
     )
     try:
         return open_adapter(backend.adapter, options)

@@ -150,6 +150,7 @@ READS = {
 def metrics() -> list[str]:
     figures = Metrics([])
     figures.keys_loaded(lambda: 0)
+    figures.overwritten(lambda: 0)
     rows = []
     for family in figures.registry.collect():
         labels = " ".join(f"`{label}`" for label in LABELS[family.name])
@@ -169,6 +170,7 @@ LABELS = {
     "gateway_log_lines_lost": (),
     "gateway_policy": ("hash",),
     "gateway_keys_loaded": (),
+    "gateway_bookings_overwritten": (),
 }
 
 

@@ -16,7 +16,7 @@ from secrets import token_hex
 from typing import Any
 
 import orjson
-from sqlalchemy import CursorResult, Update, delete, exists, insert, select, update
+from sqlalchemy import CursorResult, Update, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from adapters.base import (
@@ -310,13 +310,15 @@ class Ledger:
     async def _purge(self, now: datetime, *, at_once: bool = False) -> None:
         """Forget what is older than a day, at most every few minutes.
 
-        Whose an appointment is stays known for as long as an unknown outcome may be looked up.
+        Whose an appointment is stays known for as long as an unknown outcome may be looked up, and
+        until it is over.
         """
         if not at_once and self._purged is not None and now - self._purged < PURGE_EVERY:
             return
         settled = bookings.c.state.in_(_SETTLED) & (bookings.c.created_at <= now - KEPT)
         gone = settled & bookings.c.appointment_id.is_(None)
-        stale = bookings.c.created_at <= now - UNKNOWN_KEPT
+        is_over = or_(bookings.c.ends_at.is_(None), bookings.c.ends_at <= now)
+        stale = (bookings.c.created_at <= now - UNKNOWN_KEPT) & is_over
         forgotten = {"idempotency_digest": None, "record": None}
         async with self._store.begin() as connection:
             await connection.execute(delete(bookings).where(gone | stale))
@@ -333,7 +335,20 @@ class _Turns:
 
 
 def _done(record: Record) -> dict[str, Any]:
-    return {"state": "done", "record": _kept(record), "appointment_id": record.get("id")}
+    return {
+        "state": "done",
+        "record": _kept(record),
+        "appointment_id": record.get("id"),
+        "ends_at": _end_of(record),
+    }
+
+
+def _end_of(record: Record) -> datetime | None:
+    """When the appointment is over; where nobody says it, when it begins."""
+    try:
+        return datetime.fromisoformat(record.get("endTime") or record["scheduledAt"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _kept(record: Record) -> bytes:

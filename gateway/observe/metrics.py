@@ -140,6 +140,15 @@ class Metrics:
         )
         gauge.set_function(count)
 
+    def overwritten(self, count: Callable[[], float]) -> None:
+        """How many bookings something else is written over, asked when the figures are read."""
+        gauge = Gauge(
+            "gateway_bookings_overwritten",
+            "Coming bookings over which the practice's desk has written something else.",
+            registry=self.registry,
+        )
+        gauge.set_function(count)
+
     def text(self) -> bytes:
         """All figures, in Prometheus' text form."""
         return generate_latest(self.registry)

@@ -92,7 +92,8 @@ secrets = Table(
 )
 
 # state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal; `reference`
-# what the practice system may keep of the attempt; `appointment_id` what came of it.
+# what the practice system may keep of the attempt; `appointment_id` what came of it, and `ends_at`
+# when that is over.
 bookings = Table(
     "bookings",
     metadata,
@@ -106,8 +107,19 @@ bookings = Table(
     Column("created_at", Instant, nullable=False),
     Column("reference", String(36)),
     Column("appointment_id", String(36)),
+    Column("ends_at", Instant),
     UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
     Index("bookings_by_time", "created_at"),
     Index("bookings_by_appointment", "appointment_id"),
+    Index("bookings_by_end", "ends_at"),
+)
+
+# Which key of the practice system a hashed id stands for, as JSON.
+public_ids = Table(
+    "public_ids",
+    metadata,
+    Column("public_id", String(36), primary_key=True),
+    Column("resource", String(40), nullable=False),
+    Column("key", Text, nullable=False),
 )

@@ -26,9 +26,9 @@ def server(kind: str) -> URL:
 
 
 @contextmanager
-def postgres_database(*statements: str) -> Iterator[str]:
+def postgres_database(*statements: str, options: str = "") -> Iterator[str]:
     """The address of a new database in which the statements were run."""
-    yield from _database("postgresql", 'DROP DATABASE "{}" WITH (FORCE)', statements)
+    yield from _database("postgresql", "DROP DATABASE {} WITH (FORCE)", statements, options)
 
 
 @contextmanager
@@ -37,11 +37,13 @@ def mariadb_database(*statements: str) -> Iterator[str]:
     yield from _database("mysql", "DROP DATABASE {}", statements)
 
 
-def _database(kind: str, drop: str, statements: tuple[str, ...]) -> Iterator[str]:
+def _database(
+    kind: str, drop: str, statements: tuple[str, ...], options: str = ""
+) -> Iterator[str]:
     address, name = server(kind), f"clinic_test_{uuid4().hex[:12]}"
     outside = address.render_as_string(hide_password=False)
     inside = address.set(database=name).render_as_string(hide_password=False)
-    execute(outside, f"CREATE DATABASE {name}")
+    execute(outside, f"CREATE DATABASE {name} {options}")
     try:
         if statements:
             execute(inside, *statements)

@@ -2,12 +2,10 @@
 
 import asyncio
 import contextlib
-import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,9 +115,6 @@ async def test_it_answers_and_reads(engine: Engine) -> None:
 
 
 async def test_a_read_is_one_snapshot(engine: Engine, server: Server) -> None:
-    first, second = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
     def twice(connection: Connection) -> list[Any]:
         counted = text("SELECT value FROM counter WHERE name = 'b'")
         seen = [connection.execute(counted).scalar()]
@@ -131,9 +126,6 @@ async def test_a_read_is_one_snapshot(engine: Engine, server: Server) -> None:
     before, after = await engine.read(twice)
     assert before == after
     assert (await engine.read(query("SELECT value FROM counter WHERE name = 'b'")))[0][0] > after
-    assert loop
-    assert not first.is_set()
-    assert not second.is_set()
 
 
 async def test_a_read_cannot_write(engine: Engine) -> None:
@@ -292,7 +284,6 @@ async def test_a_booking_whose_connection_dies_is_not_run_again(
     if server.kind == "sqlite":
         pytest.skip("a file gives up no connection")
     runs: list[int] = []
-    loop = asyncio.get_running_loop()
 
     def work(connection: Connection) -> None:
         runs.append(1)
@@ -307,7 +298,6 @@ async def test_a_booking_whose_connection_dies_is_not_run_again(
         await booking
     assert len(runs) == 1
     assert await engine.read(query("SELECT value FROM counter WHERE name = 'a'")) == [(5,)]
-    assert loop.is_running()
 
 
 async def test_a_deadlock_of_bookings_is_run_anew(engine: Engine, server: Server) -> None:
@@ -442,7 +432,7 @@ async def test_a_search_finds_the_beginnings_of_words_without_case_and_accents(
 
     for words in ("mull", "MÜLLER", "østerg", "ostergard", "Müller-Østergård"):
         assert await found(words) == {"Müller-Østergård"}, words
-    for words in ("o'b", "brien", "O’Brien"):
+    for words in ("o'b", "brien", "O\u2019Brien"):
         assert await found(words) == {"O'Brien"}, words
     assert await found("elo") == await found("élodie") == {"ÉLODIE"}
     assert await found("strasse") == await found("STRASSE") == await found("straße") == {"Straße"}
@@ -547,7 +537,3 @@ async def test_nothing_listening_is_unavailable_and_no_password_is_told(server: 
         assert "p@ss/w" not in str(raised.value)
     await engine.aclose()
     assert wrong_with(url) == []
-
-
-def test_the_environment_is_not_needed() -> None:
-    assert Path(os.curdir).exists()

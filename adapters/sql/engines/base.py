@@ -50,6 +50,8 @@ WHOLE_LETTERS = {
 }
 _WHOLE = str.maketrans(WHOLE_LETTERS)
 _NOTHING = object()
+# In a connection's `info`: the time.monotonic() by which the work is to end.
+UNTIL = "clinic_until"
 
 
 class Kind(StrEnum):

@@ -1,6 +1,7 @@
 """Accented letters and the plain ones that `fold` makes of them, as tables for a server's SQL."""
 
 import unicodedata
+from collections.abc import Sequence
 
 from adapters.sql.engines.base import fold
 
@@ -22,3 +23,18 @@ SEVERAL = {
     for letter, plain in _FOLDED.items()
     if len(plain) > 1 and plain.isascii() and plain.isalpha()
 }
+
+
+def narrowed(codec: str) -> Sequence[tuple[str, str]]:
+    """What to write for these tables, pair by pair, where an encoding lacks some of the letters."""
+    accented = "".join(each for each in ACCENTED if _has(codec, each))
+    plain = "".join(to for letter, to in zip(ACCENTED, PLAIN, strict=False) if _has(codec, letter))
+    lost = [(f"'{letter}'", "''") for letter in SEVERAL if not _has(codec, letter)]
+    return [(ACCENTED, accented), (PLAIN, plain), *lost]
+
+
+def _has(codec: str, letter: str) -> bool:
+    try:
+        return bool(letter.encode(codec))
+    except UnicodeEncodeError:
+        return False

@@ -17,6 +17,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import (
     LONGEST_FOLDED,
     SAID,
+    UNTIL,
     WHOLE_LETTERS,
     Clock,
     Kind,
@@ -24,7 +25,6 @@ from adapters.sql.engines.base import (
     one_line,
 )
 from adapters.sql.engines.explained import explain
-from adapters.sql.engines.turn import UNTIL
 
 # In a connection's `info`: the names of the locks that it holds.
 LOCKS = "clinic_locks"
@@ -105,13 +105,12 @@ class MysqlSpeech:
 
     def code(self, error: DBAPIError) -> str:
         number = _number(error)
-        return str(number) if number else type(error.driver_exception).__name__
+        return str(number) if number else type(error.orig).__name__
 
     def complaint(self, error: DBAPIError) -> str | None:
         if self.kind(error) not in (Kind.STATEMENT, Kind.DENIED):
             return None
-        arguments = error.driver_exception.args
-        return one_line(arguments[-1])
+        return one_line(getattr(error.orig, "args", ("",))[-1])
 
     def lock(self, connection: Connection, name: str) -> None:
         """A lock of the whole server, not of one database: so its name has the database's in it."""
@@ -156,7 +155,7 @@ def _quoted(value: str) -> ColumnElement[Any]:
 
 
 def _number(error: DBAPIError) -> int:
-    arguments = getattr(error.driver_exception, "args", ())
+    arguments = getattr(error.orig, "args", ())
     first = arguments[0] if arguments else 0
     return first if isinstance(first, int) else 0
 

@@ -19,11 +19,22 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from adapters.sql.engines.base import as_text
 from adapters.sql.engines.explained import explaining
+from adapters.sql.engines.letters import ACCENTED, narrowed
 from adapters.sql.engines.plain import plain_number, plain_text
 from adapters.sql.engines.pooled import PooledEngine
 from adapters.sql.engines.postgres_speech import PostgresSpeech
 
 _LIMIT = "clinic_limit"
+_NARROW = "clinic_narrow"
+# The encodings that lack letters, by PostgreSQL's names and by Python's.
+_CODECS = {
+    "SQL_ASCII": "ascii",  # where a letter is so many bytes, and accents are not to be told
+    "LATIN1": "latin-1",
+    "LATIN2": "iso8859-2",
+    "LATIN5": "iso8859-9",
+    "LATIN9": "iso8859-15",
+    **{f"WIN{number}": f"cp{number}" for number in range(1250, 1259)},
+}
 # A transaction that a lost gateway left open ends by itself.
 _FORGOTTEN = "30000"
 
@@ -57,6 +68,7 @@ class Postgres:
         explaining(engine.sync_engine)
         # after SQLAlchemy's own, so that these stay
         event.listen(engine.sync_engine, "connect", _set_codecs)
+        event.listen(engine.sync_engine, "before_cursor_execute", _narrowed, retval=True)
         return engine
 
     async def _connect(self, *_: Any, **__: Any) -> Any:
@@ -84,8 +96,20 @@ class Postgres:
         """Nothing: asyncpg asks the server to stop what is cancelled."""
 
 
-def _set_codecs(connection: Any, _: object) -> None:
+def _set_codecs(connection: Any, record: Any) -> None:
     connection.run_async(_codecs)
+    encoding = connection.driver_connection.get_settings().server_encoding
+    if encoding in _CODECS:
+        record.info[_NARROW] = narrowed(_CODECS[encoding])
+
+
+def _narrowed(*call: Any) -> tuple[str, Any]:
+    """A server takes no statement with a letter that its database's encoding lacks."""
+    connection, _, statement, parameters, *_ = call
+    if ACCENTED in statement:
+        for wide, narrow in connection.info.get(_NARROW, ()):
+            statement = statement.replace(wide, narrow)
+    return statement, parameters
 
 
 async def _codecs(raw: Any) -> None:

@@ -107,7 +107,7 @@ class PostgresSpeech:
 
     def code(self, error: DBAPIError) -> str:
         state = getattr(error.orig, "sqlstate", None)
-        return str(state) if state else type(error.driver_exception).__name__
+        return str(state) if state else type(error.orig).__name__
 
     def complaint(self, error: DBAPIError) -> str | None:
         if not self.code(error).startswith(_ABOUT_STATEMENTS):

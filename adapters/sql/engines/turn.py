@@ -13,15 +13,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.sql.engines.base import Kind, Speech, T, Work
+from adapters.sql.engines.base import UNTIL, Kind, Speech, T, Work
 
 # Seconds past the deadline in which the server may stop a statement itself, and so keep the
 # connection; then the connection is given up.
 GRACE = 0.4
 # Seconds for the ROLLBACK of a connection that is to be kept.
 CLEANING = 2.0
-# In a connection's `info`: the time.monotonic() by which the work is to end.
-UNTIL = "clinic_until"
 _USED = "clinic_used"
 
 

@@ -1,0 +1,91 @@
+"""Watches what became of our bookings: the practice's desk may write over one at any time.
+
+It takes no lock of ours, and nothing forbids it; so the coming bookings are looked at again now and
+then, and the clinic is told of those over which something else was written.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from sqlalchemy import select
+
+from adapters.base import Adapter
+from gateway.store.base import Store
+from gateway.store.tables import bookings
+
+EVERY = 60.0  # seconds between two looks
+AT_ONCE = 50  # bookings that are looked at in one call of the adapter
+MOST = 5_000
+
+
+class Watch:
+    """Asks the adapter about the coming bookings.
+
+    `found` is called with each appointment's public id once, when it is first seen written over;
+    `failed` with what kept it from looking.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        adapter: Adapter,
+        found: Callable[[str], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._store = store
+        self._adapter = adapter
+        self._found = found
+        self._failed = failed
+        self._known: frozenset[str] = frozenset()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def overwritten(self) -> int:
+        """How many coming bookings something else is written over, as of the last look."""
+        return len(self._known)
+
+    def start(self, now: Callable[[], datetime]) -> None:
+        """Look now and then, until `aclose`."""
+        self._task = asyncio.create_task(self._keep_looking(now), name="watch the bookings")
+
+    async def aclose(self) -> None:
+        """Stop looking."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def look(self, now: datetime) -> None:
+        """Ask about every booking that is not over. StoreError, AdapterError."""
+        coming = await self._coming(now)
+        seen: set[str] = set()
+        for start in range(0, len(coming), AT_ONCE):
+            some = coming[start : start + AT_ONCE]
+            seen.update(await self._adapter.find_overwritten(some))
+        self._tell(seen - self._known)
+        self._known = frozenset(seen)
+
+    def _tell(self, new: Iterable[str]) -> None:
+        for each in sorted(new):
+            self._found(each)
+
+    async def _coming(self, now: datetime) -> list[str]:
+        wanted = (
+            select(bookings.c.appointment_id)
+            .where(bookings.c.state == "done", bookings.c.ends_at > now)
+            .order_by(bookings.c.ends_at)
+            .limit(MOST)
+        )
+        async with self._store.begin() as connection:
+            found = (await connection.execute(wanted)).scalars()
+            return [each for each in found if each is not None]
+
+    async def _keep_looking(self, now: Callable[[], datetime]) -> None:
+        while True:
+            try:
+                await self.look(now())
+            except Exception as error:  # noqa: BLE001 - the watch must outlive an adapter's fault
+                self._failed(error)
+            await asyncio.sleep(EVERY)

@@ -1,0 +1,59 @@
+"""The store's shelf for hashed ids: which key of the practice system each stands for."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import insert, select
+from sqlalchemy.exc import IntegrityError
+
+from adapters.base import BackendUnavailable
+from gateway.store import Store, StoreError
+from gateway.store.tables import public_ids
+
+
+class StoredIds:
+    """An IdTable in the gateway's own store; what it cannot do is BackendUnavailable."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+        """Keep those that are not known yet."""
+        try:
+            known = await self.find(resource, list(keys))
+            rows = [
+                {"public_id": public_id, "resource": resource, "key": key}
+                for public_id, key in keys.items()
+                if public_id not in known
+            ]
+            if rows:
+                await self._add(rows)
+        except StoreError as error:
+            raise BackendUnavailable(f"public ids cannot be kept: {error}") from error
+
+    async def find(self, resource: str, public_ids_: Sequence[str]) -> Mapping[str, str]:
+        """Public id -> key, of those that are known."""
+        wanted = (
+            select(public_ids.c.public_id, public_ids.c.key)
+            .where(public_ids.c.public_id.in_(public_ids_))
+            .where(public_ids.c.resource == resource)
+        )
+        try:
+            async with self._store.begin() as connection:
+                return {row.public_id: row.key for row in await connection.execute(wanted)}
+        except StoreError as error:
+            raise BackendUnavailable(f"public ids cannot be looked up: {error}") from error
+
+    async def _add(self, rows: list[dict[str, str]]) -> None:
+        try:
+            async with self._store.begin() as connection:
+                await connection.execute(insert(public_ids), rows)
+        except IntegrityError:  # another process was quicker with one of them
+            for row in rows:
+                await self._add_one(row)
+
+    async def _add_one(self, row: dict[str, str]) -> None:
+        try:
+            async with self._store.begin() as connection:
+                await connection.execute(insert(public_ids).values(**row))
+        except IntegrityError:
+            return
