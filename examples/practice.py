@@ -21,6 +21,7 @@ DAYS_AHEAD = 28
 AHEAD_SHARE = 0.3  # of a day's places that are taken before the day comes
 BUSY_SHARE = 0.85
 TAKEOVER_DAYS = 6 * 365
+SOLD_DAYS = 10  # so long ago those animals changed hands that had another owner
 KINDS = (  # name, minutes, share
     ("Consultation", 30, 50),
     ("Vaccination", 15, 25),
@@ -168,6 +169,11 @@ class Practice:
     def takeover(self) -> datetime:
         """When the older data came over from the product before, all in one moment."""
         return datetime.combine(self.today - timedelta(days=TAKEOVER_DAYS), time(4))
+
+    @property
+    def sold(self) -> date:
+        """The day on which every animal changed hands that had another owner."""
+        return self.today - timedelta(days=SOLD_DAYS)
 
     @cached_property
     def shifts(self) -> Sequence[Shift]:

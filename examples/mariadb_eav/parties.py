@@ -99,7 +99,7 @@ def _pet(practice: Practice, ids: Ids, animal: Animal) -> Rows:
 
 
 def _lives(practice: Practice, ids: Ids, animal: Animal) -> Rows:
-    party, moved = ids.pet(animal.id), practice.today - timedelta(days=40)
+    party, moved = ids.pet(animal.id), practice.sold
     began = animal.created.date()
     if animal.former is not None and began < moved:
         yield "links", (party, ids.home(animal.former), "LIVES_IN", began, moved)

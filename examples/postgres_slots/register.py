@@ -105,7 +105,7 @@ def _owners(practice: Practice, animal: Animal) -> Iterator[Row]:
     clients = len(practice.clients)
     if animal.id % 9 == 0:
         yield (key, animal.id % clients + 1, "BREEDER", began, None)
-    moved = practice.today - timedelta(days=40)
+    moved = practice.sold
     if animal.former is not None and began < moved:
         yield (key, animal.former, "OWNER", began, moved)
         began = moved

@@ -46,7 +46,7 @@ class Clinic:
         """What the practice's own desk sees, or does; columns by name."""
         if self.url.startswith("mysql"):
             async with connected(self.url, autocommit=True) as cursor:
-                await cursor.execute(sql, values)
+                await cursor.execute(sql, values or None)
                 names = [each[0] for each in cursor.description or ()]
                 found = await cursor.fetchall() if names else []
                 return [dict(zip(names, row, strict=True)) for row in found]

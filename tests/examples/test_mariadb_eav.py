@@ -226,7 +226,7 @@ async def test_fact_04_an_appointment_is_of_who_owned_the_animal_that_day(
     partner: Partner, clinic: Clinic, ids: Ids
 ) -> None:
     """By today's owner, the visits of years ago would be told to somebody else."""
-    moved = clinic.practice.today - timedelta(days=40)
+    moved = clinic.practice.sold
 
     def then(visit: Visit) -> bool:
         animal = visit.animal
@@ -302,11 +302,31 @@ def at_midnight(local: datetime) -> datetime:
     return datetime.combine(local.date(), datetime.min.time())
 
 
-async def test_fact_08_a_time_is_given_once_whoever_races(partner: Partner) -> None:
-    """The tables forbid nothing: two bookings at one time would both be written."""
-    vet = (await vets(partner))["Joris Maes"]
+async def test_fact_07_a_booking_without_a_kind_has_no_participation_of_one(
+    partner: Partner, clinic: Clinic
+) -> None:
+    """Written as NULL the database would refuse it, as 0 it would be the kind of nobody."""
+    vet = (await vets(partner))["Ruben Claes"]
     slot = (await free_times(partner, vet))[0]
     body = (await an_owned_animal(partner)) | {"vetId": vet, "scheduledAt": slot["startTime"]}
+    booked = await partner.post("/appointments", body)
+    assert booked.status == 201, booked.text
+    rows = await clinic.rows(
+        "SELECT p.role FROM participations p JOIN acts a ON a.act_id = p.act_id"
+        " WHERE a.number = (SELECT CONCAT('A-', LPAD(`last`, 6, '0')) FROM numbers)"
+    )
+    assert sorted(each["role"] for each in rows) == ["PET", "VET"]
+
+
+async def test_fact_08_a_time_is_given_once_whoever_races(
+    partner: Partner, clinic: Clinic, ids: Ids
+) -> None:
+    """The tables forbid nothing: two bookings at one time would both be written."""
+    vet = (await vets(partner))["Joris Maes"]
+    kind = clinic.sealed("appointmentTypes", ids.type(1))
+    slot = (await free_times(partner, vet, kind))[0]
+    body = (await an_owned_animal(partner)) | {"vetId": vet, "appointmentTypeId": kind}
+    body |= {"scheduledAt": slot["startTime"]}
     answers = await asyncio.gather(*(partner.post("/appointments", body) for _ in range(5)))
     assert sorted(each.status for each in answers) == [201, 409, 409, 409, 409]
     lost = next(each for each in answers if each.status == 409)
