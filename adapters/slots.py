@@ -102,9 +102,9 @@ MOST_CLOSED = 3660
 
 def days_of_week(text: str) -> tuple[int, ...]:
     """The weekdays (1 is Monday) of `mon` or `mon-fri`; ValueError for anything else."""
-    first, _, last = text.strip().lower().partition("-")
+    first, dash, last = text.strip().lower().partition("-")
     try:
-        begin, end = _DAYS.index(first), _DAYS.index(last or first)
+        begin, end = _DAYS.index(first), _DAYS.index(last if dash else first)
     except ValueError as error:
         raise ValueError(
             f"{text} is no day of the week: write one of {' '.join(_DAYS)}, or mon-fri"

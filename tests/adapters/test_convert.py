@@ -16,6 +16,8 @@ from adapters.times import LocalTime
 
 PARIS = LocalTime(ZoneInfo("Europe/Paris"))
 SEALED = Id(SealedIds(Sealer(b"k" * 32, "clients")))
+TWO = LocalTime(ZoneInfo("Europe/Paris"), columns=2)
+SLASHED = LocalTime(ZoneInfo("Europe/Paris"), ("00/00/0000",), "%d/%m/%Y %H:%M")
 ALERTS = convert.SplitText()
 STATES = Codes({"V": "VALIDATED", "v": "VALIDATED", "E": "IN_PROGRESS"})
 READ: list[tuple[convert.Converter, Any, Any]] = [
@@ -49,6 +51,21 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
     (convert.Money(cents=True), 6726, "67.26"),
     (convert.Colour(), 0x2E86AB, "#2E86AB"),
     (convert.Colour(), "#2e86ab", "#2e86ab"),
+    (convert.Colour(), "3049131", "#2E86AB"),
+    (convert.Colour(bgr=True), 0xAB862E, "#2E86AB"),
+    (convert.Text("cp1252"), b"Zo\xe9 \x80", "Zoé €"),
+    (convert.JoinedText(" "), (" 1, rue X ", None, "", "Lyon"), "1, rue X Lyon"),
+    (convert.JoinedText(), (None, " "), None),
+    (convert.PartOfText(",", 1), "Martin, Zoé", "Martin"),
+    (convert.PartOfText(",", -1), "Martin, Zoé", "Zoé"),
+    (convert.PartOfText(",", 2), "Martin", None),
+    (convert.PartOfText(",", 2), "Martin, ", None),
+    (convert.PartOfText(",", -3), "Martin, Zoé", None),
+    (Codes({"1": "#FF0000"}), b"\x01", "#FF0000"),
+    (Codes({"C": 20}), "C", 20),
+    (Codes({"X": None, "": "UNKNOWN"}), "X", None),
+    (Codes({"X": None, "": "UNKNOWN"}), "  ", "UNKNOWN"),
+    (Codes({"true": "A"}), True, "A"),
     (PARIS, "2026-03-01 10:00:00", "2026-03-01T09:00:00Z"),
     (PARIS, "2026-07-01T10:00", "2026-07-01T08:00:00Z"),
     (PARIS, "2026-03-01", "2026-02-28T23:00:00Z"),
@@ -57,6 +74,25 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
     (PARIS, "2026-03-29 02:30:00", "2026-03-29T01:30:00Z"),  # does not exist: moved on
     (PARIS, "2026-10-25 02:30:00", "2026-10-25T00:30:00Z"),  # twice: the first
     (times.UtcTime(), "2026-03-01 10:00:00", "2026-03-01T10:00:00Z"),
+    (TWO, ("2026-07-01", "10:00"), "2026-07-01T08:00:00Z"),
+    (TWO, ("2026-07-01 00:00:00", "930"), "2026-07-01T07:30:00Z"),
+    (TWO, ("2026-07-01", "24:00"), "2026-07-01T22:00:00Z"),
+    (TWO, ("0000-00-00", None), None),
+    (SLASHED, "01/07/2026 10:00", "2026-07-01T08:00:00Z"),
+    (SLASHED, "00/00/0000 00:00", None),
+    (times.ZonedTime(), "2026-07-01 10:00:00+02", "2026-07-01T08:00:00Z"),
+    (times.ZonedTime(), "2026-07-01T10:00:00.250Z", "2026-07-01T10:00:00Z"),
+    (times.ZonedTime(), "2026-07-01 10:00:00.0000000 -03:30", "2026-07-01T13:30:00Z"),
+    (times.Epoch(), 1_772_355_600, "2026-03-01T09:00:00Z"),
+    (times.Epoch(), "0", None),
+    (times.Epoch(unit=timedelta(milliseconds=1)), "1772355600250", "2026-03-01T09:00:00Z"),
+    (times.Later(PARIS), ("2026-07-01 10:00:00", "00:45:00"), "2026-07-01T08:45:00Z"),
+    (times.Later(PARIS), ("2026-07-01 10:00:00", 20), "2026-07-01T08:20:00Z"),
+    (times.Later(PARIS), ("2026-07-01 10:00:00", None), None),
+    (times.Later(TWO), ("2026-07-01", "10:00", "90"), "2026-07-01T09:30:00Z"),
+    # in real time: the clocks go forward in between
+    (times.Later(PARIS), ("2026-03-29 01:30:00", 60), "2026-03-29T01:30:00Z"),
+    (times.Day(pattern="%d.%m.%Y"), "29.02.2020", "2020-02-29"),
     (times.Day(), "2020-02-29", "2020-02-29"),
     (times.Day(), "0000-00-00", None),
 ]
@@ -76,6 +112,13 @@ UNREADABLE: list[tuple[convert.Converter, Any]] = [
     (PARIS, "tomorrow"),
     (times.Day(), "2026-W01-1"),
     (SEALED, "much too long"),
+    (TWO, ("2026-07-01", None)),
+    (TWO, ("2026-07-01", "10h")),
+    (SLASHED, "2026/07/01"),
+    (times.ZonedTime(), "2026-07-01 10:00:00"),
+    (times.Epoch(), "soon"),
+    (times.Later(PARIS), ("2026-07-01 10:00:00", "long")),
+    (convert.Text("cp1252"), b"\x81"),
     (SEALED, 1 << 64),
 ]
 
@@ -136,6 +179,22 @@ def test_since_bounds_just_the_rows_that_read_as_that_moment_or_later(
     read = PARIS.instant(row)
     assert read is not None
     assert (row >= PARIS.since(moment)) == (read >= moment)
+
+
+@given(MOMENTS)
+def test_what_is_compared_is_written_as_it_is_kept(moment: datetime) -> None:
+    day, clock = TWO.encode(moment)[0]
+    assert TWO.instant((day, clock)) == PARIS.instant(f"{day} {clock}")
+    assert times.Epoch().instant(times.Epoch().encode(moment)[0]) == moment
+    assert times.ZonedTime().instant(times.ZonedTime().encode(moment)[0]) == moment
+
+
+def test_only_texts_that_sort_as_their_times_do_are_compared() -> None:
+    assert PARIS.compares
+    assert TWO.compares
+    assert LocalTime(PARIS.zone, pattern="%Y%m%d%H%M").compares
+    assert not SLASHED.compares
+    assert not times.Later(PARIS).compares
 
 
 def test_since_survives_the_ends_of_the_calendar() -> None:

@@ -11,10 +11,10 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import BackendUnavailable
+from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine
 from adapters.sql.engines.base import Engine, given
 from adapters.sql.mapping import Rows
-from adapters.sql.reading import rows_of, sql
 from tests.adapters.servers import execute_async, mariadb_database, postgres_database
 
 POSTGRES = {

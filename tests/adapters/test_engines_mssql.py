@@ -6,11 +6,11 @@ from sqlalchemy import column, insert, table, text, update
 from sqlalchemy.dialects.mssql.mssqlpython import MSDialect_mssqlpython
 from sqlalchemy.exc import DBAPIError
 
+from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import mssql_speech
 from adapters.sql.engines.base import Kind, given
 from adapters.sql.engines.mssql_speech import MssqlSpeech, without_parameters
 from adapters.sql.mapping import Rows
-from adapters.sql.reading import rows_of, sql
 
 SPEECH = MssqlSpeech()
 VISITS = Rows.model_validate({"from": "dbo.visit v JOIN [a b] x ON x.id = v.id",

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from uuid import UUID, uuid4
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,3 +50,24 @@ def test_neighbouring_keys_have_ids_that_share_nothing() -> None:
 def test_the_same_secret_gives_the_same_id_tomorrow() -> None:
     assert Sealer(b"k" * 32, "clients").seal(6) == CLIENTS.seal(6)
     assert CLIENTS.seal(6) == "a9d0588e-f53d-804e-92d1-cc25dd9888e8"
+
+
+TEXTS = st.text(min_size=1, max_size=8).filter(
+    lambda text: len(text.encode(errors="replace")) <= 8 and "\0" not in text and text.isprintable()
+)
+
+
+@given(TEXTS)
+def test_a_short_text_round_trips_and_is_never_taken_for_a_number(key: str) -> None:
+    sealed = CLIENTS.seal(key)
+    assert UUID(sealed).version == 8
+    assert CLIENTS.unseal(sealed) == key
+    assert PATIENTS.unseal(sealed) is None
+    number = int.from_bytes(key.encode().ljust(8, b"\0"), signed=True)
+    assert CLIENTS.seal(number) != sealed
+
+
+@pytest.mark.parametrize("key", ["", "nine byte", "é" * 5, "a\0"])
+def test_a_text_that_does_not_fit_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="only texts of 1 to 8 bytes"):
+        CLIENTS.seal(key)

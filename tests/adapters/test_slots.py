@@ -1,12 +1,22 @@
 """Free slots: the calendar's hard days, half-open intervals, shifts past midnight."""
 
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.slots import Interval, Shift, day_window, free_slots
+from adapters.slots import (
+    Interval,
+    Shift,
+    closed_days,
+    day_window,
+    days_of_week,
+    free_slots,
+    hours_of_day,
+)
 
 PARIS = ZoneInfo("Europe/Paris")
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -81,3 +91,45 @@ def test_no_free_slot_ever_overlaps_what_blocks(day: date, starts: list[int], le
     found = free_slots(day, PARIS, ALL_DAY, busy, duration=HALF, step=QUARTER, now=LONG_AGO)
     assert not [each for each in found for other in busy if each.overlaps(other)]
     assert all(each.start.astimezone(PARIS).date() == day for each in found)
+
+
+def test_hours_of_one_day_open_that_day_alone_and_nothing_opens_on_a_closed_one() -> None:
+    dated = [Shift(0, time(9), time(10), day=MONDAY)]
+    assert local(MONDAY, dated) == ["09:00", "09:15", "09:30"]
+    assert local(MONDAY + timedelta(days=7), dated) == []
+    weekly = [Shift(1, time(22), time(1), closed=frozenset({MONDAY}))]
+    assert local(MONDAY, weekly) == []
+    assert local(MONDAY + timedelta(days=1), weekly) == []
+    assert local(MONDAY + timedelta(days=7), weekly)[0] == "22:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("mon", (1,)), ("Mon-Fri", (1, 2, 3, 4, 5)), ("sat-mon", (6, 7, 1)), ("sun-sun", (7,))],
+)
+def test_days_of_the_week_are_written_by_their_names(text: str, days: tuple[int, ...]) -> None:
+    assert days_of_week(text) == days
+
+
+def test_hours_and_closed_days_are_written_as_people_write_them() -> None:
+    assert hours_of_day("8:30-12:00") == (time(8, 30), time(12))
+    assert hours_of_day("14:00 - 24:00") == (time(14), time())
+    assert closed_days("2026-12-31..2027-01-01") == (date(2026, 12, 31), date(2027, 1, 1))
+    assert closed_days("2026-12-25") == (date(2026, 12, 25),)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (days_of_week, "monday"),
+        (days_of_week, "mon-"),
+        (hours_of_day, "8-12"),
+        (hours_of_day, "08:30-24:30"),
+        (closed_days, "25.12.2026"),
+        (closed_days, "2026-12-25..2026-12-24"),
+        (closed_days, "2026-12-25..2099-12-24"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_an_example(read: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=r"write|ends before"):
+        read(text)

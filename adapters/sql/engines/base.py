@@ -186,7 +186,10 @@ class Engine(Protocol):
 def given(
     name: str | None, value: Any = _NOTHING, *, expanding: bool = False
 ) -> BindParameter[Any]:
-    """A parameter whose type is the database's to find, from what it is compared with."""
+    """A parameter whose type is the database's to find, from what it is compared with.
+
+    So one name can be compared with one type only.
+    """
     if value is _NOTHING:
         return bindparam(name, type_=NullType(), expanding=expanding)
     return bindparam(name, value, type_=NullType(), expanding=expanding)

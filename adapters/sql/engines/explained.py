@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, event
+from sqlalchemy import Connection, CursorResult, Engine, Executable, UpdateBase, event
 
 # An execution option: the words to put before the statement.
 _EXPLAIN = "clinic_explain"
@@ -17,7 +17,19 @@ def explain(
     connection: Connection, words: str, statement: Executable, parameters: dict[str, Any]
 ) -> CursorResult[Any, *tuple[Any, ...]]:
     """What the database answers to the statement with these words before it."""
+    if isinstance(statement, UpdateBase):  # its result would be taken for that of a write
+        return _explain_write(connection, words, statement, parameters)
     return connection.execute(statement, parameters, execution_options={_EXPLAIN: words})
+
+
+def _explain_write(
+    connection: Connection, words: str, statement: UpdateBase, parameters: dict[str, Any]
+) -> CursorResult[Any, *tuple[Any, ...]]:
+    compiled = statement.compile(connection, column_keys=list(parameters) or None)
+    values = compiled.construct_params(parameters)
+    names = compiled.positiontup if compiled.positional else None
+    given = values if names is None else tuple(values[name] for name in names)
+    return connection.exec_driver_sql(f"{words} {compiled}", given)
 
 
 def _prefixed(*call: Any) -> tuple[str, Any]:
