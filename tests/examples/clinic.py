@@ -62,7 +62,7 @@ class Clinic:
         return Sealer(secret, resource).seal(key)
 
     @asynccontextmanager
-    async def served(self, session: aiohttp.ClientSession) -> AsyncIterator[Partner]:
+    async def served(self) -> AsyncIterator[Partner]:
         """A partner with every permission, at FULL, of a gateway in front of it."""
         loaded = load_settings(self.folder / "gateway.yaml", {})
         free = {"listen": "127.0.0.1:0", "operations_listen": "127.0.0.1:0"}
@@ -70,7 +70,8 @@ class Clinic:
         try:
             await gateway.start()
             running = RunningGateway(gateway, self.folder, {})
-            yield await Partner(running, session, None).with_key()
+            async with aiohttp.ClientSession() as session:
+                yield await Partner(running, session, None).with_key()
         finally:
             await gateway.aclose()
 

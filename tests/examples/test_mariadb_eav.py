@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import aiohttp
 import pytest
+import pytest_asyncio
 
 from examples.mariadb_eav.__main__ import EXAMPLE
 from examples.mariadb_eav.bills import key_of
@@ -29,6 +29,8 @@ from tests.examples.clinic import (
 from tests.partner import Partner
 
 ZONE = ZoneInfo("Europe/Brussels")
+# One gateway for all: what it is made of, it reads once.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,9 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
         yield clinic
 
 
-@pytest.fixture
-async def partner(clinic: Clinic, session: aiohttp.ClientSession) -> AsyncIterator[Partner]:
-    async with clinic.served(session) as partner:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def partner(clinic: Clinic) -> AsyncIterator[Partner]:
+    async with clinic.served() as partner:
         yield partner
 
 

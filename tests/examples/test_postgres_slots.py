@@ -4,13 +4,16 @@ Each test's first line says what a partner would see without that line.
 """
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import aiohttp
 import pytest
+import pytest_asyncio
 
 from examples.postgres_slots.__main__ import EXAMPLE
 from examples.postgres_slots.accounts import code_of
@@ -29,6 +32,8 @@ from tests.examples.clinic import (
 from tests.partner import Partner
 
 ZONE = ZoneInfo("Europe/Helsinki")
+# One gateway for all: what it is made of, it reads once.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +42,9 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
         yield clinic
 
 
-@pytest.fixture
-async def partner(clinic: Clinic, session: aiohttp.ClientSession) -> AsyncIterator[Partner]:
-    async with clinic.served(session) as partner:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def partner(clinic: Clinic) -> AsyncIterator[Partner]:
+    async with clinic.served() as partner:
         yield partner
 
 
@@ -129,9 +134,7 @@ async def test_fact_01_an_id_that_is_a_uuid_already_stays_what_it_is(
     assert (await partner.get(f"/patients/{nobody}")).status == 404
 
 
-async def test_fact_01_a_long_code_is_found_again_by_a_hash_of_it(
-    partner: Partner, clinic: Clinic, session: aiohttp.ClientSession
-) -> None:
+async def test_fact_01_a_long_code_is_found_again_by_a_hash_of_it(partner: Partner) -> None:
     """Longer than 8 bytes, 'ART-000012-AMOX' does not fit into an id."""
     items = await everything(partner, "/stock")
     assert all(len(each["reference"]) > 8 for each in items)
@@ -141,12 +144,14 @@ async def test_fact_01_a_long_code_is_found_again_by_a_hash_of_it(
 
 
 async def test_fact_01_what_a_hash_stands_for_survives_a_restart(
-    clinic: Clinic, session: aiohttp.ClientSession
+    clinic: Clinic, tmp_path: Path
 ) -> None:
     """Kept in memory only, yesterday's ids would name nothing today."""
-    async with clinic.served(session) as before:
+    shutil.copyfile(clinic.folder / "gateway.yaml", tmp_path / "gateway.yaml")
+    other = replace(clinic, folder=tmp_path)
+    async with other.served() as before:
         item = (await everything(before, "/stock"))[0]
-    async with clinic.served(session) as after:
+    async with other.served() as after:
         assert (await after.get(f"/stock/{item['id']}")).data == item
 
 
