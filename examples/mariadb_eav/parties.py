@@ -79,9 +79,11 @@ def _contacts(rng: Random, party: int, client: Client) -> Rows:
     if client.id % 5 == 0:
         yield "contacts", contact("FAX", f"{words.LANDLINES[1]} 11 11", preferred=1)
     if client.id % 10 != 1:
-        yield "contacts", contact("PHONE", f"{words.LANDLINES[2]} 22 22")
-        new, preferred = (1, 0) if client.id % 2 else (0, 1)
-        yield "contacts", contact("PHONE", client.phone, preferred=preferred, new=new)
+        if client.id % 2 == 0:  # the preferred one is older
+            yield "contacts", contact("PHONE", client.phone, preferred=1)
+        yield "contacts", contact("PHONE", f"{words.LANDLINES[2]} 22 22", new=1 - client.id % 2)
+        if client.id % 2:
+            yield "contacts", contact("PHONE", client.phone, new=1)
         yield "contacts", contact("EMAIL", client.email)
     second = rng.choice((None, "", "Bus 4"))
     row = (party, "ADDR", client.street, second, client.zip, client.town, 0, 1, at)
@@ -146,12 +148,12 @@ def stock_rows(practice: Practice) -> Rows:
             ("GROUP", "S", "FOOD" if "food" in ware else "MED"),
             ("UNIT", "S", rng.choice(("box", "vial"))),
             ("SHELF", "S", f"K{number % 7}"),
-            ("MIN", "N", str(rng.choice((5, 8, 10, 25, 100)))),
+            ("MIN", "N", rng.choice(("2,5", "8", "10", "25", "100"))),
         ):
             if key != "MIN" or number % 6:
                 yield "product_fields", (code, key, kind, value)
         for batch in range(number % 4):
             day = practice.today + timedelta(days=30 * (batch + 1) + number)
             expires = NO_DAY_EITHER if batch == 0 else day
-            left = rng.choice((0, 4, 9, 30)) if batch else 2
+            left = rng.choice((0, 4, 9, 30)) if batch else 2.5
             yield "batches", (code, f"L{number:03d}-{batch}", left, expires)

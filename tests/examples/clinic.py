@@ -130,9 +130,9 @@ async def an_owned_animal(partner: Partner) -> dict[str, str]:
     return {"clientId": found["clientId"], "patientId": found["id"]}
 
 
-async def vets(partner: Partner) -> dict[str, str]:
-    """The directory of veterinarians: public ids by name."""
-    query = Query(resource="vets", now=datetime.now(UTC), limit=50)
+async def vets(partner: Partner, limit: int = 50) -> dict[str, str]:
+    """The first page of the directory of veterinarians: public ids by name."""
+    query = Query(resource="vets", now=datetime.now(UTC), limit=limit)
     page = await partner.gateway.gateway.adapter.read_many(query)
     return {each["name"]: each["id"] for each in page.records}
 
