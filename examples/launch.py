@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from urllib.parse import urlsplit, urlunsplit
@@ -32,19 +32,22 @@ class Example:
     def command(self) -> click.Command:
         """The example's command line."""
 
-        @click.command(help=f"Make the database {self.name} where there is none, and serve it.")
+        @click.command(
+            help="Make the practice where there is none, and serve it. Any further options are"
+            " those of `clinic-gateway demo`: --port, --operations-port, --json.",
+            context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        )
         @click.option("--server", default=self.server, show_default=True)
+        @click.option("--database", default=self.name, show_default=True)
         @click.option("--state", type=click.Path(file_okay=False, path_type=Path))
         @click.option("--scale", type=float, default=1.0, show_default=True)
-        @click.option("--port", type=int, default=8080, show_default=True)
-        @click.option("--operations-port", type=int, default=8081, show_default=True)
+        @click.pass_context
         def start(
-            server: str, state: Path | None, scale: float, port: int, operations_port: int
+            context: click.Context, server: str, database: str, state: Path | None, scale: float
         ) -> None:
-            folder = state or Path(f".{self.name}")
-            configuration = prepare(self, server, folder, scale=scale)
-            ports = ["--port", str(port), "--operations-port", str(operations_port)]
-            demo(["--config", str(configuration), *ports])
+            folder = state or Path(f".demo-{database}")
+            configuration = prepare(replace(self, name=database), server, folder, scale=scale)
+            demo(["--config", str(configuration), *context.args])
 
         return start
 

@@ -1,15 +1,19 @@
 """An example's practice on a real server, made for one run of the tests and dropped after it."""
 
 import asyncio
+import json
 import os
 import secrets
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import aiohttp
 import asyncpg
@@ -17,7 +21,7 @@ import pytest
 
 from adapters.base import Query
 from adapters.seal import Sealer
-from examples.launch import Example, prepare
+from examples.launch import Example, prepare, with_database
 from examples.loading import address
 from examples.mariadb_eav.generate import connected
 from examples.practice import Practice
@@ -28,6 +32,7 @@ from tests.conftest import RunningGateway
 from tests.partner import Answer, Partner
 
 SCALE = 0.4
+ROOT = Path(__file__).resolve().parent.parent.parent
 URLS = {
     "mysql": ("TEST_MARIADB_URL", "mysql://root:password@127.0.0.1/"),
     "postgresql": ("TEST_POSTGRES_URL", "postgresql://postgres:password@127.0.0.1/postgres"),
@@ -76,18 +81,45 @@ class Clinic:
             await gateway.aclose()
 
 
-@contextmanager
-def made(example: Example, kind: str, folder: Path) -> Iterator[Clinic]:
-    """The example's own start, under a name of its own; skips where no server is given."""
+def server_of(kind: str) -> str:
+    """The server's address; skips the test where none is given."""
     variable, shown = URLS[kind]
     server = os.environ.get(variable)
     if not server:
         pytest.skip(f"set {variable}={shown} (an account that may create databases)")
+    return server
+
+
+def started(module: str, kind: str, state: Path) -> dict[str, Any]:
+    """What the command of an example hands over, and how its gateway answers to it."""
+    server, name = server_of(kind), f"example_{secrets.token_hex(5)}"
+    command = [sys.executable, "-m", module, "--server", server, "--database", name]
+    command += ["--state", str(state), "--scale", "0.1", "--json"]
+    command += ["--port", "0", "--operations-port", "0"]
+    process = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=ROOT)
+    try:
+        line = process.stdout.readline()  # type: ignore[union-attr]
+        assert line, process.communicate()[1]
+        shown: dict[str, Any] = json.loads(line)
+        client = f"{shown['base']}/clients/{shown['ids']['CLIENT']}"
+        with urlopen(Request(client, headers={"X-API-Key": shown["keys"]["FULL"]})) as answer:
+            shown["status"] = answer.status
+        shown["private"] = not (state / "gateway.yaml").stat().st_mode & 0o077
+        return shown
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+        asyncio.run(_drop(with_database(server, name), name))
+
+
+@contextmanager
+def made(example: Example, kind: str, folder: Path) -> Iterator[Clinic]:
+    """The example's own start, under a name of its own; skips where no server is given."""
+    server = server_of(kind)
     practice = Practice(datetime.now(UTC).date(), SCALE)
     name = f"example_{secrets.token_hex(5)}"
     ours = replace(example, name=name)
-    url = server.rstrip("/")
-    url = url.rsplit("/", 1)[0] + f"/{name}" if url.count("/") > 2 else f"{url}/{name}"
+    url = with_database(server, name)
     try:
         prepare(ours, server, folder, scale=SCALE)
         yield Clinic(practice, url, folder)

@@ -6,6 +6,7 @@ Each test's first line says what a partner would see without that line.
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,6 +24,7 @@ from tests.examples.clinic import (
     everything,
     free_times,
     made,
+    started,
     troubles,
     vets,
 )
@@ -556,3 +558,10 @@ async def test_the_account_may_write_nothing_but_a_booking(clinic: Clinic) -> No
     assert text.count("UPDATE") == 1
     assert "ALL PRIVILEGES" not in text
     assert "DELETE" not in text
+
+
+async def test_one_command_makes_it_and_serves_it(tmp_path: Path) -> None:
+    shown = await asyncio.to_thread(started, "examples.mariadb_eav", "mysql", tmp_path / "state")
+    assert shown["ids"].keys() == {"CLIENT", "PATIENT", "VET", "DAY", "SLOT"}
+    assert shown["status"] == 200
+    assert shown["private"]

@@ -28,6 +28,7 @@ from tests.examples.clinic import (
     everything,
     free_times,
     made,
+    started,
     troubles,
     vets,
 )
@@ -599,3 +600,12 @@ async def test_the_account_may_write_nothing_but_a_booking(clinic: Clinic) -> No
         ("Appointment", "UPDATE"),
         ("AppointmentLog", "INSERT"),
     }
+
+
+async def test_one_command_makes_it_and_serves_it(tmp_path: Path) -> None:
+    shown = await asyncio.to_thread(
+        started, "examples.postgres_slots", "postgresql", tmp_path / "state"
+    )
+    assert shown["ids"].keys() == {"CLIENT", "PATIENT", "VET", "DAY", "SLOT"}
+    assert shown["status"] == 200
+    assert shown["private"]
