@@ -45,7 +45,7 @@ class Example:
         def start(
             context: click.Context, server: str, database: str, state: Path | None, scale: float
         ) -> None:
-            folder = state or Path(f".demo-{database}")
+            folder = state or Path(".demo") / database
             configuration = prepare(replace(self, name=database), server, folder, scale=scale)
             demo(["--config", str(configuration), *context.args])
 
@@ -57,7 +57,8 @@ def prepare(example: Example, server: str, state: Path, *, scale: float = 1.0) -
     url = with_database(server, example.name)
     if not example.exists(url):
         example.generate(url, scale)
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in (state.parent, state):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
     configuration = state / "gateway.yaml"
     if not configuration.exists():
         password = secrets.token_urlsafe(18)
