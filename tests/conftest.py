@@ -1,6 +1,7 @@
 """The running gateway of the tests: the real composition root over a copy of the sample clinic."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -27,6 +28,17 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Where every server is at hand (TEST_SKIPS_FAIL), a test that skips has failed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("TEST_SKIPS_FAIL"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped: {report.longrepr[2]}"
+    return report
+
 
 CONFIGURATION = f"""\
 listen: 127.0.0.1:0

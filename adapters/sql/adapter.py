@@ -42,8 +42,6 @@ class SqlAdapter:
             times_as_text=speech.times_as_text,
         )
         self._hashed = dict(converters.hashed)
-        if self._hashed and options.ids is None:
-            raise ValueError("the mapping has hashed ids, and nothing was given to keep them in")
         self._ids = converters.ids
         self._shapes = options.shapes
         self._readers = {

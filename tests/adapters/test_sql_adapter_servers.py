@@ -65,7 +65,7 @@ resources:
 diary:
   hours: [{from: hours, vet: vet, weekday: weekday, start: opens, end: closes}]
   busy:
-    - {from: visit, vet: vet, start: starts, end: ends, longest: 2}
+    - {from: visit, vet: vet, key: id, start: starts, end: ends, longest: 2}
 booking:
   appointment: visit
   reference: reference
