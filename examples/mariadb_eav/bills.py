@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from examples.loading import Row
 from examples.mariadb_eav.values import NO_DAY, NO_DAY_EITHER, Ids, amount
-from examples.practice import Bill, Practice
+from examples.practice import Practice
+from examples.records import Bill
 
 Rows = Iterator[tuple[str, Row]]
 SITES = ("ANT", "GNT")

@@ -15,7 +15,8 @@ from examples.mariadb_eav.values import (
     amount,
     old_day,
 )
-from examples.practice import KINDS, WARES, Animal, Client, Practice
+from examples.practice import KINDS, WARES, Practice
+from examples.records import Animal, Client
 
 Rows = Iterator[tuple[str, Row]]
 SPECIES = ("DOG", "CAT", "RAB", "BIRD")

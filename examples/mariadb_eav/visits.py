@@ -6,7 +6,8 @@ from random import Random
 
 from examples.loading import Row
 from examples.mariadb_eav.values import NO_DAY, Ids, clock, length
-from examples.practice import Practice, Visit
+from examples.practice import Practice
+from examples.records import Visit
 
 Rows = Iterator[tuple[str, Row]]
 STATUS = {

@@ -8,7 +8,8 @@ from random import Random
 from adapters.sample import vocabulary as words
 from examples.loading import Row
 from examples.postgres_slots.values import euros, patient_id, utc
-from examples.practice import WARES, Bill, Line, Practice
+from examples.practice import WARES, Practice
+from examples.records import Bill, Line
 
 Rows = Iterator[tuple[str, Row]]
 STATES = {"open": "F", "part": "F", "paid": "F", "cancelled": "X", "draft": "D"}

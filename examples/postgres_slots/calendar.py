@@ -15,7 +15,8 @@ from examples.postgres_slots.values import (
     slot_minutes,
     utc,
 )
-from examples.practice import DAYS_AHEAD, KINDS, Practice, Visit
+from examples.practice import DAYS_AHEAD, KINDS, Practice
+from examples.records import Visit
 
 Rows = Iterator[tuple[str, Row]]
 STATES = {"planned": 1, "confirmed": 2, "done": 5, "cancelled": 8, "missed": 9}

@@ -6,7 +6,8 @@ from datetime import timedelta
 from adapters.sample import vocabulary as words
 from examples.loading import Row
 from examples.postgres_slots.values import FORMER_VET, NURSE, epoch, patient_id, utc
-from examples.practice import Animal, Client, Practice
+from examples.practice import Practice
+from examples.records import Animal, Client
 
 Rows = Iterator[tuple[str, Row]]
 SPECIES = ("canis", "felis", "lepus", "avis")

@@ -16,7 +16,7 @@ import pytest_asyncio
 from examples.mariadb_eav.__main__ import EXAMPLE
 from examples.mariadb_eav.bills import key_of
 from examples.mariadb_eav.values import Ids
-from examples.practice import Animal, Bill, Client, Visit
+from examples.records import Animal, Bill, Client, Visit
 from tests.examples.clinic import (
     Clinic,
     an_owned_animal,

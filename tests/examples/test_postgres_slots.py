@@ -20,7 +20,7 @@ from examples.loading import address
 from examples.postgres_slots.__main__ import EXAMPLE
 from examples.postgres_slots.accounts import code_of
 from examples.postgres_slots.values import FORMER_VET, NURSE, SLOT_ROOM, patient_id, utc
-from examples.practice import Animal, Bill, Client, Visit
+from examples.records import Animal, Bill, Client, Visit
 from tests.examples.clinic import (
     Clinic,
     an_owned_animal,
