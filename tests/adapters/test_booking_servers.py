@@ -30,7 +30,7 @@ from tests.adapters.servers import execute
 from tests.conftest import Start
 from tests.partner import Partner
 from tests.races.desk import open_till
-from tests.races.practice import KINDS, SECRET, ZONE, Practice, at, practice, working_days
+from tests.races.practice import KINDS, ZONE, Practice, at, practice, working_days
 
 SERVERS = ("postgresql", "mariadb")
 DAY = working_days(1, datetime.now(UTC).date())[0]
@@ -145,7 +145,7 @@ async def test_a_deadlock_with_the_desk_leaves_no_half_booking_and_ends_in_a_pla
     kind: str, tmp_path: Path
 ) -> None:
     numbers = ("CREATE TABLE numbers (value INTEGER)", "INSERT INTO numbers VALUES (0)")
-    with practice(kind, tmp_path, *numbers, ONCE) as made:
+    with practice(kind, tmp_path, *numbers, ONCE, pause=0.3) as made:
         quick = "ALTER DATABASE {} SET deadlock_timeout = '50ms'"
         if kind == "postgresql":
             await made.run(quick.format(make_url(made.url).database))
@@ -156,15 +156,15 @@ async def test_a_deadlock_with_the_desk_leaves_no_half_booking_and_ends_in_a_pla
         await _be_the_stronger(kind, desk)
         await desk.run("UPDATE numbers SET value = value + 1")
         arrived = asyncio.Event()
-        with before(adapter, "UPDATE numbers", arrived.set) as said:
+        with before(adapter, "INSERT INTO attendance", arrived.set) as said:
             booking = asyncio.create_task(adapter.create_appointment(draft))
             await arrived.wait()
-            await asyncio.sleep(0.1)  # it now waits for the row that the desk holds
-            await desk.run(AT_TEN)  # which waits for the row of the booking
+            # waits for the row of the booking, which then waits for the number that the desk holds
+            await desk.run(AT_TEN)
             await desk.run("COMMIT")
             with pytest.raises(SlotTaken):
                 await booking
-        assert sum(each.startswith("INSERT INTO appointment") for each in said) > 1
+        assert sum("_lock(" in each.lower() for each in said) > 1
         assert await made.run(OF_US) == NOTHING
         assert await made.run("SELECT value FROM numbers") == [(1,)]
         await desk.aclose()
@@ -220,6 +220,7 @@ async def test_that_nothing_was_booked_is_said_only_when_no_booking_of_the_vet_i
         adapter, other = made.open(tmp_path), made.open(tmp_path)
         draft, of_another_vet = await a_draft(adapter), await a_draft(adapter, vet=2)
         writing = asyncio.Event()
+        assert await other.find_appointments(draft, draft.now) == []
         with before(adapter, "INSERT INTO attendance", writing.set):
             booking = asyncio.create_task(adapter.create_appointment(draft))
             await writing.wait()
@@ -248,9 +249,7 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
     monkeypatch.setattr(gateway.booking.watch, "EVERY", 0.05)
     running = await start_gateway(backend=_backend(kept, tmp_path))
     partner = await Partner(running, session, None).with_key()
-    adapter = kept.open(tmp_path)
-    draft = await a_draft(adapter)
-    await adapter.aclose()
+    draft = await a_draft(running.gateway.adapter)
     booked = await partner.post(
         "/appointments",
         {
@@ -270,7 +269,7 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
 
     async def becomes(number: str) -> None:
         async with asyncio.timeout(5):
-            while float(await overwritten()) != float(number):
+            while float(await overwritten()) != float(number):  # noqa: ASYNC110 - it is a page
                 await asyncio.sleep(0.02)
 
     await becomes("0")
@@ -287,7 +286,6 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
 def _backend(made: Practice, folder: Path, mapping: str = "") -> BackendSettings:
     file = folder / "mapping.yaml"
     file.write_text(mapping or made.mapping)
-    # the state folder of the tests has a secret of its own: what this one seals, it unseals
     return BackendSettings(url=made.url, mapping=file)  # type: ignore[arg-type]
 
 
