@@ -359,3 +359,50 @@ async def test_without_transactions_what_cannot_be_taken_back_is_of_unknown_outc
             draft.scheduled_at.strftime("%Y-%m-%dT%H:%M:%SZ")
         ]
         await adapter.aclose()
+
+
+ROW = "INSERT INTO appointment (vet, starts, ends, state) VALUES (1, '{}', '{}', 'FREE')"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_slot_row_that_lasts_longer_than_the_type_is_taken_as_a_whole(
+    kind: str, tmp_path: Path
+) -> None:
+    hour = timedelta(hours=1)
+    with practice(kind, tmp_path, slots_on=(DAY,)) as made:
+        await made.run("DELETE FROM appointment WHERE state = 'FREE'", ROW.format(TEN, TEN + hour))
+        adapter = made.open(tmp_path)
+        draft = await a_draft(adapter)  # of half an hour
+        quarter_to = TEN + timedelta(minutes=45)
+        late = DESKS.replace(str(TEN + timedelta(minutes=15)), str(quarter_to + hour))
+        late = late.replace(str(TEN - timedelta(minutes=15)), str(quarter_to))
+        if kind != "sqlite":  # where the desk cannot get in between
+            with (
+                before(adapter, "UPDATE appointment", lambda: execute(made.url, late)),
+                pytest.raises(SlotTaken, match="in between"),
+            ):
+                await adapter.create_appointment(draft)
+            await made.run("UPDATE appointment SET state = 'GONE' WHERE source = 'desk'")
+        assert await _offered(adapter, draft) == [TEN]
+        await made.run(late)
+        assert await _offered(adapter, draft) == []
+        shortened = made.mapping.replace(
+            "        state: BOOKED", "        ends: {draft: endTime}\n        state: BOOKED"
+        )
+        shortening = made.open(tmp_path, shortened)
+        assert await _offered(shortening, draft) == [TEN]
+        booked = await shortening.create_appointment(draft)
+        assert datetime.fromisoformat(booked["endTime"]) - draft.scheduled_at == hour / 2
+        await adapter.aclose()
+        await shortening.aclose()
+
+
+async def _offered(adapter: SqlAdapter, draft: Draft) -> list[datetime]:
+    values = {
+        "vetId": draft.vet_id,
+        "date": DAY,
+        "appointmentTypeId": draft.appointment_type_id,
+    }
+    page = await adapter.read_many(Query(resource="slots", now=draft.now, values=values))
+    starts = (datetime.fromisoformat(each["startTime"]) for each in page.records)
+    return [each.astimezone(ZONE).replace(tzinfo=None) for each in starts]
