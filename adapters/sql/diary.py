@@ -119,17 +119,22 @@ class Diary:
         _verify(record, draft, offer, self._readers["appointments"].filterable)
         if self._reference is not None and record not in self._carrying(connection, draft):
             raise BackendNonsense("the written appointment does not carry its reference")
-        wanted = offer.interval
-        blocks = [
-            each
-            for each in self._blocks(connection, [offer.calendar], wanted)
-            if each.interval.overlaps(wanted)
-        ]
-        if all(not _same(each.key, key) for each in blocks):
-            raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
-        if any(not _same(each.key, key) for each in blocks):
-            raise SlotTaken("the practice's own desk took the time in between")
+        self._look_again(connection, offer, key)
         return record
+
+    def _look_again(self, connection: Connection, offer: Offer, key: Any) -> None:
+        """Whether what was written blocks, and nothing else does for as long as it lasts.
+
+        A row of the practice's own may last longer than what was asked for.
+        """
+        wanted = offer.interval
+        blocks = list(self._blocks(connection, [offer.calendar], wanted))
+        own = [each.interval for each in blocks if _same(each.key, key)]
+        if not any(each.overlaps(wanted) for each in own):
+            raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
+        others = [each.interval for each in blocks if not _same(each.key, key)]
+        if any(other.overlaps(each) for other in others for each in (wanted, *own)):
+            raise SlotTaken("the practice's own desk took the time in between")
 
     def find(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
         """The appointments that carry the draft's reference.
@@ -283,7 +288,8 @@ class Diary:
             for row in rows.read(connection, calendar, window):
                 slot = Interval(row.interval.start, row.interval.start + lasts)
                 fits = slot.end <= row.interval.end and slot.start > now
-                if fits and not any(slot.overlaps(each) for each in busy):
+                taken = slot if self._booking.shortens_slots else row.interval
+                if fits and not any(taken.overlaps(each) for each in busy):
                     yield Offer(slot, calendar, row.key)
 
     def _of_hours(

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy import (
     Sequence as SqlSequence,
 )
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, Draft, SlotTaken
@@ -32,7 +33,7 @@ from adapters.convert import Converter
 from adapters.converters import Converters
 from adapters.slots import Interval
 from adapters.sql.columns import sql
-from adapters.sql.engines.base import given
+from adapters.sql.engines.base import HALF, given
 from adapters.sql.mapping import NAMED, Value, Write
 from adapters.sql.mapping import Mapping as MappingFile
 from adapters.times import instant_text
@@ -64,6 +65,13 @@ class BookingWrites:
             (write.for_, _step(write, converters, drafts, undone=write.table in unsafe))
             for write in booking.writes
         ]
+        # a slot's row that is not given another end is taken as a whole, however short the booking
+        self.shortens_slots = any(
+            value.draft in ("endTime", "minutes")
+            for write in booking.writes
+            if write.update is not None and write.for_ == "slot"
+            for value in write.values.values()
+        )
         self._times = [
             # as a whole: of a time that is written in parts no part can be read by itself
             converters.make(value.model_copy(update={"pattern": None}), DRAFT_FIELDS[value.draft])
@@ -109,9 +117,16 @@ class BookingWrites:
         return done.made[self._appointment]
 
     def withdraw(self, connection: Connection, done: Done) -> None:
-        """Delete again, last first, what no transaction would undo."""
+        """Delete again, last first, what no transaction would undo; as far as it goes."""
+        failure: SQLAlchemyError | None = None
         for undo in reversed(done.undo):
-            undo()
+            try:
+                undo()
+            except SQLAlchemyError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        connection.info.pop(HALF, None)
 
 
 def _drafts(converters: Converters) -> Mapping[str, Converter]:
@@ -185,6 +200,7 @@ class _Insert:
         if self._name is not None and raw:
             done.made[self._name] = raw[0] if len(raw) == 1 else raw
         if self._undone:
+            connection.info[HALF] = True
             which = and_(
                 *(self._table.c[n] == given(None, v) for n, v in zip(self._keys, raw, strict=True))
             )

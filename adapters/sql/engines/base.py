@@ -34,6 +34,8 @@ BLANKS = " \t\n\v\f\r"
 _NOTHING = object()
 # In a connection's `info`: the time.monotonic() by which the work is to end.
 UNTIL = "clinic_until"
+# There too: whether the work has written what no ROLLBACK undoes, and has not taken it back.
+HALF = "clinic_half"
 
 
 class Kind(StrEnum):
