@@ -23,8 +23,9 @@ from adapters.convert import Converter, JoinedText, PartOfText, Unreadable, whol
 from adapters.converters import Converters
 from adapters.ids import Id
 from adapters.sql.columns import Columns, rows_of
-from adapters.sql.engines.base import Speech, fold, given
+from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Expression, ListOf, ResourceMap
+from adapters.words import fold
 
 MOST_BLANK = 1_000
 LONGEST_PLACE = 200

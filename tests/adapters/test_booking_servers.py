@@ -30,7 +30,7 @@ from tests.adapters.servers import execute
 from tests.conftest import Start
 from tests.partner import Partner
 from tests.races.desk import open_till
-from tests.races.practice import KINDS, SECRET, ZONE, Practice, at, practice, working_days
+from tests.races.practice import KINDS, ZONE, Practice, at, practice, working_days
 
 SERVERS = ("postgresql", "mariadb")
 DAY = working_days(1, datetime.now(UTC).date())[0]
@@ -145,7 +145,7 @@ async def test_a_deadlock_with_the_desk_leaves_no_half_booking_and_ends_in_a_pla
     kind: str, tmp_path: Path
 ) -> None:
     numbers = ("CREATE TABLE numbers (value INTEGER)", "INSERT INTO numbers VALUES (0)")
-    with practice(kind, tmp_path, *numbers, ONCE) as made:
+    with practice(kind, tmp_path, *numbers, ONCE, pause=0.3) as made:
         quick = "ALTER DATABASE {} SET deadlock_timeout = '50ms'"
         if kind == "postgresql":
             await made.run(quick.format(make_url(made.url).database))
@@ -156,15 +156,15 @@ async def test_a_deadlock_with_the_desk_leaves_no_half_booking_and_ends_in_a_pla
         await _be_the_stronger(kind, desk)
         await desk.run("UPDATE numbers SET value = value + 1")
         arrived = asyncio.Event()
-        with before(adapter, "UPDATE numbers", arrived.set) as said:
+        with before(adapter, "INSERT INTO attendance", arrived.set) as said:
             booking = asyncio.create_task(adapter.create_appointment(draft))
             await arrived.wait()
-            await asyncio.sleep(0.1)  # it now waits for the row that the desk holds
-            await desk.run(AT_TEN)  # which waits for the row of the booking
+            # waits for the row of the booking, which then waits for the number that the desk holds
+            await desk.run(AT_TEN)
             await desk.run("COMMIT")
             with pytest.raises(SlotTaken):
                 await booking
-        assert sum(each.startswith("INSERT INTO appointment") for each in said) > 1
+        assert sum("_lock(" in each.lower() for each in said) > 1
         assert await made.run(OF_US) == NOTHING
         assert await made.run("SELECT value FROM numbers") == [(1,)]
         await desk.aclose()
@@ -220,6 +220,7 @@ async def test_that_nothing_was_booked_is_said_only_when_no_booking_of_the_vet_i
         adapter, other = made.open(tmp_path), made.open(tmp_path)
         draft, of_another_vet = await a_draft(adapter), await a_draft(adapter, vet=2)
         writing = asyncio.Event()
+        assert await other.find_appointments(draft, draft.now) == []
         with before(adapter, "INSERT INTO attendance", writing.set):
             booking = asyncio.create_task(adapter.create_appointment(draft))
             await writing.wait()
@@ -248,9 +249,7 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
     monkeypatch.setattr(gateway.booking.watch, "EVERY", 0.05)
     running = await start_gateway(backend=_backend(kept, tmp_path))
     partner = await Partner(running, session, None).with_key()
-    adapter = kept.open(tmp_path)
-    draft = await a_draft(adapter)
-    await adapter.aclose()
+    draft = await a_draft(running.gateway.adapter)
     booked = await partner.post(
         "/appointments",
         {
@@ -270,7 +269,7 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
 
     async def becomes(number: str) -> None:
         async with asyncio.timeout(5):
-            while float(await overwritten()) != float(number):
+            while float(await overwritten()) != float(number):  # noqa: ASYNC110 - it is a page
                 await asyncio.sleep(0.02)
 
     await becomes("0")
@@ -287,7 +286,6 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
 def _backend(made: Practice, folder: Path, mapping: str = "") -> BackendSettings:
     file = folder / "mapping.yaml"
     file.write_text(mapping or made.mapping)
-    # the state folder of the tests has a secret of its own: what this one seals, it unseals
     return BackendSettings(url=made.url, mapping=file)  # type: ignore[arg-type]
 
 
@@ -361,3 +359,50 @@ async def test_without_transactions_what_cannot_be_taken_back_is_of_unknown_outc
             draft.scheduled_at.strftime("%Y-%m-%dT%H:%M:%SZ")
         ]
         await adapter.aclose()
+
+
+ROW = "INSERT INTO appointment (vet, starts, ends, state) VALUES (1, '{}', '{}', 'FREE')"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_slot_row_that_lasts_longer_than_the_type_is_taken_as_a_whole(
+    kind: str, tmp_path: Path
+) -> None:
+    hour = timedelta(hours=1)
+    with practice(kind, tmp_path, slots_on=(DAY,)) as made:
+        await made.run("DELETE FROM appointment WHERE state = 'FREE'", ROW.format(TEN, TEN + hour))
+        adapter = made.open(tmp_path)
+        draft = await a_draft(adapter)  # of half an hour
+        quarter_to = TEN + timedelta(minutes=45)
+        late = DESKS.replace(str(TEN + timedelta(minutes=15)), str(quarter_to + hour))
+        late = late.replace(str(TEN - timedelta(minutes=15)), str(quarter_to))
+        if kind != "sqlite":  # where the desk cannot get in between
+            with (
+                before(adapter, "UPDATE appointment", lambda: execute(made.url, late)),
+                pytest.raises(SlotTaken, match="in between"),
+            ):
+                await adapter.create_appointment(draft)
+            await made.run("UPDATE appointment SET state = 'GONE' WHERE source = 'desk'")
+        assert await _offered(adapter, draft) == [TEN]
+        await made.run(late)
+        assert await _offered(adapter, draft) == []
+        shortened = made.mapping.replace(
+            "        state: BOOKED", "        ends: {draft: endTime}\n        state: BOOKED"
+        )
+        shortening = made.open(tmp_path, shortened)
+        assert await _offered(shortening, draft) == [TEN]
+        booked = await shortening.create_appointment(draft)
+        assert datetime.fromisoformat(booked["endTime"]) - draft.scheduled_at == hour / 2
+        await adapter.aclose()
+        await shortening.aclose()
+
+
+async def _offered(adapter: SqlAdapter, draft: Draft) -> list[datetime]:
+    values = {
+        "vetId": draft.vet_id,
+        "date": DAY,
+        "appointmentTypeId": draft.appointment_type_id,
+    }
+    page = await adapter.read_many(Query(resource="slots", now=draft.now, values=values))
+    starts = (datetime.fromisoformat(each["startTime"]) for each in page.records)
+    return [each.astimezone(ZONE).replace(tzinfo=None) for each in starts]
