@@ -12,6 +12,7 @@ from adapters.conformance.formats import wrong_with
 from adapters.conformance.practice import Practice, needs
 
 DAY = timedelta(days=1)
+FEW = 5
 WEEK = timedelta(days=7)
 MORNING = (time(8), time(14))
 NIGHT = (time(22), time(2))
@@ -51,7 +52,7 @@ class Diary:
         asking = Asking(practice, adapter)
         draft = await asking.draft()
         day = draft.scheduled_at.astimezone(practice.zone).date()
-        for kind in await asking.everything("appointmentTypes"):
+        for kind in await asking.some("appointmentTypes", limit=FEW):
             slots = await asking.slots(draft.vet_id, day, kind["id"])
             assert len({_length(each) for each in slots}) <= 1, kind["id"]
 

@@ -3,7 +3,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 
 import pytest
 
@@ -43,7 +43,8 @@ class Failures:
 
     @needs("garble", "mend")
     async def test_nonsense_is_said_to_be_so(self, practice: Practice, adapter: Adapter) -> None:
-        await _ails(practice, adapter, practice.garble)
+        """Whether a booking was written over may then be left open, and be asked again later."""
+        await _ails(practice, adapter, practice.garble, lenient={"find_overwritten"})
 
     async def test_callers_who_leave_keep_nothing(
         self, practice: Practice, adapter: Adapter
@@ -55,19 +56,29 @@ class Failures:
             for read in reads:
                 read.cancel()
             await asyncio.gather(*reads, return_exceptions=True)
-        assert await asking.some("invoices")
+        async with asyncio.timeout(2 * practice.patience + GRACE):
+            assert await asking.some("invoices")
 
     async def test_many_callers_at_once_are_all_answered(
         self, practice: Practice, adapter: Adapter
     ) -> None:
         asking = Asking(practice, adapter)
         clients = [each["id"] for each in await asking.some("clients", limit=MANY)]
-        found = await asyncio.gather(*(asking.one("clients", each) for each in clients))
+        async with asyncio.timeout(2 * practice.patience + GRACE):
+            found = await asyncio.gather(*(asking.one("clients", each) for each in clients))
         assert [each["id"] for each in found] == clients
 
 
-async def _ails(practice: Practice, adapter: Adapter, begin: Callable[[], Awaitable[None]]) -> None:
-    """While it ails every verb says so, in time and in no driver's words; then it is as before."""
+async def _ails(
+    practice: Practice,
+    adapter: Adapter,
+    begin: Callable[[], Awaitable[None]],
+    lenient: Set[str] = frozenset(),
+) -> None:
+    """While it ails every verb says so, in time and in no driver's words; then it is as before.
+
+    The `lenient` may answer with nothing.
+    """
     asking = Asking(practice, adapter)
     draft = await asking.draft()
     known = (await asking.some("appointments", limit=1))[0]["id"]
@@ -81,7 +92,10 @@ async def _ails(practice: Practice, adapter: Adapter, begin: Callable[[], Awaita
         "find_overwritten": lambda: adapter.find_overwritten([known]),
     }
     await asyncio.gather(
-        *(_raises(name, ask, READ, practice.patience) for name, ask in reads.items()),
+        *(
+            _raises(name, ask, READ, practice.patience, empty=name in lenient)
+            for name, ask in reads.items()
+        ),
         _books_nothing(practice, adapter, draft),
     )
     await _recovers(practice, adapter, draft)
@@ -96,8 +110,13 @@ async def _books_nothing(practice: Practice, adapter: Adapter, draft: Draft) -> 
 
 
 async def _raises(
-    name: str, ask: Ask, kinds: tuple[type[AdapterError], ...], patience: float
-) -> AdapterError:
+    name: str,
+    ask: Ask,
+    kinds: tuple[type[AdapterError], ...],
+    patience: float,
+    *,
+    empty: bool = False,
+) -> AdapterError | None:
     begun = time.monotonic()
     try:
         answer = await ask()
@@ -107,6 +126,8 @@ async def _raises(
         return error
     except Exception as error:  # noqa: BLE001 - whatever else it is, it is wrong
         pytest.fail(f"{name} raised {type(error).__module__}.{type(error).__name__}: {error}")
+    if empty and not answer:
+        return None
     pytest.fail(f"{name} answered {type(answer).__name__} instead of raising")
 
 

@@ -14,13 +14,14 @@ class Paging:
     """What every adapter promises of its pages.
 
     `many` is how many rows a list gets that is read while others are added; `asked_per_page` how
-    many statements or requests a page may cost beside one for each list inside its records. What
-    is `one_by_one` in the practice system, and can be had in no other way, may cost more.
+    many statements or requests a page may cost beside one for each list inside its records.
+    `in_parts` names what the practice system hands out only a few at a time, or one by one: it
+    may cost more.
     """
 
     many = 10_000
     asked_per_page = 1
-    one_by_one: frozenset[str] = frozenset()
+    in_parts: frozenset[str] = frozenset()
 
     async def test_pages_hold_every_record_once_in_one_order_whatever_their_size(
         self, practice: Practice, adapter: Adapter
@@ -62,7 +63,7 @@ class Paging:
             page = await adapter.read_many(query)
             found += [each["id"] for each in page.records]
             after, number = page.after, number + 1
-            if number % EVERY == 5:
+            if number % EVERY == 2:
                 await practice.add_clients(ADDED_AT_ONCE, front=True)
                 await practice.add_clients(ADDED_AT_ONCE, front=False)
             assert number * LARGEST_PAGE < 3 * self.many + 10_000, "the pages have no end"
@@ -73,7 +74,7 @@ class Paging:
         self, practice: Practice, adapter: Adapter
     ) -> None:
         asking = Asking(practice, adapter)
-        for resource in set(with_ids(practice)) - self.one_by_one:
+        for resource in set(with_ids(practice)) - self.in_parts:
             await adapter.ping()  # a connection's first words are no page's
             page = await adapter.read_many(asking.query(resource, limit=1))
             small, _ = await self._cost(practice, adapter, resource, 2)

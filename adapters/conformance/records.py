@@ -115,7 +115,8 @@ class Records:
                 continue
             records = await asking.everything(resource)
             times = [each["updatedAt"] or "" for each in records]
-            for chosen in sorted(times)[-1:] + sorted(times)[len(times) // 2 :][:1]:
+            known = sorted(filter(None, times))
+            for chosen in known[-1:] + known[len(known) // 2 :][:1]:
                 since = Filter("since", ("updatedAt",), moment(chosen))
                 changed = zip(records, times, strict=True)
                 wanted = [each for each, time in changed if time >= chosen]

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import secrets
 import sqlite3
 from enum import StrEnum
@@ -32,7 +31,7 @@ class AilingFile:
         self._other: sqlite3.Connection | None = None
 
     async def stop(self) -> None:
-        os.replace(self._path, self._kept)
+        self._path.replace(self._kept)
 
     async def slow(self) -> None:
         self._other = sqlite3.connect(self._path, isolation_level=None)
@@ -47,7 +46,7 @@ class AilingFile:
             self._other.close()
             self._other = None
         if self._kept.exists():
-            os.replace(self._kept, self._path)
+            self._kept.replace(self._path)
 
     async def aclose(self) -> None:
         await self.mend()

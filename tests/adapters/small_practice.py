@@ -1,7 +1,7 @@
 """The small practice on three kinds of server, as the conformance suite wants it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
@@ -25,35 +25,52 @@ from tests.races.practice import Practice as Made
 from tests.races.practice import practice
 
 PORTS = {"postgresql": 5432, "mariadb": 3306}
-ROWS = 120
-_OLD = datetime(2025, 9, 1, 9)
+ROWS, FIRST = 120, 100_000
+_OLD = datetime(2025, 9, 1, 9)  # noqa: DTZ001 - the clock on the wall
+HOURS = (
+    "INSERT INTO hours SELECT v.id, d.n, '09:00', '17:00' FROM vet v, (SELECT 1 AS n UNION SELECT 2"
+    " UNION SELECT 3 UNION SELECT 4 UNION SELECT 5) d"
+)
 
 
-def _more() -> tuple[str, ...]:
-    """Enough rows of everything that pages differ in their length."""
-    numbers = range(10, 10 + ROWS)
-    starts = {each: _OLD + timedelta(days=each) for each in numbers}
+def _kept() -> tuple[str, ...]:
+    """Enough rows that pages differ in their length, of what no test changes."""
+    numbers = range(FIRST, FIRST + ROWS)
     return (
-        _insert("client", [f"({n}, 'Cy', 'Cole', '{starts[n]}')" for n in numbers]),
         _insert("patient", [f"({n}, {n}, 'Kit')" for n in numbers]),
-        _insert("kind", [f"({n}, 'Kind {n}', 30)" for n in numbers]),
+        _insert("kind", [f"({n}, 'Kind {n}', 30)" for n in numbers[:60]]),
+        _insert(
+            "consultation (appointment, patient, vet, begun)",
+            [f"({n}, {n}, 1, '{at}')" for n, at in _days()],
+        ),
+        _insert("invoice (client, number, total)", [f"({n}, 'F{n}', 5)" for n in numbers]),
+        _insert("line (invoice, label, total)", [f"({n - FIRST}, 'Visit', 5)" for n in numbers]),
+        _insert("payment (invoice, amount)", [f"({n - FIRST}, 5)" for n in numbers]),
+        _insert("stock (name, quantity, least)", [f"('Item', {n - FIRST}, 40)" for n in numbers]),
+    )
+
+
+def _changing() -> tuple[str, ...]:
+    """Take away what tests add, and put back what they change."""
+    numbers = range(FIRST, FIRST + ROWS)
+    tables = ("hours", "absence", "journal", "appointment", "attendance", "client")
+    return (
+        *(f"DELETE FROM {each}" for each in tables),
+        HOURS,
+        _insert("client", [f"({n}, 'Cy', 'Cole', '{at}')" for n, at in _days()]),
         _insert(
             "appointment (id, vet, kind, starts, ends, state, urgent, made)",
             [
                 f"({n}, 1, 2, '{at}', '{at + timedelta(minutes=30)}', 'DONE', FALSE, '{at}')"
-                for n, at in starts.items()
+                for n, at in _days()
             ],
         ),
         _insert("attendance (appointment, patient, client)", [f"({n}, {n}, {n})" for n in numbers]),
-        _insert(
-            "consultation (appointment, patient, vet, begun)",
-            [f"({n}, {n}, 1, '{at}')" for n, at in starts.items()],
-        ),
-        _insert("invoice (client, number, total)", [f"({n}, 'F{n}', 5)" for n in numbers]),
-        _insert("line (invoice, label, total)", [f"({n - 9}, 'Visit', 5)" for n in numbers]),
-        _insert("payment (invoice, amount)", [f"({n - 9}, 5)" for n in numbers]),
-        _insert("stock (name, quantity, least)", [f"('Item {n}', {n}, 40)" for n in numbers]),
     )
+
+
+def _days() -> Iterator[tuple[int, datetime]]:
+    return ((FIRST + number, _OLD + timedelta(days=number)) for number in range(ROWS))
 
 
 def _insert(into: str, rows: list[str]) -> str:
@@ -61,7 +78,12 @@ def _insert(into: str, rows: list[str]) -> str:
 
 
 class SmallPractice(SqlPractice):
-    """Its adapters reach the server through a port of the test's own."""
+    """Its adapters reach the server through a port of the test's own.
+
+    A server that says nothing at all is also asked, on another connection, to stop: two seconds.
+    """
+
+    patience = 2.5
 
     def __init__(self, made: Made, folder: Path, ailing: Ailing, url: str) -> None:
         super().__init__(ailing)
@@ -117,34 +139,43 @@ class SmallPractice(SqlPractice):
         await self.made.run(f"UPDATE appointment SET state = 'GONE' WHERE id = {number}")
 
     async def write_unknown_code(self) -> Place:
-        await self.made.run("UPDATE appointment SET state = '?' WHERE id = 20")
-        return place("appointments", 20, "status")
+        await self.made.run(f"UPDATE appointment SET state = '?' WHERE id = {FIRST}")
+        return place("appointments", FIRST, "status")
 
     async def write_zero_date(self) -> Place:
         zero = "0000-00-00 00:00:00" if self.made.kind == "mariadb" else "1900-01-01 00:00:00"
         relaxed = ("SET SESSION sql_mode = ''",) if self.made.kind == "mariadb" else ()
-        await self.made.run(*relaxed, f"UPDATE client SET changed = '{zero}' WHERE id = 20")
-        return place("clients", 20, "updatedAt")
+        await self.made.run(*relaxed, f"UPDATE client SET changed = '{zero}' WHERE id = {FIRST}")
+        return place("clients", FIRST, "updatedAt")
+
+
+@contextmanager
+def small_server(kind: str, folder: Path) -> Iterator[Made]:
+    """One on that kind of server, for many tests; skips where none is given."""
+    with practice(kind, folder, *_kept()) as made:
+        yield made
 
 
 @asynccontextmanager
-async def small_practice(kind: str, folder: Path) -> AsyncIterator[SmallPractice]:
-    """A new one on that kind of server; skips where none is given."""
-    with practice(kind, folder, *_more()) as made:
-        if kind == "sqlite":
-            ailing: Ailing = AilingFile(folder / "practice.db")
-            url = made.url
-        else:
-            address = make_url(made.url)
-            relay = Relay(address.host or "", address.port or PORTS[kind])
-            await relay.open()
-            ailing = relay
-            url = address.set(host="127.0.0.1", port=relay.port).render_as_string(
-                hide_password=False
-            )
-        opened = SmallPractice(made, folder, ailing, url)
-        try:
-            with opened.counting():
-                yield opened
-        finally:
-            await ailing.aclose()
+async def small_practice(made: Made, folder: Path) -> AsyncIterator[SmallPractice]:
+    """It for one test, with the same rows for each."""
+    begin, end = ("START TRANSACTION", "COMMIT") if made.kind != "sqlite" else ("BEGIN", "COMMIT")
+    await made.run(begin, *_changing(), end)
+    ailing, url = await _ailing(made)
+    opened = SmallPractice(made, folder, ailing, url)
+    try:
+        with opened.counting():
+            yield opened
+    finally:
+        await ailing.aclose()
+
+
+async def _ailing(made: Made) -> tuple[Ailing, str]:
+    """What can be done to it, and where adapters reach it."""
+    if made.kind == "sqlite":
+        return AilingFile(Path(made.url.removeprefix("sqlite:///"))), made.url
+    address = make_url(made.url)
+    relay = Relay(address.host or "", address.port or PORTS[made.kind])
+    await relay.open()
+    changed = address.set(host="127.0.0.1", port=relay.port)
+    return relay, changed.render_as_string(hide_password=False)

@@ -1,6 +1,6 @@
 """Our adapters keep what every adapter promises."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -8,7 +8,8 @@ import pytest
 
 from adapters.conformance import AdapterConformance
 from tests.adapters.sample_practice import CachedClinic, GuardedClinic, SampleClinic
-from tests.adapters.small_practice import SmallPractice, small_practice
+from tests.adapters.small_practice import SmallPractice, small_practice, small_server
+from tests.races.practice import Practice as Made
 
 
 class TestSample(AdapterConformance):
@@ -30,14 +31,23 @@ class TestCachedAndGuarded(TestSample):
     made = CachedClinic
 
 
+@pytest.fixture(scope="class")
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Made]:
+    """A server's practice, for all tests of a class."""
+    with small_server(request.cls.kind, tmp_path_factory.mktemp("small")) as opened:
+        yield opened
+
+
 class TestPostgres(AdapterConformance):
     kind = "postgresql"
     cannot: ClassVar[set[str]] = {"write_unreadable"}  # its columns have types
 
     @pytest.fixture
-    async def practice(self, tmp_path: Path) -> AsyncIterator[SmallPractice]:
-        async with small_practice(self.kind, tmp_path) as made:
-            yield made
+    async def practice(self, made: Made, tmp_path: Path) -> AsyncIterator[SmallPractice]:
+        async with small_practice(made, tmp_path) as opened:
+            yield opened
 
 
 class TestMariadb(TestPostgres):
