@@ -225,6 +225,8 @@ class ResourceReader:
         records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {self.table.key.take(row, 0) for row in rows}
+        if len(keys) < len(rows):
+            self.table.report(Trouble("doubled row", self.name, "id", ""))
         skipped = len(keys) - len(records)
         if after is None:
             skipped += self._told_blanks(connection, conditions, found)

@@ -1,7 +1,7 @@
 """The rows that a booking writes: the mapping's list of steps, in its order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -29,7 +29,7 @@ from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, Draft, SlotTaken
 from adapters.conversion import DRAFT_FIELDS, Conversion
-from adapters.convert import Converter
+from adapters.convert import Converter, Text
 from adapters.converters import Converters
 from adapters.slots import Interval
 from adapters.sql.columns import sql
@@ -62,9 +62,18 @@ class BookingWrites:
         unsafe = frozenset(booking.without_transactions)
         drafts = _drafts(converters)
         self._steps = [
-            (write.for_, _step(write, converters, drafts, undone=write.table in unsafe))
+            (write, _step(write, converters, drafts, undone=write.table in unsafe))
             for write in booking.writes
         ]
+        self._reason = next(
+            (
+                Text(value.encoding)
+                for write in booking.writes
+                for value in write.values.values()
+                if value.draft == "reason" and value.encoding is not None
+            ),
+            Text(),
+        )
         # a slot's row that is not given another end is taken as a whole, however short the booking
         self.shortens_slots = any(
             value.draft in ("endTime", "minutes")
@@ -89,6 +98,12 @@ class BookingWrites:
             for converter in self._times
         )
 
+    def kept(self, draft: Draft) -> Draft:
+        """The draft as the practice system can keep it: its encoding may lack letters."""
+        if draft.reason is None:
+            return draft
+        return replace(draft, reason=self._reason.encode(draft.reason)[0])
+
     def draft_values(self, draft: Draft, wanted: Interval) -> dict[str, Any]:
         """The draft by the names that a mapping uses."""
         return {
@@ -111,8 +126,9 @@ class BookingWrites:
         SlotTaken where another program has taken the slot's own row.
         """
         which = "slot" if of_slot else "time"
-        for only, step in self._steps:
-            if only in (None, which):
+        for write, step in self._steps:
+            asked = write.if_ is None or values[write.if_] is not None
+            if asked and write.for_ in (None, which):
                 step.run(connection, values, done)
         return done.made[self._appointment]
 
