@@ -30,6 +30,7 @@ from adapters.base import BackendNonsense, Draft, SlotTaken
 from adapters.conversion import DRAFT_FIELDS, Conversion
 from adapters.convert import Converter
 from adapters.converters import Converters
+from adapters.document import Place
 from adapters.slots import Interval
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import given
@@ -42,10 +43,15 @@ Values = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Done:
-    """What a booking has made so far: names to keys and numbers, and how to take it back."""
+    """What a booking has made so far: names to keys and numbers, and how to take it back.
+
+    `tables` were written; `place` is where the mapping says what is being done.
+    """
 
     made: dict[str, Any] = field(default_factory=dict)
     undo: list[Callable[[], None]] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    place: Place = ("booking",)
 
 
 class _Step(Protocol):
@@ -61,7 +67,7 @@ class BookingWrites:
         unsafe = frozenset(booking.without_transactions)
         drafts = _drafts(converters)
         self._steps = [
-            (write.for_, _step(write, converters, drafts, undone=write.table in unsafe))
+            (write, _step(write, converters, drafts, undone=write.table in unsafe))
             for write in booking.writes
         ]
         self._times = [
@@ -103,9 +109,11 @@ class BookingWrites:
         SlotTaken where another program has taken the slot's own row.
         """
         which = "slot" if of_slot else "time"
-        for only, step in self._steps:
-            if only in (None, which):
+        for number, (write, step) in enumerate(self._steps):
+            if write.for_ in (None, which):
+                done.place = ("booking", "writes", number)
                 step.run(connection, values, done)
+                done.tables += [write.table] if write.table else []
         return done.made[self._appointment]
 
     def withdraw(self, connection: Connection, done: Done) -> None:
