@@ -199,7 +199,8 @@ class AdapterOptions:
     """All that an adapter is made of.
 
     `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read
-    in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for.
+    in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for;
+    without it none leads back to its key.
     """
 
     url: str

@@ -12,7 +12,13 @@ from aiohttp import web
 
 from adapters.base import Adapter, AdapterError, Trouble
 from adapters.document import DocumentErrors, Problem
-from gateway.backend import BackendProbe, adapter_of, check_configured, check_serves, open_backend
+from gateway.backend import (
+    BackendProbe,
+    bare_adapter_of,
+    check_configured,
+    check_serves,
+    open_backend,
+)
 from gateway.booking.ledger import Ledger
 from gateway.booking.watch import Watch
 from gateway.contract.operations import BASE_PATH, OPERATIONS
@@ -22,7 +28,7 @@ from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import KeyTroubles, LogTroubles, Troubles
+from gateway.observe.troubles import BackendTroubles, KeyTroubles, LogTroubles, Troubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
@@ -131,7 +137,7 @@ async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
         problems += more.problems
     if settings.backend.mapping is not None:
         try:
-            await adapter_of(settings, bytes(32), _unheard).aclose()
+            await bare_adapter_of(settings, bytes(32), _unheard).aclose()
         except DocumentErrors as more:
             problems += [each for each in more.problems if each.file not in error.left_out]
         except StartRefused as more:
@@ -177,6 +183,7 @@ class _Assembly:
         self.now = now
         self.events = Events()
         self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
+        self.backend = BackendTroubles(self.metrics, self.events)
 
     async def gateway(self) -> Gateway:
         settings, closers, now = self.settings, self.closers, self.now
@@ -269,7 +276,7 @@ class _Assembly:
         except DocumentErrors as error:
             problems += error.problems
         try:
-            adapter, secret = await open_backend(self.settings, store, report)
+            adapter, secret = await open_backend(self.settings, store, report, self.backend)
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
         self.closers.push_async_callback(adapter.aclose)
@@ -312,7 +319,7 @@ class _Assembly:
     ) -> Readiness:
         async def backend() -> Mapping[str, Any]:
             await probe()
-            return {}
+            return {"breaker": self.backend.state}
 
         async def own_store() -> Mapping[str, Any]:
             await store.ping()

@@ -1,12 +1,15 @@
 """Opens the practice system: its adapter with the sealing secret, and whether it is enough."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from adapters import open_adapter
-from adapters.base import Adapter, AdapterOptions, FieldShape, IdTable, Report, Shapes
+from adapters.base import Adapter, AdapterOptions, FieldShape, Filter, IdTable, Report, Shapes
+from adapters.cached import Cached, Kept, Memory
+from adapters.guarded import Guarded, Limits
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
+from gateway.observe.troubles import BackendTroubles
 from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused
@@ -30,16 +33,55 @@ def check_configured(settings: Settings) -> None:
         )
 
 
-async def open_backend(settings: Settings, store: Store, report: Report) -> tuple[Adapter, bytes]:
+async def open_backend(
+    settings: Settings, store: Store, report: Report, troubles: BackendTroubles | None = None
+) -> tuple[Adapter, bytes]:
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
-    return adapter_of(settings, secret, report, StoredIds(store)), secret
+    inner = bare_adapter_of(settings, secret, report, StoredIds(store))
+    return wrapped(settings, inner, troubles), secret
 
 
-def adapter_of(
+def wrapped(settings: Settings, inner: Adapter, troubles: BackendTroubles | None = None) -> Adapter:
+    """The adapter guarded, and remembering what the settings say; `troubles` hears how it fares."""
+    backend = settings.backend
+    limits = Limits(
+        timeout=backend.timeout,
+        booking_timeout=backend.booking_timeout,
+        in_flight=backend.in_flight,
+        queue=backend.queue,
+        failures=backend.breaker_failures,
+        pause=backend.breaker_pause,
+    )
+    if troubles is None:
+        guarded = Guarded(inner, limits)
+    else:
+        guarded = Guarded(inner, limits, changed=troubles.changed, called=troubles.called)
+    kept = list(remembered(settings))
+    if not any(each.seconds for each in kept):
+        return guarded
+    return Cached(guarded, kept, Memory(settings.cache.entries, settings.cache.bytes))
+
+
+def remembered(settings: Settings) -> Iterator[Kept]:
+    """For how long each operation's answers are remembered, as an adapter is told of it."""
+    for each in OPERATIONS:
+        if not each.creates:
+            yield Kept(
+                resource=each.returns.name,
+                many=each.many,
+                seconds=getattr(settings.cache, each.id),
+                only=frozenset(Filter("equals", (name,), value) for name, value in each.only),
+            )
+
+
+def bare_adapter_of(
     settings: Settings, secret: bytes, report: Report, ids: IdTable | None = None
 ) -> Adapter:
-    """The adapter that the settings name; StartRefused, or DocumentErrors of its mapping."""
+    """The adapter that the settings name, with nothing around it; without `ids` it cannot serve.
+
+    StartRefused, or DocumentErrors of its mapping.
+    """
     backend = settings.backend
     options = AdapterOptions(
         url=backend.url.get_secret_value() if backend.url else "",

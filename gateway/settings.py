@@ -19,6 +19,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -33,6 +34,8 @@ from adapters.document import (
     read_document,
     sentence,
 )
+from gateway.contract.operations import OPERATIONS
+from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
 
 PREFIX = "GATEWAY_"
 # What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
@@ -128,6 +131,20 @@ class BackendSettings(_Group):
     )
     timeout: Patience = Field(3.0, description="Seconds that one read may take.")
     booking_timeout: Patience = Field(10.0, description="Seconds that one booking may take.")
+    in_flight: int = Field(
+        20,
+        ge=1,
+        description="Calls of it that may be under way at once; bookings take at most half.",
+    )
+    queue: int = Field(
+        100, ge=0, description="Calls that may wait for that, a second at most; more are 503."
+    )
+    breaker_failures: int = Field(
+        5, ge=1, description="Calls in a row that fail before it is left alone, and calls are 503."
+    )
+    breaker_pause: Patience = Field(
+        10.0, description="Seconds for which it is left alone, before one call tries it again."
+    )
 
     @field_validator("secret")
     @classmethod
@@ -141,6 +158,41 @@ class BackendSettings(_Group):
         if self.secret is not None and self.secret_file is not None:
             raise ValueError("give secret or secret_file, not both")
         return self
+
+
+# Types of appointment hardly ever change. What else may be remembered changes at the practice's
+# own desk, so the clinic says for how long it may be told as it was.
+_REMEMBERED = {APPOINTMENT_TYPE.name: 60.0}
+# A free time may be taken at any moment.
+_AT_MOST = {SLOT.name: 5.0}
+
+
+class _Memory(_Group):
+    entries: int = Field(10_000, ge=1, description="Answers that are remembered at most.")
+    bytes: int = Field(
+        16_777_216, ge=1, description="Bytes that all remembered answers take at most."
+    )
+
+
+def _remembered_for() -> dict[str, Any]:
+    """A setting for each operation that reads: its type and what it says."""
+    fields = {}
+    for each in OPERATIONS:
+        most = _AT_MOST.get(each.returns.name, 3600.0)
+        seconds = Annotated[float, Field(ge=0, le=most, allow_inf_nan=False)]
+        help_text = f"Seconds for which an answer to {each.id} is remembered, at most {most:g}."
+        default = Field(_REMEMBERED.get(each.returns.name, 0.0), description=help_text)
+        if not each.creates:
+            fields[each.id] = (seconds, default)
+    return fields
+
+
+CacheSettings = create_model(
+    "CacheSettings",
+    __base__=_Memory,
+    __doc__="What is remembered of the practice system's answers, as they are beneath the policy.",
+    **_remembered_for(),
+)
 
 
 class Settings(_Group):
@@ -182,6 +234,7 @@ class Settings(_Group):
         10.0, description="Seconds that a repeated booking waits for the first to end."
     )
     backend: BackendSettings = Field(default_factory=BackendSettings)
+    cache: CacheSettings = Field(default_factory=CacheSettings)
 
     @field_validator("workers")
     @classmethod
@@ -200,6 +253,9 @@ class Settings(_Group):
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""
         return self.public_url or f"http://127.0.0.1:{port}"
+
+
+GROUPS: Mapping[str, type[BaseModel]] = {"backend": BackendSettings, "cache": CacheSettings}
 
 
 def read_sealing_secret(text: str) -> bytes:
@@ -315,9 +371,9 @@ def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
 def names() -> Iterator[tuple[str, str]]:
     """Each setting's dotted name and what it means."""
     for name, info in Settings.model_fields.items():
-        if name == "backend":
-            for inner, nested in BackendSettings.model_fields.items():
-                yield f"backend.{inner}", nested.description or ""
+        if name in GROUPS:
+            for inner, nested in GROUPS[name].model_fields.items():
+                yield f"{name}.{inner}", nested.description or ""
         else:
             yield name, info.description or ""
 
@@ -368,8 +424,9 @@ def _said(error: Any) -> Problem:
 
 def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(data) | dict(given)
-    if "backend" in given and isinstance(data.get("backend"), dict):
-        merged["backend"] = {**data["backend"], **given["backend"]}
+    for group in GROUPS:
+        if group in given and isinstance(data.get(group), dict):
+            merged[group] = {**data[group], **given[group]}
     return merged
 
 

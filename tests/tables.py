@@ -14,7 +14,7 @@ from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, SLOT
 from gateway.observe.metrics import Metrics
 from gateway.policy.document import load_policy
-from gateway.settings import BackendSettings, Settings, names
+from gateway.settings import GROUPS, Settings, names
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -93,7 +93,7 @@ def settings() -> list[str]:
 def default(name: str) -> str:
     """A setting's default, where it is plain; the meaning says what else it is."""
     group, _, member = name.rpartition(".")
-    info = (BackendSettings if group else Settings).model_fields[member]
+    info = GROUPS.get(group, Settings).model_fields[member]
     plain = info.default if isinstance(info.default, str | int | float | Path) else None
     return "" if plain is None else f"`{plain:g}`" if isinstance(plain, float) else f"`{plain}`"
 
@@ -151,6 +151,7 @@ def metrics() -> list[str]:
     figures = Metrics([])
     figures.keys_loaded(lambda: 0)
     figures.overwritten(lambda: 0)
+    figures.breaker(lambda: "closed")
     rows = []
     for family in figures.registry.collect():
         labels = " ".join(f"`{label}`" for label in LABELS[family.name])
@@ -164,6 +165,8 @@ def metrics() -> list[str]:
 LABELS = {
     "gateway_requests": ("operation", "status"),
     "gateway_request_seconds": ("operation",),
+    "gateway_backend_calls": ("verb", "resource", "outcome"),
+    "gateway_backend_breaker": (),
     "gateway_authentication_failures": ("reason",),
     "gateway_limit_denials": (),
     "gateway_unusable_values": ("kind", "resource", "field"),

@@ -19,7 +19,7 @@ FLOORS = (
         "gateway.policy",
         "gateway.booking",
     },
-    {"gateway.pipeline", "gateway.backend"},
+    {"gateway.pipeline", "gateway.backend", "gateway.examination"},
     {"gateway.web"},
     {"gateway.app"},
     {"gateway.cli"},
@@ -36,9 +36,10 @@ ADAPTERS = {
     "gateway.settings": {"adapters.document"},
     "gateway.pipeline": {"adapters.base", "adapters.document"},
     "gateway.web": {"adapters.base"},
-    "gateway.backend": {"adapters", "adapters.base"},
+    "gateway.backend": {"adapters", "adapters.base", "adapters.cached", "adapters.guarded"},
+    "gateway.examination": {"adapters.base", "adapters.document", "adapters.examine"},
     "gateway.app": {"adapters.base", "adapters.document"},
-    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample"},
+    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample", "adapters.sql"},
 }
 ROOMS_OF = {
     "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),
@@ -55,6 +56,10 @@ ROOMS_OF = {
     ),
     "alembic": ("gateway.store",),
     "prometheus_client": ("gateway.observe.metrics",),
+    "aiocache": ("adapters.cached",),
+    "cachebox": ("adapters.cached", "adapters.ids"),
+    "purgatory": ("adapters.breaker",),
+    "stamina": ("adapters.guarded",),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }

@@ -6,10 +6,12 @@ import pytest
 
 from adapters.document import DocumentErrors
 from gateway.settings import (
+    GROUPS,
     ConfigurationErrors,
     Settings,
     load_settings,
     names,
+    sources,
     split_address,
     variable,
 )
@@ -245,7 +247,7 @@ def test_every_setting_has_a_meaning_and_a_variable_of_its_own() -> None:
     found = dict(names())
     assert all(found.values())
     assert len({variable(name) for name in found}) == len(found)
-    assert found.keys() >= Settings.model_fields.keys() - {"backend"}
+    assert found.keys() >= Settings.model_fields.keys() - GROUPS.keys()
 
 
 @pytest.mark.parametrize(
@@ -312,3 +314,27 @@ def test_what_another_address_holds_is_its_adapters_affair(tmp_path: Path, addre
     url = load_settings(written(tmp_path, f"backend:\n  url: {address}\n"), {}).backend.url
     assert url is not None
     assert url.get_secret_value() == address
+
+
+def test_how_long_answers_are_remembered_is_said_per_operation(tmp_path: Path) -> None:
+    config = written(tmp_path, "cache: {list_appointment_types: 10, get_client: 2}\n")
+    settings = load_settings(config, {"GATEWAY_CACHE_GET_CLIENT": "3"})
+    shown = {name: getattr(settings.cache, name) for name in type(settings.cache).model_fields}
+    assert shown["list_appointment_types"] == 10
+    assert shown["get_client"] == 3
+    assert shown["get_patient"] == 0
+    told = sources(config, {"GATEWAY_CACHE_GET_CLIENT": "3"})
+    assert told["cache.list_appointment_types"] == "file"
+    assert told["cache.get_client"] == "environment"
+    assert told["cache.get_patient"] == "default"
+
+
+def test_an_operation_that_is_none_and_a_time_that_is_too_long_are_refused(tmp_path: Path) -> None:
+    config = written(tmp_path, "cache:\n  get_clients: 10\n  list_available_slots: 6\n")
+    first, second = sorted(said(config))
+    assert first.startswith("2:3: ")
+    assert "get_client?" in first
+    assert second.startswith("3:")
+    assert "5" in second
+    [problem] = said(None, {"GATEWAY_CACHE_CREATE_APPOINTMENT": "1"})
+    assert "no setting has that name" in problem

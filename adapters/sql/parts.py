@@ -42,8 +42,6 @@ def open_parts(options: AdapterOptions) -> Parts:
         table=options.ids,
         times_as_text=speech.times_as_text,
     )
-    if any(converters.hashed) and options.ids is None:
-        raise ValueError("the mapping has hashed ids, and nothing was given to keep them in")
     readers = {
         name: ResourceReader(name, rows, options.shapes[name], converters, report, speech)
         for name, rows in mapping.resources.items()

@@ -16,6 +16,7 @@ COMMANDS = {
     "policy": "gateway.cli.policy:policy",
     "vets": "gateway.cli.directory:vets",
     "sample": "gateway.cli.directory:sample",
+    "backend": "gateway.cli.backend:backend",
     "openapi": "gateway.cli.describe:openapi",
     "settings": "gateway.cli.configuration:settings",
 }

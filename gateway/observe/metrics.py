@@ -21,6 +21,7 @@ from adapters.base import Trouble
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 OTHER = "other"
+BREAKER = ("closed", "half-open", "open")
 
 
 class _Tally:
@@ -81,6 +82,30 @@ class Calls(Collector):
         yield latency
 
 
+class BackendCalls(Collector):
+    """Counts what the practice system was asked, in plain numbers too."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[tuple[str, str, str], int] = {}
+
+    def count(self, verb: str, resource: str, outcome: str) -> None:
+        """One call; `outcome` is `answered`, or what it was instead."""
+        call = (verb, resource, outcome)
+        self._tallies[call] = self._tallies.get(call, 0) + 1
+
+    def collect(self) -> Iterator[Metric]:
+        """The counter by verb, resource and outcome."""
+        calls = CounterMetricFamily(
+            "gateway_backend_calls",
+            "Calls of the practice system: what was asked of which resource, and what became of"
+            " it.",
+            labels=["verb", "resource", "outcome"],
+        )
+        for call, times in sorted(self._tallies.items()):
+            calls.add_metric(list(call), times)
+        yield calls
+
+
 class Metrics:
     """The gateway's figures; `operations` are the names that may stand in a label."""
 
@@ -91,6 +116,9 @@ class Metrics:
         self._calls = Calls(operations)
         self.registry.register(self._calls)
         self.count = self._calls.count
+        backend = BackendCalls()
+        self.registry.register(backend)
+        self.backend_call = backend.count
         self._failed_keys = Counter(
             "gateway_authentication_failures",
             "Calls without a usable key.",
@@ -148,6 +176,15 @@ class Metrics:
             registry=self.registry,
         )
         gauge.set_function(count)
+
+    def breaker(self, state: Callable[[], str]) -> None:
+        """Whether the practice system is asked, looked at when the figures are read."""
+        gauge = Gauge(
+            "gateway_backend_breaker",
+            "Whether the practice system is asked: 0 yes, 1 by one call that tries it, 2 no.",
+            registry=self.registry,
+        )
+        gauge.set_function(lambda: BREAKER.index(state()))
 
     def text(self) -> bytes:
         """All figures, in Prometheus' text form."""

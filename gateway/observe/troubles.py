@@ -26,6 +26,30 @@ class Troubles:
         self._events.trouble(trouble)
 
 
+class BackendTroubles:
+    """Counts the practice system's calls, and says when it is left alone and when it is back.
+
+    `state` is its breaker's: `closed`, `open` or `half-open`.
+    """
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self.state = "closed"
+        self.called = metrics.backend_call
+        self._events = events
+        self._alone = False
+        metrics.breaker(lambda: self.state)
+
+    def changed(self, state: str) -> None:
+        """The breaker's new state; a try that fails is no news."""
+        self.state = state
+        if state == "open" and not self._alone:
+            self._alone = True
+            self._events.warn("the practice system failed too often in a row: it is left alone")
+        elif state == "closed":
+            self._alone = False
+            self._events.info("the practice system answers again")
+
+
 class LogTroubles:
     """Says on stderr, and counts, what the access log and the audit do not hold."""
 

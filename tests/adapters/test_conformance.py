@@ -11,13 +11,32 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 
 from adapters.base import Adapter, Filter, NotFound, SlotTaken
+from adapters.cached import Cached, Kept, Memory
+from adapters.guarded import Guarded, Limits
 from gateway.contract.openapi import document
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES, Resource
 from tests.adapters.clinic import NOW, a_draft, ask, connect, copy_to, everything, slots
 
+
+def guarded(folder: Path) -> Adapter:
+    return Guarded(connect(copy_to(folder)), Limits())
+
+
+def cached(folder: Path) -> Adapter:
+    """All that can be read is remembered."""
+    kept = [
+        Kept(resource=each.name, many=many, seconds=60)
+        for each in RESOURCES
+        for many in (False, True)
+    ]
+    return Cached(guarded(folder), kept, Memory(10_000, 1 << 24))
+
+
 PRACTICES: dict[str, Callable[[Path], Adapter]] = {
     "sql, SQLite": lambda folder: connect(copy_to(folder)),
+    "sql, SQLite, guarded": guarded,
+    "sql, SQLite, cached and guarded": cached,
 }
 WITH_IDS = [each for each in RESOURCES if "id" in each.paths]
 SCHEMAS = document(public_url="https://clinic.example")["components"]["schemas"]

@@ -14,6 +14,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine
 from adapters.sql.engines.base import Engine, given
+from adapters.sql.engines.mysql_speech import MysqlSpeech
 from adapters.sql.mapping import Rows
 from tests.adapters.servers import execute_async, mariadb_database, postgres_database
 
@@ -152,8 +153,8 @@ async def test_any_plain_value_is_written_into_any_column_and_found_again(
             return connection.execute(rows).all()
         return connection.execute(rows.where(sql(name) == given("x")), {"x": value}).all()
 
-    if engine.speech.__class__.__name__ == "MysqlSpeech" and value == "false":
-        pytest.skip("MariaDB knows false as a word, not as a text")
+    if isinstance(engine.speech, MysqlSpeech) and value == "false":
+        value = 0  # MariaDB knows false as a word, not as a text
     assert len(await engine.book(write)) == 1
 
 

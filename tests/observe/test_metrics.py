@@ -62,6 +62,8 @@ def test_no_series_is_told_but_those_that_are_listed() -> None:
     metrics.lines_lost(3)
     metrics.trouble(Trouble("unknown code", "patients", "status", "id"))
     metrics.keys_loaded(lambda: 7)
+    metrics.backend_call("read_one", "clients", "answered")
+    metrics.breaker(lambda: "closed")
     assert {name.partition("{")[0] for name in figures(metrics)} == {
         "gateway_requests_total",
         "gateway_request_seconds_bucket",
@@ -73,4 +75,6 @@ def test_no_series_is_told_but_those_that_are_listed() -> None:
         "gateway_unusable_values_total",
         "gateway_policy_info",
         "gateway_keys_loaded",
+        "gateway_backend_calls_total",
+        "gateway_backend_breaker",
     }

@@ -187,9 +187,7 @@ def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
         ):
             missed.append(record["id"])
     if missed:
-        text = (
-            f"{len(missed)} of {looked} appointments to come do not block: they are offered again"
-        )
+        text = f"{len(missed)} of {looked} appointments to come block nothing: offered again"
         verdict = weighed(len(missed), looked, most=TOLERABLE)
         yield case.judged(
             verdict,

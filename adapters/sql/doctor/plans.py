@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Executable, event, func, literal_column, select, text
+from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter
@@ -133,7 +133,7 @@ def _plan(connection: Connection, case: Case, asked: Asked) -> Iterator[Finding]
         yield case.ok(
             "plans",
             asked.subject,
-            f"{asked.what}: {many}, none of which reads the whole of a big table",
+            f"{asked.what}: {many}, no big table is read whole",
         )
 
 
@@ -208,7 +208,7 @@ def _count(connection: Connection, table: str) -> int:
     bare = re.sub(r"[^\w.\"`\[\]]", "", table)
     try:
         with connection.begin_nested():
-            some = select(literal_column("1").label("one")).select_from(text(bare))
+            some: Select[Any] = select(literal_column("1").label("one")).select_from(text(bare))
             counted = select(func.count()).select_from(some.limit(HUGE + 1).subquery())
             return int(connection.execute(counted).scalar_one())
     except DBAPIError:

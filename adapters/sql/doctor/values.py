@@ -69,7 +69,8 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
         bad += len(said)
         yield from said
     yield from _unmapped(case, reader)
-    many = "every row" if case.examination.everything else "a sample"
+    sampled = len(records) >= SAMPLE and not case.examination.everything
+    many = "a sample" if sampled else "all there are"
     if not bad:
         yield case.ok(
             "values", reader.name, f"{rows(len(records))}, {many}: every value is read", ()

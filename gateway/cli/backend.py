@@ -1,0 +1,174 @@
+"""`clinic-gateway backend`: what helps to connect a practice system."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from adapters.base import Adapter
+from adapters.document import DocumentErrors
+from adapters.examine import Finding
+from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.words import Group
+from gateway.settings import Settings, load_settings
+
+
+@click.group(cls=Group)
+def backend() -> None:
+    """Connect a practice system."""
+
+
+@backend.command()
+@click.option("--url", metavar="URL", help="The database; backend.url where it is left out.")
+@click.option(
+    "--zone",
+    metavar="ZONE",
+    callback=lambda context, parameter, value: _known(value),
+    help="The clock on the clinic's wall, such as Europe/Paris; this machine's where it is left"
+    " out.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write into this new file instead of printing.",
+)
+@config_option
+@json_option
+def draft(
+    url: str | None, zone: str | None, output: Path | None, config: Path | None, as_json: bool
+) -> None:
+    """Look at a practice database and write a first mapping, with its guesses as comments.
+
+    Nothing is written to the database. With --json, what was guessed and how likely it is is
+    printed.
+    """
+    _refuse_to_overwrite(output)
+    from adapters.sql.draft import draft_mapping
+    from gateway.backend import shapes
+
+    address = url or _configured(load_settings(config))
+    name, said = _zone(zone)
+    try:
+        made = asyncio.run(draft_mapping(address, shapes(), name, said))
+    except ValueError as error:
+        fail(f"{'--url' if url else 'backend.url'}: {error}")
+    if output is not None:
+        _written(output, made.text)
+    if as_json:
+        click.echo(json.dumps(made.guesses, indent=2))
+    elif output is None:
+        click.echo(made.text, nl=False)
+    else:
+        click.echo(f"{output}: written; go through it, then `clinic-gateway backend check`")
+
+
+@backend.command()
+@click.option("--booking", is_flag=True, help="Also make a booking, and undo it.")
+@click.option("--all", "everything", is_flag=True, help="Look at every row, not at a sample.")
+@config_option
+@json_option
+def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -> None:
+    """Look at the practice system as its partners will meet it; exit 1 where one would be failed.
+
+    Every operation is run on real rows. Nothing is written without --booking.
+    """
+    from gateway.cli.findings import as_data, print_findings
+
+    found = asyncio.run(_findings(load_settings(config), booking=booking, everything=everything))
+    if as_json:
+        click.echo(json.dumps(as_data(found), indent=2))
+    else:
+        print_findings(found)
+    if any(each.verdict == "failed" for each in found):
+        raise click.exceptions.Exit(1)
+
+
+async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
+    from adapters.examine import Examination
+    from gateway.app import utc_now
+    from gateway.examination import examined, problems
+
+    examination = Examination(now=utc_now(), everything=everything, booking=booking)
+    try:
+        async with _bare_adapter(settings) as adapter:
+            looked = examined(adapter, examination, patience=settings.backend.timeout)
+            return [each async for each in looked]
+    except DocumentErrors as error:
+        return problems(error)
+
+
+@asynccontextmanager
+async def _bare_adapter(settings: Settings) -> AsyncIterator[Adapter]:
+    """The configured adapter with nothing around it, which would hide what it does."""
+    from gateway.backend import bare_adapter_of, check_configured, check_serves
+    from gateway.public_ids import StoredIds
+    from gateway.sealing import sealing_secret
+    from gateway.state import open_own_store
+
+    check_configured(settings)
+    store = open_own_store(settings)
+    try:
+        await store.migrate()
+        secret = await sealing_secret(settings, store)
+        adapter = bare_adapter_of(settings, secret, lambda trouble: None, StoredIds(store))
+        try:
+            check_serves(adapter)
+            yield adapter
+        finally:
+            await adapter.aclose()
+    finally:
+        await store.aclose()
+
+
+def _known(zone: str | None) -> str | None:
+    """A zone that exists; wrong use for any other."""
+    try:
+        return ZoneInfo(zone).key if zone is not None else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise click.BadParameter(
+            f"no time zone is called {zone}; write one such as Europe/Paris"
+        ) from None
+
+
+def _configured(settings: Settings) -> str:
+    if settings.backend.url is None:
+        fail(
+            "nothing says which database is meant: name it with --url, or as backend.url in"
+            " gateway.yaml"
+        )
+    return settings.backend.url.get_secret_value()
+
+
+def _zone(given: str | None) -> tuple[str, str]:
+    """The zone's name, and its comment."""
+    if given is not None:
+        return given, "the clock on the clinic's wall"
+    return _own_zone(), "TODO: this machine's; is it the clock on the clinic's wall?"
+
+
+def _own_zone() -> str:
+    """The zone that this machine is set to, as far as it says so; else UTC."""
+    _, found, name = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")
+    try:
+        return ZoneInfo(name).key if found else "UTC"
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return "UTC"
+
+
+def _refuse_to_overwrite(output: Path | None) -> None:
+    if output is not None and output.exists():
+        fail(f"{output} exists already; name a new file with --output")
+
+
+def _written(output: Path, text: str) -> None:
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        fail(f"{output} cannot be written: {reason}; name another file with --output")

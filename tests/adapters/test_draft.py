@@ -1,0 +1,276 @@
+"""A drafted mapping: how much of it is right, that it loads, and that it changes nothing."""
+
+import asyncio
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.base import BackendUnavailable, Query
+from adapters.document import DocumentErrors, parse_document
+from adapters.sql.draft import DraftedMapping, draft_mapping
+from adapters.sql.draft.likeness import likeness, phrases, tokens
+from adapters.sql.draft.write import quote
+from adapters.sql.load import load_mapping
+from gateway.backend import shapes
+from tests.adapters.clinic import NOW, connect, copy_to
+from tests.adapters.drafts.answers import ENGLISH, GERMAN, SAMPLE, answers
+from tests.adapters.servers import execute, mariadb_database, postgres_database
+
+HERE = Path(__file__).parent / "drafts"
+
+
+def statements(name: str) -> list[str]:
+    text = (HERE / name).read_text(encoding="utf-8")
+    return [each.strip() for each in text.split(";\n") if each.strip()]
+
+
+async def drafted(url: str) -> DraftedMapping:
+    return await draft_mapping(url, shapes(), "Europe/Berlin", "the clock on the wall")
+
+
+def guessed(draft: DraftedMapping) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for resource, rows in draft.guesses.items():
+        if rows is None:
+            continue
+        found |= {f"{resource}.{name}": each["column"] for name, each in rows["fields"].items()}
+        for part, inner in rows.get("lists", {}).items():
+            found |= {
+                f"{resource}.{part}.{name}": each["column"]
+                for name, each in inner["fields"].items()
+            }
+    return found
+
+
+def wrong(draft: DraftedMapping, answer: str) -> dict[str, Any]:
+    """The fields that were not guessed right, with what was guessed."""
+    found = guessed(draft)
+    return {
+        field: (found.get(field), column)
+        for field, column in answers(answer).items()
+        if found.get(field) != column
+    }
+
+
+@contextmanager
+def english() -> Iterator[str]:
+    with postgres_database(*statements("english.sql")) as url:
+        yield url
+
+
+@contextmanager
+def german() -> Iterator[str]:
+    with mariadb_database(*statements("german.sql")) as url:
+        yield url
+
+
+def url_of(database: Path) -> str:
+    return f"sqlite:///{database}"
+
+
+async def test_nearly_all_fields_of_the_sample_clinic_are_guessed(database: Path) -> None:
+    missed = wrong(await drafted(url_of(database)), SAMPLE)
+    assert len(missed) <= 1, missed
+
+
+async def test_nearly_all_fields_of_an_english_database_are_guessed() -> None:
+    with english() as url:
+        missed = wrong(await drafted(url), ENGLISH)
+    assert len(missed) <= 1, missed
+
+
+async def test_nearly_all_fields_of_a_german_database_are_guessed() -> None:
+    with german() as url:
+        missed = wrong(await drafted(url), GERMAN)
+    assert len(missed) <= 1, missed
+
+
+@pytest.mark.parametrize("opened", [english, german])
+async def test_a_draft_loads_without_a_problem(tmp_path: Path, opened: Any) -> None:
+    with opened() as url:
+        draft = await drafted(url)
+    file = tmp_path / "draft.yaml"
+    file.write_text(draft.text, encoding="utf-8")
+    mapping, _ = load_mapping(file, shapes())
+    assert set(mapping.resources) == set(shapes()) - {"slots"}
+    assert mapping.zone == "Europe/Berlin"
+
+
+async def test_the_sample_clinic_reads_the_same_through_its_draft(tmp_path: Path) -> None:
+    database = copy_to(tmp_path)
+    draft = await draft_mapping(url_of(database), shapes(), "Europe/Paris", "")
+    own, other = connect(database), connect(database, mapping=draft.text)
+    try:
+        await other.check()
+        same = []
+        for resource in sorted(set(shapes()) - {"slots"}):
+            query = Query(resource=resource, now=NOW, limit=100)
+            one = {each["id"]: each for each in (await own.read_many(query)).records}
+            two = {each["id"]: each for each in (await other.read_many(query)).records}
+            assert one.keys() == two.keys(), resource
+            fields = [field for field in shapes()[resource] if "[]" not in field]
+            same += [alike(resource, field, one, two) for field in fields]
+    finally:
+        await own.aclose()
+        await other.aclose()
+    missed = [f"{resource}.{field} {share:.0%}" for resource, field, share in same if share < 0.9]
+    assert len(missed) <= 0.05 * len(same), missed
+
+
+def alike(resource: str, field: str, one: Any, two: Any) -> tuple[str, str, float]:
+    """In how many of the records a field is the same."""
+    equal = sum(1 for each in one if one[each].get(field) == two[each].get(field))
+    return resource, field, equal / len(one)
+
+
+def test_nothing_is_written_to_a_file(database: Path) -> None:
+    before = hashlib.sha256(database.read_bytes()).hexdigest()
+    asyncio.run(drafted(url_of(database)))
+    assert hashlib.sha256(database.read_bytes()).hexdigest() == before
+    assert {each.name for each in database.parent.iterdir()} == {database.name}
+
+
+async def test_nothing_is_written_to_a_server() -> None:
+    with english() as url:
+        asked = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables"
+        before = execute(url, "SELECT pg_stat_force_next_flush()", asked)
+        await drafted(url)
+        assert execute(url, "SELECT pg_stat_force_next_flush()", asked) == before
+
+
+@pytest.mark.parametrize("opened", [english, german])
+async def test_no_value_of_a_person_is_shown(opened: Any) -> None:
+    with opened() as url:
+        draft = await drafted(url)
+    told = f"{draft.text}{draft.guesses}"
+    names = ["Muster", "Eva1", "Miller", "Rex", "Bello", "Smith"]
+    for value in [*names, "@example.org", "0170", "+44", "bissig", "High Street"]:
+        assert value not in told
+
+
+async def test_codes_that_nobody_knows_are_listed_for_a_decision(database: Path) -> None:
+    draft = await drafted(url_of(database))
+    assert "Z: null  # TODO: which status is this?" in draft.text
+    assert "A: CANCELLED" in draft.text
+
+
+async def test_names_are_quoted_as_the_engine_wants_it() -> None:
+    with english() as url:
+        draft = await drafted(url)
+    assert '"Pets" p' in draft.text
+    assert 'p."petName"' in draft.text
+    assert "branch_code: TODO  # TODO: branch_code must be written; what with?" in draft.text
+
+
+async def test_what_was_not_found_is_said_loudly(tmp_path: Path) -> None:
+    database = tmp_path / "small.db"
+    connection = sqlite3.connect(database)
+    connection.execute(
+        "CREATE TABLE klanten (id INTEGER PRIMARY KEY, voornaam TEXT, achternaam TEXT)"
+    )
+    connection.commit()
+    connection.close()
+    draft = await drafted(url_of(database))
+    assert "firstName: k.voornaam" in draft.text
+    assert "# email: ???" in draft.text
+    assert "TODO: no table was found for patients" in draft.text
+    file = tmp_path / "draft.yaml"
+    file.write_text(draft.text)
+    with pytest.raises(DocumentErrors) as caught:
+        load_mapping(file, shapes())
+    assert {"booking", "busy"} <= {each.text.split()[0] for each in caught.value.problems}
+
+
+async def test_a_database_without_tables_makes_a_draft_of_todos(tmp_path: Path) -> None:
+    database = tmp_path / "empty.db"
+    sqlite3.connect(database).close()
+    draft = await drafted(url_of(database))
+    assert draft.text.count("TODO: no table was found") == 8
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://nobody:hidden@127.0.0.1:1/none", "does not answer as a postgresql database"),
+        ("mysql://nobody:hidden@127.0.0.1:1/none", "does not answer as a mysql database"),
+        ("sqlite:////nowhere/clinic.db", "does not exist"),
+    ],
+)
+async def test_a_database_that_cannot_be_had_is_said_without_its_password(
+    url: str, said: str
+) -> None:
+    with pytest.raises(BackendUnavailable, match=said) as caught:
+        await drafted(url)
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["oracle://a/b", "clinic.db", "postgresql://a:b:c:d/e"])
+async def test_what_is_no_address_is_said_in_a_sentence(url: str) -> None:
+    with pytest.raises(ValueError, match="database"):
+        await drafted(url)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "least"),
+    [
+        ("ID_PERS", "personne", 0.5),
+        ("DT_CREATION", "creation", 0.9),
+        ("LastName", "last name", 1.0),
+        ("geb-datum", "geb", 0.9),
+        ("tbl_rechnungspositionen", "position", 0.7),
+        ("ANIMAUX", "animal", 1.0),
+        ("Klanten", "klant", 1.0),
+    ],
+)
+def test_names_are_compared_by_their_words(name: str, words: str, least: float) -> None:
+    assert likeness(tokens(name), phrases(words)) >= least
+    assert likeness(tokens(name), phrases("invoice")) == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["a: b", "no", "null", "- x", "#x", "x #y", "'", '"', "a\\b", "1", "", "é", "{a", "@x", "true"],
+)
+def test_a_scalar_reads_back_as_it_was(value: str) -> None:
+    read = parse_document(f"value: {quote(value)}\n".encode(), "draft").data["value"]
+    assert read == value
+
+
+ODD = """
+CREATE TABLE "Clientes Activos" ("id cliente" TEXT PRIMARY KEY, nombre TEXT, "left" TEXT, alta INT);
+CREATE TABLE mascotas (centro INT, num INT, nombre TEXT, "id cliente" TEXT,
+    PRIMARY KEY (centro, num));
+CREATE TABLE citas (cod_cita INTEGER PRIMARY KEY, centro INT, num INT, fecha TEXT, hora TEXT,
+    duracion TEXT, motivo TEXT, FOREIGN KEY (centro, num) REFERENCES mascotas (centro, num));
+INSERT INTO "Clientes Activos" VALUES ('CLI-0000001', 'Ana', '', 1700000000);
+INSERT INTO mascotas VALUES (1, 7, 'Luna', 'CLI-0000001');
+INSERT INTO citas VALUES (1, 1, 7, '28/03/2026', '10:30', '00:30:00', 'control');
+"""
+
+
+async def test_odd_keys_times_and_names_are_written_as_the_language_has_them(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "odd.db"
+    connection = sqlite3.connect(database)
+    connection.executescript(ODD)
+    connection.close()
+    data = parse_document((await drafted(url_of(database))).text.encode(), "draft").data
+    clients = data["resources"]["clients"]
+    assert clients["from"] == '"Clientes Activos" c'
+    assert clients["key"] == {"sql": 'c."id cliente"', "as": "hashed id"}
+    assert clients["fields"]["createdAt"] == {"sql": "c.alta", "as": "epoch"}
+    assert data["resources"]["patients"]["key"] == ["m.centro", "m.num"]
+    fields = data["resources"]["appointments"]["fields"]
+    assert fields["patientId"] == ["c.centro", "c.num"]
+    when = {"sql": ["c.fecha", "c.hora"], "as": "local time", "pattern": "%d/%m/%Y %H:%M"}
+    assert fields["scheduledAt"] == when
+    assert fields["endTime"] == {**when, "plus": "c.duracion"}
+    written = data["booking"]["writes"][-1]["values"]
+    assert written["fecha"] == {"draft": "scheduledAt", "pattern": "%d/%m/%Y"}
+    assert written["hora"] == {"draft": "scheduledAt", "pattern": "%H:%M"}
