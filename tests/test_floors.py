@@ -39,7 +39,13 @@ ADAPTERS = {
     "gateway.backend": {"adapters", "adapters.base", "adapters.cached", "adapters.guarded"},
     "gateway.examination": {"adapters.base", "adapters.document", "adapters.examine"},
     "gateway.app": {"adapters.base", "adapters.document"},
-    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample", "adapters.sql"},
+    "gateway.cli": {
+        "adapters.base",
+        "adapters.document",
+        "adapters.examine",
+        "adapters.sample",
+        "adapters.sql",
+    },
 }
 ROOMS_OF = {
     "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),

@@ -125,6 +125,15 @@ async def _bare_adapter(settings: Settings) -> AsyncIterator[Adapter]:
         await store.aclose()
 
 
+@backend.command()
+def schema() -> None:
+    """Print the JSON Schema of a mapping file, for editors that complete and check it."""
+    from adapters.sql.schema import mapping_schema
+    from gateway.backend import shapes
+
+    click.echo(json.dumps(mapping_schema(shapes()), indent=2))
+
+
 def _known(zone: str | None) -> str | None:
     """A zone that exists; wrong use for any other."""
     try:
