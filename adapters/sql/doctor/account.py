@@ -13,6 +13,13 @@ from adapters.sql.engines.base import Kind
 from adapters.sql.mapping import NAMED, Write
 from adapters.sql.writes import named_table
 
+_USAGE = "GRANT USAGE ON SEQUENCE, as the page on connecting shows"
+# Columns that are numbered by themselves (identity) need no right.
+_SERIAL = text(
+    "SELECT has_sequence_privilege(pg_get_serial_sequence(CAST(:name AS text),"
+    " CAST(:number AS text)), 'USAGE') FROM pg_attribute WHERE attidentity = ''"
+    " AND attrelid = to_regclass(CAST(:name AS text)) AND attname = CAST(:number AS text)"
+)
 _GRANTS = "take from it what the page on connecting does not grant"
 
 
@@ -69,19 +76,42 @@ def _may_write(connection: Connection, case: Case, place: Place, write: Write) -
             remedy=f"GRANT {what.split(maxsplit=1)[0].upper()} ON {write.table}",
         )
         return
+    for each in _unnumbered(connection, write):
+        text_ = f"the account may not use the sequence of {write.table}.{each}"
+        yield case.failed("rights", write.table, text_, place, remedy=_USAGE)
+        return
     yield case.ok("rights", write.table, f"the account may {what} it", place)
 
 
 def _may_count(connection: Connection, case: Case, place: Place, write: Write) -> Iterator[Finding]:
     name = write.sequence or ""
     may = connection.dialect.name != "postgresql" or connection.scalar(
-        select(func.has_sequence_privilege(name, "USAGE"))
+        select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
     )
     if may:
         yield case.ok("rights", name, "the account may use it", place)
     else:
         said = f"the account may not use the sequence {name}"
         yield case.failed("rights", name, said, place, remedy=f"GRANT USAGE ON SEQUENCE {name}")
+
+
+def quoted(connection: Connection, name: str) -> str:
+    """A name of the mapping's as the database takes it in a statement."""
+    preparer = connection.dialect.identifier_preparer
+    return ".".join(preparer.quote(each) for each in name.split("."))
+
+
+def _unnumbered(connection: Connection, write: Write) -> list[str]:
+    """The columns of a new row whose sequence the account may not use; PostgreSQL alone asks."""
+    if connection.dialect.name != "postgresql" or write.insert is None:
+        return []
+    generated = [each for each in write.keys if each not in write.values]
+    table = quoted(connection, write.insert)
+    return [
+        each
+        for each in generated
+        if connection.scalar(_SERIAL, {"name": table, "number": each}) is False
+    ]
 
 
 def _one_counter(

@@ -8,28 +8,33 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select, text
+from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter
 from adapters.document import Place
 from adapters.examine import Finding, Verdict
 from adapters.sql.columns import sql
+from adapters.sql.doctor.account import quoted
 from adapters.sql.doctor.case import Case, rows
 from adapters.sql.doctor.case import Step as LookStep
 from adapters.sql.doctor.diary import vets
 from adapters.sql.reading import ResourceReader
+from adapters.sql.writes import named_table
 
 # Rows of a table that may be read for one call, and those from which on it fails a partner.
 BIG, HUGE = 5_000, 100_000
 # Filters by which a partner may ask, of fields that refer to another resource.
 REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
+_NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_NO_ALIAS = "ON|WHERE|LEFT|RIGHT|INNER|CROSS|JOIN|ORDER|GROUP|LIMIT|FULL|HAVING|UNION"
 _TABLES = re.compile(
-    r"\b(?:FROM|JOIN)\s+((?:[\w\"`\[\]]+\.)?[\w\"`\[\]]+)(?:\s+(?:AS\s+)?(?!ON\b|WHERE\b|LEFT\b|JOIN\b|INNER\b|ORDER\b|GROUP\b|LIMIT\b|CROSS\b|RIGHT\b)(\w+))?",
+    rf"(?:\b(?:FROM|JOIN)\s+|,\s*)((?:{_NAME}\.)?{_NAME})"
+    rf"(?:\s+(?:AS\s+)?(?!(?:{_NO_ALIAS})\b)(\w+))?",
     re.IGNORECASE,
 ).findall
-_COMMA = re.compile(r",\s*([\w\"`\[\]]+)\s+(\w+)(?=\s*(?:,|WHERE|$))", re.IGNORECASE).findall
-_COLUMN = re.compile(r"(?:(\w+)\.)?(\w+)").fullmatch
+_COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
+_QUOTES = '"`[]'
 
 Call = Callable[[Connection], Any]
 
@@ -173,11 +178,7 @@ def _scans(
         at, columns = _blamed(case, place, alias, table)
         verdict = Verdict.FAILED if asked.strict and count > HUGE else Verdict.WARNING
         many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
-        remedy = (
-            f"CREATE INDEX {table}_{'_'.join(columns)} ON {table} ({', '.join(columns)})"
-            if columns
-            else ""
-        )
+        remedy = _index(connection, table, columns)
         said = f"{asked.what} reads the whole of {table}, {many} rows"
         yield case.judged(
             verdict,
@@ -189,6 +190,15 @@ def _scans(
         )
 
 
+def _index(connection: Connection, table: str, columns: list[str]) -> str:
+    """The statement that makes the index; "" where there is nothing to be indexed."""
+    if not columns:
+        return ""
+    name = "_".join([table.rpartition(".")[2], *columns])
+    bare = re.sub(r"\W+", "_", name).strip("_").lower()
+    return f"CREATE INDEX {bare} ON {quoted(connection, table)} ({', '.join(columns)})"
+
+
 def _in_order(index: str) -> bool:
     """A page that is read along an index ends with the page."""
     return bool(index)
@@ -196,21 +206,22 @@ def _in_order(index: str) -> bool:
 
 def _real(name: str, written: str) -> tuple[str, str]:
     """The table behind a name in a plan, and the name by which the statement knows it."""
-    for table, alias in [*_TABLES(written), *_COMMA(written)]:
-        bare = table.rpartition(".")[2].strip('"`[]')
-        if name.lower() in (alias.lower(), bare.lower()):
-            return table, alias or bare
+    for table, alias in _TABLES(written):
+        schema, _, bare = table.rpartition(".")
+        named = name if bare.strip(_QUOTES).lower() == name.lower() else bare.strip(_QUOTES)
+        if name.lower() in (alias.lower(), bare.strip(_QUOTES).lower()):
+            whole = f"{schema.strip(_QUOTES)}.{named}" if schema else named
+            return whole, alias or bare.strip(_QUOTES)
     return name, name
 
 
 def _count(connection: Connection, table: str) -> int:
     """The rows of a table, up to one more than HUGE; 0 for what is none."""
-    bare = re.sub(r"[^\w.\"`\[\]]", "", table)
+    some: Select[Any] = select(literal_column("1").label("one"))
+    limited = some.select_from(named_table(table, ())).limit(HUGE + 1).subquery()
     try:
         with connection.begin_nested():
-            some: Select[Any] = select(literal_column("1").label("one")).select_from(text(bare))
-            counted = select(func.count()).select_from(some.limit(HUGE + 1).subquery())
-            return int(connection.execute(counted).scalar_one())
+            return connection.execute(select(func.count()).select_from(limited)).scalar_one()
     except DBAPIError:
         return 0
 
