@@ -140,10 +140,16 @@ def _is_old(column: FieldColumn, value: str) -> bool:
 
 def _code(raw: Any) -> str:
     try:
-        text = plain(raw) or ""
+        return plain(raw) or ""
     except Unreadable:
-        return "?"
-    return text if len(text) <= LONGEST_CODE else text[: LONGEST_CODE - 1] + "…"
+        return ""
+
+
+def _told(codes: Counter[str]) -> dict[str, int]:
+    """Those that may be shown: what is long, or different in many rows, is no code but a text."""
+    if len(codes) > MOST_CODES:
+        return {}
+    return {code: many for code, many in codes.most_common() if len(code) <= LONGEST_CODE}
 
 
 def judged(
@@ -153,10 +159,10 @@ def judged(
     at = (*place, "fields", name)
     subject, all_ = f"{owner}.{name}", tally.present + tally.unreadable + tally.unknown
     if tally.unknown:
-        known = dict(tally.codes.most_common(MOST_CODES)) if len(tally.codes) <= MOST_CODES else {}
+        known = _told(tally.codes)
         what = ", ".join(f"{code or repr(code)} ({many})" for code, many in known.items())
         text = (
-            f"{rows(tally.unknown)} with an unknown code: {what or 'more than 20 different ones'}"
+            f"{rows(tally.unknown)} with an unknown code: {what or 'long or many different texts'}"
         )
         remedy = (
             "add them to its codes; null where one means nothing"
