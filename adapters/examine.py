@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+SAMPLE = 2_000
+
 
 class Verdict(StrEnum):
     """`failed` would fail a partner; `warning` is worth a look."""
@@ -38,13 +40,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """How far to look: at every row or at a sample, and whether to rehearse a booking.
+    """How far to look, and whether to rehearse a booking; nothing is written without `booking`.
 
-    `now` is the moment that counts as the present. Nothing is written without `booking`.
+    `now` is the moment that counts as the present. Of each resource so many `rows` are looked at,
+    half of them from either end; None for all.
     """
 
     now: datetime
-    everything: bool = False
+    rows: int | None = SAMPLE
     booking: bool = False
 
 

@@ -89,11 +89,11 @@ def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -
 
 
 async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
-    from adapters.examine import Examination
+    from adapters.examine import SAMPLE, Examination
     from gateway.app import utc_now
     from gateway.examination import examined, problems
 
-    examination = Examination(now=utc_now(), everything=everything, booking=booking)
+    examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     try:
         async with _bare_adapter(settings) as adapter:
             looked = examined(adapter, examination, patience=settings.backend.timeout)

@@ -14,6 +14,7 @@ from rich.table import Table
 from adapters.examine import Finding, Verdict
 from gateway.cli.lines import legible
 
+WIDE = 120
 COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
 
 
@@ -39,6 +40,8 @@ def print_findings(findings: Sequence[Finding]) -> None:
         found = "\n".join(escape(legible(line)) for line in _lines(each))
         table.add_row(f"[{colour}]{each.verdict}[/{colour}]", escape(legible(each.subject)), found)
     console = Console(highlight=False)
+    if not console.is_terminal:  # in a file or a pipe no line need be short
+        console = Console(highlight=False, width=WIDE)
     console.print(table)
     console.print(summary(findings), soft_wrap=True)
 

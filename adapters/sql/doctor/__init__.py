@@ -26,7 +26,7 @@ from adapters.sql.doctor.zones import zones
 from adapters.sql.parts import open_parts
 
 # Seconds of one look, which may be at many rows.
-PATIENCE = 60.0
+PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
 LOOKS: tuple[Look, ...] = (names, account, values, lists, links, diary, zones, clocks, plans)
 
 
@@ -37,7 +37,8 @@ def _found(step: Step, connection: Connection) -> list[Finding]:
 async def examine(options: AdapterOptions, examination: Examination) -> AsyncIterator[Finding]:
     """What is found; a look that fails is a finding, and the others go on."""
     troubles: list[Trouble] = []
-    patient = replace(options, report=troubles.append, timeout=max(PATIENCE, options.timeout))
+    patience = PATIENCE if examination.rows is not None else PATIENCE_FOR_ALL
+    patient = replace(options, report=troubles.append, timeout=max(patience, options.timeout))
     case = Case(open_parts(patient), examination, options.shapes, troubles)
     try:
         for look in LOOKS:

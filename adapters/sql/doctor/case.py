@@ -12,8 +12,6 @@ from adapters.examine import Examination, Finding, Verdict
 from adapters.sql.parts import Parts
 from adapters.sql.reading import ResourceReader
 
-# Rows of a resource that are looked at, half of them from either end.
-SAMPLE = 2_000
 MOST_IDS = 3
 
 

@@ -38,7 +38,7 @@ def _list(
         Columns(nested.parent),
     )
     statement = rows_of(nested, *table.selected(), *parent.labelled("parent_key"))
-    found = taken(connection, statement, table, everything=case.examination.everything)
+    found = taken(connection, statement, table, most=case.examination.rows)
     if not found:
         yield case.warning(
             "rows", subject, "no row: its table is empty, or `where` is not right", place

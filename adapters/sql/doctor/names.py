@@ -36,6 +36,8 @@ _UNKNOWN = (
 )
 _WORDS = re.compile(r"\w+").findall
 NEAR = 3
+# What a subject need not say.
+_GROUPS = ("resources", "fields", "lists")
 
 Known = dict[str, list[str]]
 
@@ -52,7 +54,7 @@ def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
     for fault in faults:
         case.lost.add(_rows_of(fault.place))
         check = "rights" if fault.denied else "mapping"
-        subject = ".".join(map(str, fault.place))
+        subject = ".".join(str(each) for each in fault.place if each not in _GROUPS)
         more = _remedy(fault, known, str(_said_at(case, fault.place)))
         yield case.failed(check, subject, fault.text, fault.place, remedy=more)
     count = len(list(checks_of(parts.mapping)))

@@ -12,7 +12,7 @@ from adapters.base import Record
 from adapters.convert import UnknownCode, Unreadable, plain
 from adapters.examine import Finding, Verdict
 from adapters.sql.columns import rows_of, sql
-from adapters.sql.doctor.case import MOST_IDS, SAMPLE, Case, Step, rows, weighed
+from adapters.sql.doctor.case import MOST_IDS, Case, Step, rows, weighed
 from adapters.sql.engines.base import LONGEST_FOLDED
 from adapters.sql.reading import FieldColumn, KeyedRows, ResourceReader
 
@@ -54,9 +54,7 @@ def values(case: Case) -> Iterator[Step]:
 
 
 def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Iterator[Finding]:
-    found = taken(
-        connection, reader.every_row, reader.table, everything=case.examination.everything
-    )
+    found = taken(connection, reader.every_row, reader.table, most=case.examination.rows)
     yield from _keys(connection, case, reader, found)
     tallies = {column.name: Tally() for column in reader.table.columns}
     case.samples[reader.name] = records = list(read(reader.table, found, tallies))
@@ -69,7 +67,7 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
         bad += len(said)
         yield from said
     yield from _unmapped(case, reader)
-    sampled = len(records) >= SAMPLE and not case.examination.everything
+    sampled = len(records) >= (case.examination.rows or len(records) + 1)
     many = "a sample" if sampled else "all there are"
     if not bad:
         yield case.ok(
@@ -78,19 +76,19 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
 
 
 def taken(
-    connection: Connection, statement: Select[Any], table: KeyedRows, *, everything: bool
+    connection: Connection, statement: Select[Any], table: KeyedRows, *, most: int | None
 ) -> list[Any]:
     """The rows at both ends of the keys' order, or all of them, in this order."""
     ordered = statement.order_by(*table.key.parts)
-    if everything:
+    if most is None:
         return list(connection.execute(ordered))
-    first = list(connection.execute(ordered.limit(SAMPLE)))
-    if len(first) < SAMPLE:
+    first = list(connection.execute(ordered.limit(most)))
+    if len(first) < most:
         return first
     backwards = statement.order_by(*(each.desc() for each in table.key.parts))
-    last = list(connection.execute(backwards.limit(SAMPLE // 2)))
-    known = {table.key.take(row, 0) for row in first[: SAMPLE // 2]}
-    return first[: SAMPLE // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
+    last = list(connection.execute(backwards.limit(most // 2)))
+    known = {table.key.take(row, 0) for row in first[: most // 2]}
+    return first[: most // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
 
 
 def read(
