@@ -145,7 +145,7 @@ FAULTS = [
         FAILED,
         "vetId: c.ID_VETO",
         "lead to none of the vets.*is it the key of vets",
-        mapping=(("vetId: c.ID_VETO", "vetId: c.ID_CONS"),),
+        mapping=(("vetId: c.ID_VETO", "vetId: c.ID_CONS + 100000"),),
     ),
     Fault(
         "a join that doubles rows",

@@ -49,11 +49,14 @@ def _field(
         verdict = Verdict.FAILED if lost > TOLERABLE * len(records) else Verdict.WARNING
         remedy = f"is it the key of {target}?" if verdict is Verdict.FAILED else ""
         yield case.judged(verdict, "links", subject, text, place, remedy=remedy, ids=ids)
+        return
+    past = sum(counted[each] for each in hidden)
+    text = f"{rows(len(records))} lead to {target}"
+    if past:
+        text += f"; {past:,} of them to one that `where` hides, such as a vet who has left"
+    if past > TOLERABLE * len(records):
+        yield case.warning("links", subject, text, place, remedy=f"is it the key of {target}?")
     else:
-        text = f"{rows(len(records))} lead to {target}"
-        past = sum(counted[each] for each in hidden)
-        if past:
-            text += f"; {past} of them to one that `where` hides, such as a vet who has left"
         yield case.ok("links", subject, text)
 
 

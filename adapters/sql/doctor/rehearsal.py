@@ -30,21 +30,25 @@ class _Undone(Exception):
 
 async def rehearsal(case: Case) -> AsyncIterator[Finding]:
     """Tries each vet's next free time until one works; says what was written and undone."""
+    try:
+        yield await _rehearsed(case)
+    except AdapterError as error:
+        text = f"no booking could be tried: {short(error)}"
+        yield case.failed("booking", "rehearsal", text)
+
+
+async def _rehearsed(case: Case) -> Finding:
     for check in (_lost, _untransactional):
         refused = await check(case)
         if refused is not None:
-            yield refused
-            return
+            return refused
     for shown, _ in vets(case):
         draft = await case.parts.engine.read(partial(_draft, case=case, vet=shown))
-        if draft is None:
-            continue
-        found = await _booked(case, draft)
+        found = None if draft is None else await _booked(case, draft)
         if found is not None:
-            yield found
-            return
+            return found
     text = f"nothing was booked: no vet has a free time in the next {DAYS} days"
-    yield case.warning("booking", "rehearsal", text)
+    return case.warning("booking", "rehearsal", text)
 
 
 async def _lost(case: Case) -> Finding | None:
