@@ -12,7 +12,10 @@ from typing import cast
 
 from adapters.base import Adapter, AdapterOptions
 
-ADAPTERS = {"sql": "adapters.sql.adapter:SqlAdapter"}
+ADAPTERS = {
+    "sql": "adapters.sql.adapter:SqlAdapter",
+    "rest": "adapters.rest.adapter:RestAdapter",
+}
 
 
 def open_adapter(name: str, options: AdapterOptions) -> Adapter:

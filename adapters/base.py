@@ -6,6 +6,7 @@ system's on the other. It knows nothing of keys, levels or policies.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as member
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -168,7 +169,8 @@ class OutcomeUnknown(AdapterError):
 class Trouble:
     """A value or row of the practice system that could not be used; it carries no value.
 
-    `kind` is `unknown code`, `unreadable` or `no id`; `record` the public id, where there is one.
+    `kind` is `unknown code`, `unreadable`, `no id` or `doubled row`; `record` the public id, where
+    there is one.
     """
 
     kind: str
@@ -199,8 +201,9 @@ class AdapterOptions:
     """All that an adapter is made of.
 
     `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read
-    in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for;
-    without it none leads back to its key.
+    in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for; without it
+    none leads back to its key. `credentials` are what was given of `user`, `password` and `token`,
+    for a practice system that asks who we are.
     """
 
     url: str
@@ -211,3 +214,4 @@ class AdapterOptions:
     timeout: float = 3.0
     booking_timeout: float = 10.0
     ids: IdTable | None = None
+    credentials: Mapping[str, str] = member(default_factory=dict, repr=False)

@@ -58,6 +58,8 @@ CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "epoch": (frozenset({"unit", "zero", "plus"}), _TIMES),
     "date": (frozenset({"pattern", "zero"}), frozenset({"date"})),
     "id": (frozenset({"of", "part"}), frozenset({"uuid"})),
+    "native id": (frozenset({"of"}), frozenset({"uuid"})),
+    "hashed id": (frozenset({"of"}), frozenset({"uuid"})),
 }
 # The converters that read one value out of several columns.
 IN_COLUMNS = frozenset({"joined text", "local time", "utc time", "id"})
@@ -199,7 +201,7 @@ class ConversionChecker:
         yield from self._pattern(place, conversion, name, whole=whole)
         yield from self._code_values(place, conversion, shape)
         target = conversion.of or shape.refers
-        if name == "id" and target not in self.shapes:
+        if name in ("id", "hashed id") and target not in self.shapes:
             text = f"of must name a resource{did_you_mean(str(target), self.shapes)}"
             yield self.document.problem((*place, "of"), text)
 

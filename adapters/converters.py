@@ -90,6 +90,8 @@ class Converters:
         separator = conversion.separator
         made: dict[str, Callable[[], Converter]] = {
             "id": lambda: Id(self.ids(conversion.of or shape.refers or "")),
+            HASHED: lambda: Id(self.ids(conversion.of or shape.refers or "")),
+            NATIVE: lambda: Id(NativeIds()),
             "code": lambda: Codes(conversion.codes or {}),
             "boolean": lambda: _boolean(conversion),
             "text": lambda: Text(encoding),

@@ -7,15 +7,18 @@ practice system's own is its own id.
 
 import json
 import re
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from cachebox import LRUCache
 
-from adapters.base import IdTable
+from adapters.base import Draft, IdTable, Query, Shapes
 from adapters.convert import Unreadable, whole
 from adapters.seal import Sealer, uuid_of_digest
+
+T = TypeVar("T")
 
 SEALED, NATIVE, HASHED = "id", "native id", "hashed id"
 REMEMBERED = 65_536
@@ -161,3 +164,64 @@ class Id:
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return self.ids.keys(value)
+
+
+_REFERS = {
+    "clientId": "clients",
+    "patientId": "patients",
+    "vetId": "vets",
+    "appointmentTypeId": "appointmentTypes",
+}
+
+
+class IdKeeper:
+    """Looks hashed ids up before a call that names them, and keeps those of its answer.
+
+    `hashed` are the ids of the resources that have such; without any nothing is done.
+    """
+
+    def __init__(self, hashed: Mapping[str, HashedIds], shapes: Shapes) -> None:
+        self._hashed = hashed
+        self._shapes = shapes
+
+    async def learn_query(self, query: Query) -> None:
+        """Look up what a query names."""
+        if self._hashed:
+            await self._learn(self._named(query))
+
+    async def learn_draft(self, draft: Draft) -> None:
+        """Look up what a draft names."""
+        if self._hashed:
+            named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
+            await self._learn(zip(_REFERS.values(), named, strict=True))
+
+    async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
+        """Look up ids of one resource."""
+        if resource in self._hashed:
+            await self._learn((resource, each) for each in public_ids)
+
+    async def kept(self, answer: Awaitable[T]) -> T:
+        """The answer, once all the hashed ids in it are kept."""
+        given = await answer
+        for ids in self._hashed.values():
+            await ids.keep()
+        return given
+
+    async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
+        for resource, public_id in named:
+            ids = self._hashed.get(resource)
+            if ids is not None and public_id is not None:
+                await ids.learn(public_id)
+
+    def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
+        if query.id:
+            yield query.resource, query.id
+        if query.within is not None:
+            yield query.within
+        shapes = self._shapes.get(query.resource, {})
+        for each in query.filters:
+            refers = shapes[each.fields[0]].refers if each.match == "equals" else None
+            if refers is not None:
+                yield refers, each.value
+        for name, resource in _REFERS.items():
+            yield resource, query.values.get(name)

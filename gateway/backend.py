@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 
-from adapters import open_adapter
+from adapters import ADAPTERS, open_adapter
 from adapters.base import Adapter, AdapterOptions, FieldShape, Filter, IdTable, Report, Shapes
 from adapters.cached import Cached, Kept, Memory
 from adapters.guarded import Guarded, Limits
@@ -12,7 +12,7 @@ from gateway.contract.resources import RESOURCES
 from gateway.observe.troubles import BackendTroubles
 from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
-from gateway.settings import Settings, StartRefused
+from gateway.settings import BackendSettings, Settings, StartRefused
 from gateway.store import Store
 
 # Seconds between two looks at the practice system's tables.
@@ -25,7 +25,7 @@ def check_configured(settings: Settings) -> None:
     missing = [
         name for name, value in (("url", backend.url), ("mapping", backend.mapping)) if not value
     ]
-    if backend.adapter == "sql" and missing:
+    if backend.adapter in ADAPTERS and missing:
         named = " and ".join(f"backend.{name}" for name in missing)
         raise StartRefused(
             f"{named} must say where the practice system is: write it into gateway.yaml here, or"
@@ -92,11 +92,18 @@ def bare_adapter_of(
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
         ids=ids,
+        credentials=_credentials(backend),
     )
     try:
         return open_adapter(backend.adapter, options)
     except ValueError as error:
         raise StartRefused(str(error)) from error
+
+
+def _credentials(backend: BackendSettings) -> dict[str, str]:
+    """What the gateway proves itself with to a practice system, as far as it was given."""
+    given = {"user": backend.user, "password": backend.password, "token": backend.token}
+    return {name: each.get_secret_value() for name, each in given.items() if each is not None}
 
 
 def shapes() -> Shapes:

@@ -115,12 +115,19 @@ class BackendSettings(_Group):
     """The practice system."""
 
     adapter: str = Field(
-        "sql", description="How to speak to it: sql, or module:Class of your own adapter."
+        "sql", description="How to speak to it: sql, rest, or module:Class of your own adapter."
     )
     url: Database | None = Field(
-        None, description="Its database, such as sqlite:////srv/practice/clinic.db."
+        None,
+        description="Its database, such as sqlite:////srv/practice/clinic.db, or (rest) its"
+        " address, such as https://cloud.example.org/api.",
     )
     mapping: Path | None = Field(None, description="The mapping file.")
+    user: SecretStr | None = Field(
+        None, description="Who the gateway is to a practice system that asks (rest)."
+    )
+    password: SecretStr | None = Field(None, description="The password of that user.")
+    token: SecretStr | None = Field(None, description="A key that such a system gave out instead.")
     secret: SecretStr | None = Field(
         None, description="Seals the public ids: 64 hexadecimal digits. Not with secret_file."
     )

@@ -1,19 +1,16 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record
-from adapters.conversion import DRAFT_FIELDS
 from adapters.document import DocumentErrors
 from adapters.examine import Examination, Finding
+from adapters.ids import IdKeeper
 from adapters.sql.checks import problems_in
 from adapters.sql.parts import open_parts
-
-T = TypeVar("T")
 
 
 class SqlAdapter:
@@ -27,9 +24,8 @@ class SqlAdapter:
         self._options = options
         self._mapping, self._document = parts.mapping, parts.document
         self._runner, self._readers, self._diary = parts.engine, parts.readers, parts.diary
-        self._hashed = dict(parts.converters.hashed)
+        self._keeper = IdKeeper(dict(parts.converters.hashed), options.shapes)
         self._ids = parts.converters.ids
-        self._shapes = options.shapes
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
@@ -38,34 +34,35 @@ class SqlAdapter:
     async def read_one(self, query: Query) -> Record:
         """One record; an id that was never sealed here is NotFound without a query."""
         reader = self._readers[query.resource]
-        await self._learn((query.resource, query.id))
+        await self._keeper.learn_query(query)
         key = reader.key_of(query.id)
-        return await self._kept(self._runner.read(lambda connection: reader.one(connection, key)))
+        found = self._runner.read(lambda connection: reader.one(connection, key))
+        return await self._keeper.kept(found)
 
     async def read_many(self, query: Query) -> Page:
         """A page in the order of the keys; free slots are one page in the order of time."""
-        await self._learn(*self._named(query))
+        await self._keeper.learn_query(query)
         if query.resource == "slots":
             return await self._runner.read(lambda connection: self._slots(connection, query))
         searches = any(each.match == "search" for each in query.filters)
         run = self._runner.search if searches else self._runner.read
-        return await self._kept(run(lambda connection: self._page(connection, query)))
+        return await self._keeper.kept(run(lambda connection: self._page(connection, query)))
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Check and write under the vet's lock, in one transaction."""
-        await self._learn(*_named_in(draft))
+        await self._keeper.learn_draft(draft)
         booked = self._runner.book(lambda connection: self._diary.book(connection, draft))
-        return await self._kept(booked)
+        return await self._keeper.kept(booked)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up under the vet's lock, so that none is certain."""
-        await self._learn(*_named_in(draft))
+        await self._keeper.learn_draft(draft)
         found = self._runner.book(lambda connection: self._diary.find(connection, draft, since))
-        return await self._kept(found)
+        return await self._keeper.kept(found)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
         """Looked at one by one, in one snapshot."""
-        await self._learn(*(("appointments", each) for each in appointments))
+        await self._keeper.learn_all("appointments", appointments)
         return await self._runner.read(
             lambda connection: self._diary.overwritten(connection, appointments)
         )
@@ -97,33 +94,6 @@ class SqlAdapter:
         """Let go of every connection."""
         await self._runner.aclose()
 
-    def _named(self, query: Query) -> Iterator[tuple[str, str]]:
-        """The resources and public ids that a query names."""
-        if query.within is not None:
-            yield query.within
-        shapes = self._shapes.get(query.resource, {})
-        for each in query.filters:
-            refers = shapes[each.fields[0]].refers if each.match == "equals" else None
-            if refers is not None:
-                yield refers, each.value
-        for name, resource in _REFERS.items():
-            if query.values.get(name):
-                yield resource, query.values[name]
-
-    async def _learn(self, *named: tuple[str, str]) -> None:
-        """Look up what hashed ids stand for, before the work that needs it."""
-        for resource, public_id in named if self._hashed else ():
-            ids = self._hashed.get(resource)
-            if ids is not None:
-                await ids.learn(public_id)
-
-    async def _kept(self, answer: Awaitable[T]) -> T:
-        """The answer, once all the hashed ids in it are kept."""
-        given = await answer
-        for ids in self._hashed.values():
-            await ids.keep()
-        return given
-
     def _slots(self, connection: Connection, query: Query) -> Page:
         return Page(records=self._diary.slots(connection, query.values, query.now))
 
@@ -133,14 +103,3 @@ class SqlAdapter:
             outer.must_exist(connection, outer.key_of(query.within[1]))
         reader = self._readers[query.resource]
         return reader.page(connection, query.filters, query.limit, query.after)
-
-
-_REFERS = {name: shape.refers for name, shape in DRAFT_FIELDS.items() if shape.refers is not None}
-
-
-def _named_in(draft: Draft) -> Iterator[tuple[str, str]]:
-    yield "clients", draft.client_id
-    yield "patients", draft.patient_id
-    yield "vets", draft.vet_id
-    if draft.appointment_type_id is not None:
-        yield "appointmentTypes", draft.appointment_type_id

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Report, SlotTaken
+from adapters.booked import difference, is_of
 from adapters.converters import Converters
 from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
 from adapters.sql.availability import (
@@ -29,7 +30,6 @@ from adapters.times import instant_text
 MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
-NEW = "SCHEDULED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class Diary:
 
         `done` tells who gave it how far it came.
         """
+        draft = self._booking.kept(draft)
         keys = self._keys(connection, draft)
         kind = self._kind(connection, draft.appointment_type_id)
         calendars = self._locked(connection, keys["vetId"])
@@ -120,21 +121,17 @@ class Diary:
             record = self._readers["appointments"].one(connection, key)
         except NotFound as error:
             raise BackendNonsense("the written appointment cannot be read back") from error
-        _verify(record, draft, offer, self._readers["appointments"].filterable, done)
+        mapped = self._readers["appointments"].table.by_name
+        longer = offer.slot is not None
+        other = difference(record, draft, offer.interval, mapped, longer=longer)
+        if other is not None:
+            done.place = ("resources", "appointments", "fields", other)
+            raise BackendNonsense(f"the written appointment reads back with another {other}")
         done.place = ("booking", "reference")
         if self._reference is not None and record not in self._carrying(connection, draft):
             raise BackendNonsense("the written appointment does not carry its reference")
         done.place = ("diary", "busy")
-        wanted = offer.interval
-        blocks = [
-            each
-            for each in self._blocks(connection, [offer.calendar], wanted)
-            if each.interval.overlaps(wanted)
-        ]
-        if all(not _same(each.key, key) for each in blocks):
-            raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
-        if any(not _same(each.key, key) for each in blocks):
-            raise SlotTaken("the practice's own desk took the time in between")
+        self._look_again(connection, offer, key)
         return record
 
     def shifts(self, connection: Connection, vet: Any) -> list[Shift]:
@@ -151,6 +148,20 @@ class Diary:
         """What blocks a vet, by the raw key, in any of the vet's schedules."""
         return list(self._blocks(connection, self.calendars(connection, vet), window))
 
+    def _look_again(self, connection: Connection, offer: Offer, key: Any) -> None:
+        """Whether what was written blocks, and nothing else does for as long as it lasts.
+
+        A row of the practice's own may last longer than what was asked for.
+        """
+        wanted = offer.interval
+        blocks = list(self._blocks(connection, [offer.calendar], wanted))
+        own = [each.interval for each in blocks if _same(each.key, key)]
+        if not any(each.overlaps(wanted) for each in own):
+            raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
+        others = [each.interval for each in blocks if not _same(each.key, key)]
+        if any(other.overlaps(each) for other in others for each in (wanted, *own)):
+            raise SlotTaken("the practice's own desk took the time in between")
+
     def find(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
         """The appointments that carry the draft's reference.
 
@@ -158,6 +169,7 @@ class Diary:
         written at `since` or later by the practice's own clock. Looked for under the vet's lock, so
         that none is certain.
         """
+        draft = self._booking.kept(draft)
         self._locked(connection, self._readers["vets"].key_of(draft.vet_id))
         reader = self._readers["appointments"]
         if self._reference is not None and draft.reference:
@@ -172,7 +184,7 @@ class Diary:
         if "createdAt" in reader.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
         found = reader.page(connection, wanted, MOST_ALIKE, None).records
-        return [each for each in found if _is_of(each, draft, reader.filterable)]
+        return [each for each in found if is_of(each, draft, reader.table.by_name)]
 
     def overwritten(self, connection: Connection, public_ids: Iterable[str]) -> list[str]:
         """Those of the appointments that still block, and over which something else blocks too."""
@@ -303,7 +315,8 @@ class Diary:
             for row in rows.read(connection, calendar, window):
                 slot = Interval(row.interval.start, row.interval.start + lasts)
                 fits = slot.end <= row.interval.end and slot.start > now
-                if fits and not any(slot.overlaps(each) for each in busy):
+                taken = slot if self._booking.shortens_slots else row.interval
+                if fits and not any(taken.overlaps(each) for each in busy):
                     yield Offer(slot, calendar, row.key)
 
     def _of_hours(
@@ -341,35 +354,3 @@ def _same(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return False
     return Columns.spelling(one) == Columns.spelling(other)
-
-
-def _is_of(record: Record, draft: Draft, mapped: frozenset[str]) -> bool:
-    """Whether an appointment is what this very draft would have made, whatever became of it."""
-    expected = {
-        "clientId": draft.client_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "reason": (draft.reason or "").strip() or None,
-        "isUrgent": draft.is_urgent,
-    }
-    return all(record[name] == value for name, value in expected.items() if name in mapped)
-
-
-def _verify(record: Record, draft: Draft, offer: Offer, mapped: frozenset[str], done: Done) -> None:
-    """What was written reads back as what was asked for; else BackendNonsense, and no booking."""
-    expected = {
-        "vetId": draft.vet_id,
-        "patientId": draft.patient_id,
-        "clientId": draft.client_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": instant_text(offer.interval.start),
-        "endTime": instant_text(offer.interval.end),
-        "isUrgent": draft.is_urgent,
-        "reason": (draft.reason or "").strip() or None,
-        "status": NEW,
-    }
-    if offer.slot is not None:  # a row of the practice's own may be longer than the type
-        del expected["endTime"]
-    for name, value in expected.items():
-        done.place = ("resources", "appointments", "fields", name)
-        if name in mapped and record[name] != value:
-            raise BackendNonsense(f"the written appointment reads back with another {name}")

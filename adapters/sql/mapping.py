@@ -334,7 +334,7 @@ class Write(Strict):
     """One step of a booking: a row inserted or updated, a counter moved on, a sequence's number.
 
     `name` is what later steps call its key, or its number. `for` keeps it to bookings of a slot
-    row, or to those of any other time.
+    row, or to those of any other time, `if` to those that have the named value of the draft.
     """
 
     insert: str | None = None
@@ -342,6 +342,7 @@ class Write(Strict):
     counter: str | None = None
     sequence: str | None = None
     for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
+    if_: str | None = Field(default=None, alias="if")
     key: Listed[str] | str | None = None
     column: str | None = None
     where: Sql | None = None

@@ -23,8 +23,9 @@ from adapters.convert import Converter, JoinedText, PartOfText, Unreadable, whol
 from adapters.converters import Converters
 from adapters.ids import Id
 from adapters.sql.columns import Columns, rows_of
-from adapters.sql.engines.base import Speech, fold, given
+from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Expression, ListOf, ResourceMap
+from adapters.words import fold
 
 MOST_BLANK = 1_000
 LONGEST_PLACE = 200
@@ -234,6 +235,8 @@ class ResourceReader:
         records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {self.table.key.take(row, 0) for row in rows}
+        if len(keys) < len(rows):
+            self.table.report(Trouble("doubled row", self.name, "id", ""))
         skipped = len(keys) - len(records)
         if after is None:
             skipped += self._told_blanks(connection, conditions, found)

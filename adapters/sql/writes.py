@@ -1,7 +1,7 @@
 """The rows that a booking writes: the mapping's list of steps, in its order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -24,16 +24,17 @@ from sqlalchemy import (
 from sqlalchemy import (
     Sequence as SqlSequence,
 )
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, Draft, SlotTaken
 from adapters.conversion import DRAFT_FIELDS, Conversion
-from adapters.convert import Converter
+from adapters.convert import Converter, Text
 from adapters.converters import Converters
 from adapters.document import Place
 from adapters.slots import Interval
 from adapters.sql.columns import sql
-from adapters.sql.engines.base import given
+from adapters.sql.engines.base import HALF, given
 from adapters.sql.mapping import NAMED, Value, Write
 from adapters.sql.mapping import Mapping as MappingFile
 from adapters.times import instant_text
@@ -70,6 +71,22 @@ class BookingWrites:
             (write, _step(write, converters, drafts, undone=write.table in unsafe))
             for write in booking.writes
         ]
+        self._reason = next(
+            (
+                Text(value.encoding)
+                for write in booking.writes
+                for value in write.values.values()
+                if value.draft == "reason" and value.encoding is not None
+            ),
+            Text(),
+        )
+        # a slot's row that is not given another end is taken as a whole, however short the booking
+        self.shortens_slots = any(
+            value.draft in ("endTime", "minutes")
+            for write in booking.writes
+            if write.update is not None and write.for_ == "slot"
+            for value in write.values.values()
+        )
         self._times = [
             # as a whole: of a time that is written in parts no part can be read by itself
             converters.make(value.model_copy(update={"pattern": None}), DRAFT_FIELDS[value.draft])
@@ -86,6 +103,12 @@ class BookingWrites:
             == readable
             for converter in self._times
         )
+
+    def kept(self, draft: Draft) -> Draft:
+        """The draft as the practice system can keep it: its encoding may lack letters."""
+        if draft.reason is None:
+            return draft
+        return replace(draft, reason=self._reason.encode(draft.reason)[0])
 
     def draft_values(self, draft: Draft, wanted: Interval) -> dict[str, Any]:
         """The draft by the names that a mapping uses."""
@@ -110,16 +133,24 @@ class BookingWrites:
         """
         which = "slot" if of_slot else "time"
         for number, (write, step) in enumerate(self._steps):
-            if write.for_ in (None, which):
+            asked = write.if_ is None or values[write.if_] is not None
+            if asked and write.for_ in (None, which):
                 done.place = ("booking", "writes", number)
                 step.run(connection, values, done)
                 done.tables += [write.table] if write.table else []
         return done.made[self._appointment]
 
     def withdraw(self, connection: Connection, done: Done) -> None:
-        """Delete again, last first, what no transaction would undo."""
+        """Delete again, last first, what no transaction would undo; as far as it goes."""
+        failure: SQLAlchemyError | None = None
         for undo in reversed(done.undo):
-            undo()
+            try:
+                undo()
+            except SQLAlchemyError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        connection.info.pop(HALF, None)
 
 
 def _drafts(converters: Converters) -> Mapping[str, Converter]:
@@ -193,6 +224,7 @@ class _Insert:
         if self._name is not None and raw:
             done.made[self._name] = raw[0] if len(raw) == 1 else raw
         if self._undone:
+            connection.info[HALF] = True
             which = and_(
                 *(self._table.c[n] == given(None, v) for n, v in zip(self._keys, raw, strict=True))
             )

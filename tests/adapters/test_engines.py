@@ -21,8 +21,9 @@ from adapters.base import (
 )
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine, wrong_with
-from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, fold, given
+from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, given
 from adapters.sql.mapping import Rows
+from adapters.words import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"

@@ -40,8 +40,8 @@ def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("", "there is no adapter '': use one of sql, or module:Class of your own"),
-        ("sqll", "there is no adapter 'sqll': use one of sql, or module:Class of your own"),
+        ("", "there is no adapter '': use one of sql, rest, or module:Class of your own"),
+        ("sqll", "there is no adapter 'sqll': use one of sql, rest, or module:Class of your own"),
         (".x:Y", "there is no adapter '.x:Y'"),
         ("own_clinic:", "there is no adapter 'own_clinic:'"),
         ("own_none:Adapter", "the adapter's module own_none cannot be found: install it"),

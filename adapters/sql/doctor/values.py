@@ -13,8 +13,7 @@ from adapters.convert import UnknownCode, Unreadable, plain
 from adapters.examine import Finding, Verdict
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.doctor.case import MOST_IDS, Case, Step, rows, weighed
-from adapters.sql.engines.base import LONGEST_FOLDED
-from adapters.sql.reading import FieldColumn, KeyedRows, ResourceReader
+from adapters.sql.reading import MOST_BLANK, FieldColumn, KeyedRows, ResourceReader
 
 # A larger share of unreadable values is more than old sins.
 TOLERABLE = 0.01
@@ -231,7 +230,7 @@ def _keys(
         remedy = "write {sql: ..., as: hashed id}"
         yield case.judged(Verdict.FAILED, "rows", reader.name, text, place, remedy=remedy)
     blank = connection.scalar(
-        select(func.count()).select_from(reader.keyless.limit(LONGEST_FOLDED).subquery())
+        select(func.count()).select_from(reader.keyless.limit(MOST_BLANK).subquery())
     )
     if blank:
         text = f"{rows(int(blank))} without a key: they are never shown"

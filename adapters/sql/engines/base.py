@@ -4,7 +4,6 @@ An Engine runs work on the practice's database; its Speech says how that databas
 adapter needs. Work is a plain function of a SQLAlchemy connection.
 """
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,28 +29,13 @@ BOOKERS = 4
 # Seconds in which it should be told why the practice system does not answer.
 PING_PATIENCE = 1.5
 MOST_WAITING = 256
-# Characters of a text that are searched.
-LONGEST_FOLDED = 1_000
 # What stands for a blank in old tables, beside the blank.
 BLANKS = " \t\n\v\f\r"
-# Letters that stay whole when accents are taken off, and how people type them.
-WHOLE_LETTERS = {
-    "æ": "ae",
-    "œ": "oe",
-    "ß": "ss",
-    "ø": "o",
-    "đ": "d",
-    "ð": "d",
-    "ħ": "h",
-    "\u0131": "i",  # without its dot
-    "ł": "l",
-    "ŧ": "t",
-    "þ": "th",
-}
-_WHOLE = str.maketrans(WHOLE_LETTERS)
 _NOTHING = object()
 # In a connection's `info`: the time.monotonic() by which the work is to end.
 UNTIL = "clinic_until"
+# There too: whether the work has written what no ROLLBACK undoes, and has not taken it back.
+HALF = "clinic_half"
 
 
 class Kind(StrEnum):
@@ -193,16 +177,6 @@ def given(
     if value is _NOTHING:
         return bindparam(name, type_=NullType(), expanding=expanding)
     return bindparam(name, value, type_=NullType(), expanding=expanding)
-
-
-def fold(text: str | bytes | None) -> str:
-    """Lower case without accents; all but letters and digits become blanks; one blank before."""
-    if isinstance(text, bytes):
-        text = text[: 4 * LONGEST_FOLDED].decode(errors="replace")
-    bare = unicodedata.normalize("NFKD", (text or "")[:LONGEST_FOLDED])
-    kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
-    plain = kept.casefold().translate(_WHOLE)
-    return " " + "".join(letter if letter.isalnum() else " " for letter in plain)
 
 
 def as_text(raw: bytes) -> str | bytes:

@@ -14,17 +14,9 @@ from sqlalchemy.dialects.mysql import CHAR
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import (
-    LONGEST_FOLDED,
-    SAID,
-    UNTIL,
-    WHOLE_LETTERS,
-    Clock,
-    Kind,
-    Step,
-    one_line,
-)
+from adapters.sql.engines.base import SAID, UNTIL, Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
+from adapters.words import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.
 LOCKS = "clinic_locks"

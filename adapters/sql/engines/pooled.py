@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.base import BackendUnavailable
+from adapters.base import AdapterError, BackendUnavailable, OutcomeUnknown
 from adapters.sql.engines.base import (
     BOOKERS,
     MOST_WAITING,
@@ -24,6 +24,8 @@ from adapters.sql.engines.base import (
 from adapters.sql.engines.turn import Driver, Turn
 
 MOST_COLLISIONS = 3
+# A booking that finds its row there already looks again: then it sees who was quicker.
+COLLISIONS = (Kind.AGAIN, Kind.DUPLICATE)
 # Seconds, times the number of collisions: those who collided are not to meet again.
 JITTER = (0.01, 0.06)
 _PING = text("SELECT 1")
@@ -134,23 +136,28 @@ class Lane:
                 return await turn.run(work)
             except (SQLAlchemyError, OSError, UnicodeError) as error:
                 kind = turn.kind(error)
-                collisions += kind is Kind.AGAIN
+                collisions += kind in COLLISIONS
                 pause = random.uniform(*JITTER) * collisions  # noqa: S311 - nothing to guess
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= pause or not self._worth_another(turn, kind, collisions):
-                    raise failed(
-                        kind,
-                        self._code(error),
-                        booking=self._booking,
-                        committing=turn.committing,
-                    ) from error
+                    raise self._failed(turn, kind, error) from error
             await asyncio.sleep(pause if collisions else 0)
 
     def _worth_another(self, turn: Turn, kind: Kind, collisions: int) -> bool:
         """A collision left nothing; a dead connection of the pool got nothing of a booking."""
-        if kind is Kind.AGAIN:
+        if turn.half or (kind is Kind.DUPLICATE and not self._booking):
+            return False
+        if kind in COLLISIONS:
             return collisions < MOST_COLLISIONS
         return kind is Kind.DOWN and turn.reused and not (self._booking and turn.begun)
+
+    def _failed(
+        self, turn: Turn, kind: Kind, error: SQLAlchemyError | OSError | UnicodeError
+    ) -> AdapterError:
+        code = self._code(error)
+        if turn.half:
+            return OutcomeUnknown(f"a booking could not be taken back whole ({code})")
+        return failed(kind, code, booking=self._booking, committing=turn.committing)
 
     def _code(self, error: SQLAlchemyError | OSError | UnicodeError) -> str:
         if isinstance(error, DBAPIError):

@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Executable, Text, cast, func, literal_column, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.sql.engines.base import LONGEST_FOLDED, Clock, Kind, Step, one_line
+from adapters.sql.engines.base import Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
 from adapters.sql.engines.letters import ACCENTED, PLAIN, SEVERAL
+from adapters.words import LONGEST_FOLDED
 
 # By the beginning of the SQLSTATE; the longest that fits holds.
 KINDS = {

@@ -24,10 +24,11 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.sql.engines.base import PING_PATIENCE, READERS, T, Work, as_text, fold
+from adapters.sql.engines.base import PING_PATIENCE, READERS, T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
 from adapters.sql.engines.threads import Threads
+from adapters.words import fold
 
 OPCODES_BETWEEN_LOOKS = 5_000
 DOWN = {

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.sql.engines.base import UNTIL, Kind, Speech, T, Work
+from adapters.sql.engines.base import HALF, UNTIL, Kind, Speech, T, Work
 
 # Seconds past the deadline in which the server may stop a statement itself, and so keep the
 # connection; then the connection is given up.
@@ -80,6 +80,7 @@ class Turn:
         self._info = connection.info
         self.reused = _USED in self._info
         self._info[_USED] = True
+        self._info.pop(HALF, None)
         left = max(0.0, self._deadline - asyncio.get_running_loop().time())
         self._info[UNTIL] = time.monotonic() + left
         self._driver.limit(connection, left)
@@ -111,6 +112,11 @@ class Turn:
         if self.begun:
             connection.exec_driver_sql("ROLLBACK")
         self._driver.settle(connection)
+
+    @property
+    def half(self) -> bool:
+        """Whether the work left something behind though it failed."""
+        return HALF in self._info
 
     def kind(self, error: SQLAlchemyError | OSError | UnicodeError) -> Kind:
         """What ended the turn."""

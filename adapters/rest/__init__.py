@@ -1,0 +1,1 @@
+"""Practice systems that speak JSON over HTTP, connected by a mapping file."""

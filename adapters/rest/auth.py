@@ -1,0 +1,100 @@
+"""How the gateway proves to the backend who it is: fixed headers, or a token that expires."""
+
+import asyncio
+import time
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from adapters.base import BackendNonsense
+from adapters.convert import Unreadable, whole
+from adapters.rest.mapping import Login
+from adapters.rest.paths import path
+
+# A token whose end nobody tells is used for so many seconds.
+USUAL_LIFETIME = 300
+# Renewed so many seconds before its end, or after four fifths of a short life.
+MARGIN = 30.0
+
+
+class Auth(Protocol):
+    """Headers that prove who asks; `renew` makes others where these were refused."""
+
+    async def headers(self) -> Mapping[str, str]: ...
+
+    async def renew(self, refused: Mapping[str, str]) -> bool:
+        """Whether there are others now than those that were refused."""
+
+
+class Fixed:
+    """The same headers for ever."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = dict(headers)
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def renew(self, refused: Mapping[str, str]) -> bool:
+        return False
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    """The header of HTTP's own user and password."""
+    return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
+
+
+class Token:
+    """Fixed headers, and a token that `ask` gets: the login call's answer, as JSON.
+
+    Renewed before it ends, and when it is refused; by one call, for which the others wait.
+    """
+
+    def __init__(
+        self,
+        login: Login,
+        fixed: Mapping[str, str],
+        ask: Callable[[], Awaitable[Any]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._login = login
+        self._fixed = dict(fixed)
+        self._ask = ask
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._headers: dict[str, str] | None = None
+        self._until = 0.0
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers with a token that still lives for a while."""
+        if self._headers is None or self._clock() >= self._until:
+            async with self._lock:
+                if self._headers is None or self._clock() >= self._until:
+                    await self._renew()
+        return self._headers or {}
+
+    async def renew(self, refused: Mapping[str, str]) -> bool:
+        async with self._lock:
+            if self._headers is None or self._headers == refused:
+                await self._renew()
+        return True
+
+    async def _renew(self) -> None:
+        self._headers = None
+        began = self._clock()
+        answer = await self._ask()
+        try:
+            token = path(self._login.token)(answer)
+            seconds = path(self._login.seconds)(answer) if self._login.seconds else None
+        except Unreadable as error:
+            raise BackendNonsense("the login's answer cannot be read") from error
+        if (
+            not isinstance(token, str)
+            or not token
+            or not token.isascii()
+            or not token.isprintable()
+        ):
+            raise BackendNonsense("the login's answer has no token: see backend.login.token")
+        lives = whole(seconds) or self._login.lifetime or USUAL_LIFETIME
+        self._until = began + max(lives - MARGIN, lives * 0.8)
+        self._headers = {**self._fixed, self._login.header: self._login.form.format(token)}

@@ -1,0 +1,263 @@
+"""What a vet's day is made of: working hours, what blocks, and what the backend says is free."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+import orjson
+
+from adapters.base import BackendNonsense, FieldShape, Trouble
+from adapters.convert import Unreadable
+from adapters.rest.backend import Answer
+from adapters.rest.mapping import Found, HoursCall, HoursWritten, Many, Times
+from adapters.rest.paging import Params, pager
+from adapters.rest.paths import holds, path
+from adapters.rest.records import FoundValue, FoundValues, RawValue
+from adapters.rest.templates import Values
+from adapters.rest.together import for_each
+from adapters.rest.toolbox import Toolbox
+from adapters.slots import ONE_DAY, Interval, Shift
+from adapters.times import TimeConverter
+
+MOST_ROWS = 5_000
+LONGEST_OPEN = timedelta(days=2)
+# What calls of the diary can be given.
+GIVEN = {
+    "vet": FieldShape(format="uuid", refers="vets"),
+    "type": FieldShape(format="uuid", refers="appointmentTypes"),
+    "day": FieldShape(format="date"),
+    "from": FieldShape(format="date-time"),
+    "until": FieldShape(format="date-time"),
+    "minutes": FieldShape(format="integer"),
+}
+TIME = FieldShape(format="date-time")
+_VET = GIVEN["vet"]
+_TEXT = FieldShape(format="text")
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whose day is asked about: public ids, the local days that matter, and their window."""
+
+    vet: str
+    window: Interval
+    minutes: int
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A span of time; `key` is the public id of its appointment, where it is one's."""
+
+    time: Interval
+    key: str | None = None
+
+
+class Hours(Protocol):
+    """A source of working hours."""
+
+    async def shifts(self, asked: Asked) -> list[Shift]: ...
+
+
+class WrittenHours:
+    """Working hours that stand in the mapping."""
+
+    def __init__(self, hours: HoursWritten, values: FoundValues) -> None:
+        key = values.make(Found(path="@"), _VET)
+        self._vets = None if hours.vets is None else {key.read(each) for each in hours.vets}
+        start, end = _clock(hours.start), _clock(hours.end)
+        self._shifts = [Shift(day, start, end) for day in hours.days]
+
+    async def shifts(self, asked: Asked) -> list[Shift]:
+        return self._shifts if self._vets is None or asked.vet in self._vets else []
+
+
+class AskedHours:
+    """Working hours that the backend tells."""
+
+    def __init__(self, hours: HoursCall, tools: Toolbox) -> None:
+        self._tools = tools
+        self._rows = Rows(hours, hours.where, tools)
+        self._vet = None if hours.vet is None else tools.values.make(hours.vet, _VET)
+        self._weekday = tools.values.make(hours.weekday, _TEXT)
+        self._start, self._end = path(hours.start), path(hours.end)
+
+    async def shifts(self, asked: Asked) -> list[Shift]:
+        rows = await self._rows.read({"vet": asked.vet})
+        return [shift for row in rows for shift in self._shift(row, asked.vet)]
+
+    def _shift(self, row: Any, vet: str) -> Iterator[Shift]:
+        """A row's shift; one that can't be read opens nothing."""
+        try:
+            if self._vet is None or self._vet.read(row) == vet:
+                day = _weekday(self._weekday.read(row))
+                yield Shift(day, _clock(self._start(row)), _clock(self._end(row)))
+        except (Unreadable, TypeError, ValueError, OverflowError):
+            self._tools.report(Trouble("unreadable", "slots", "diary.hours", ""))
+
+
+def _weekday(raw: Any) -> int:
+    day = int(raw)
+    if not 1 <= day <= 7:
+        raise ValueError(raw)
+    return day
+
+
+def _clock(raw: Any) -> time:
+    shown = str(raw).strip()
+    read = time() if shown.startswith("24:00") else time.fromisoformat(shown)
+    if read.tzinfo is not None:  # a wall clock has no offset
+        raise ValueError(raw)
+    return read
+
+
+class Rows:
+    """The rows of a call of the diary, all pages of it."""
+
+    def __init__(self, call: Many, where: str | None, tools: Toolbox, key: Any = None) -> None:
+        self._endpoint = tools.templates.call(call, GIVEN)
+        self._backend = tools.backend
+        self._where = path(where) if where else None
+        raw = RawValue(key) if key is not None else None
+        page = call.page if isinstance(call, Times) else None
+        mark = raw.read if raw is not None else lambda row: row
+        self._pager = pager(page, path(call.items), mark, self._endpoint.label)
+
+    async def read(self, given: Mapping[str, Any]) -> list[Any]:
+        """The rows that fulfil the condition; BackendNonsense where there is no end of them."""
+        values = Values(given)
+
+        async def ask(more: Params, link: str | None) -> Answer:
+            if link is not None:
+                raise BackendNonsense(f"{self._endpoint.label}: links are not followed here")
+            return await self._backend.read(self._endpoint.request(values, more))
+
+        rows: list[Any] = []
+        async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
+            async for batch in batches:
+                rows += batch.rows
+                if len(rows) > MOST_ROWS:
+                    raise BackendNonsense(f"{self._endpoint.label}: it gives too many rows")
+                if batch.last:
+                    break
+        return [row for row in rows if self._where is None or holds(self._where(row))]
+
+
+class Spans:
+    """A source of spans of time of a vet. In doubt one that `blocks` does, and another is none."""
+
+    def __init__(
+        self, times: Times, tools: Toolbox, zone: ZoneInfo, default: int, *, blocks: bool
+    ) -> None:
+        values = tools.values
+        self._report, self._zone, self._blocks = tools.report, zone, blocks
+        self._name = "diary.busy" if blocks else "diary.free"
+        self._rows = Rows(times, times.where, tools, times.key)
+        self._vet = None if times.vet is None else values.make(times.vet, _VET)
+        self._key = None if times.key is None else values.key(times.key, "appointments")
+        self._start = values.make(times.start, TIME)
+        self._end = None if times.end is None else values.make(times.end, TIME)
+        self._minutes = None if times.minutes is None else path(times.minutes)
+        self._default = timedelta(minutes=default)
+        self._endless = times.endless
+        self._longest = timedelta(days=times.longest)
+        self._by_day = asks_by_day(times)
+
+    @property
+    def knows_appointments(self) -> bool:
+        """Whether it can tell which appointment a span is of."""
+        return self._key is not None
+
+    async def read(self, asked: Asked) -> list[Span]:
+        """The spans that lie in the window, and some round it."""
+        answers = await for_each(self._rows.read, self._questions(asked))
+        if len(answers) == 1:
+            return [span for row in answers[0] for span in self._span(row, asked)]
+        # the same row may come with two days
+        different = {orjson.dumps(row): row for rows in answers for row in rows}
+        return [span for row in different.values() for span in self._span(row, asked)]
+
+    def _questions(self, asked: Asked) -> list[dict[str, Any]]:
+        first = asked.window.start - self._longest
+        given = {
+            "vet": asked.vet,
+            "type": asked.type,
+            "minutes": asked.minutes,
+            "from": first,
+            "until": asked.window.end,
+        }
+        if not self._by_day:
+            return [given]
+        day = first.astimezone(self._zone).date()
+        last = (asked.window.end - timedelta(microseconds=1)).astimezone(self._zone).date()
+        days = [day + timedelta(days=number) for number in range((last - day).days + 1)]
+        return [{**given, "day": each.isoformat()} for each in days]
+
+    def _span(self, row: Any, asked: Asked) -> Iterator[Span]:
+        try:
+            if self._vet is not None and self._vet.read(row) != asked.vet:
+                return
+            key = None if self._key is None else self._key.read(row)
+            time = self._time(row, asked.window)
+        except Unreadable:
+            self._report(Trouble("unreadable", "slots", self._name, ""))
+            if self._blocks:
+                yield Span(asked.window)
+            return
+        if time is not None:
+            yield Span(time, key)
+
+    def _time(self, row: Any, window: Interval) -> Interval | None:
+        begins = _instant(self._start, row, latest=False)
+        ends = None if self._end is None else _instant(self._end, row, latest=True)
+        if begins is None:
+            # nobody knows from when on: from the beginning
+            return (
+                None
+                if ends is None or not self._blocks
+                else Interval(min(window.start, ends), ends)
+            )
+        if ends is not None and ends > begins:
+            return Interval(begins, ends)
+        if ends is None and self._endless:
+            return Interval(begins, max(begins, window.end))
+        return Interval(begins, begins + self._length(row))
+
+    def _length(self, row: Any) -> timedelta:
+        """So many minutes as the row says; where that makes no sense, the default."""
+        raw = None if self._minutes is None else self._minutes(row)
+        if not raw:
+            return self._default
+        try:
+            length = timedelta(minutes=int(raw))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise Unreadable from error
+        if not timedelta() < length <= LONGEST_OPEN:
+            raise Unreadable
+        return length
+
+
+def asks_by_day(times: Times) -> bool:
+    """Whether a call is about one day."""
+    values = [each.root for each in times.query.values()]
+    return "day" in times.names or any(getattr(each, "given", None) == "day" for each in values)
+
+
+def _instant(found: FoundValue, row: Any, *, latest: bool) -> datetime | None:
+    converter: TimeConverter = found.converter  # type: ignore[assignment]  # of a time
+    raw = found.plain(row)
+    return converter.instant(_whole_day(raw) if latest else raw, latest=latest)
+
+
+def _whole_day(end: Any) -> Any:
+    """An end that is a day without a time lasts until that day is over."""
+    shown = end.strip() if isinstance(end, str) else end
+    if isinstance(shown, str) and _DAY(shown):
+        with suppress(ValueError, OverflowError):
+            return (date.fromisoformat(shown) + ONE_DAY).isoformat()
+    return end

@@ -1,0 +1,192 @@
+"""The calls of a booking: made in order, looked up, withdrawn."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from adapters.base import (
+    AdapterError,
+    BackendNonsense,
+    BackendTimeout,
+    BackendUnavailable,
+    Draft,
+    NotFound,
+    OutcomeUnknown,
+    Record,
+)
+from adapters.conversion import DRAFT_FIELDS, conversion_name
+from adapters.convert import Unreadable
+from adapters.rest.mapping import Booking, Step, Tree, Value
+from adapters.rest.paths import path
+from adapters.rest.reading import ResourceReader
+from adapters.rest.records import RawValue
+from adapters.rest.templates import Values
+from adapters.rest.toolbox import Toolbox
+from adapters.slots import Interval
+from adapters.times import LocalTime, instant_text
+
+# Seconds that must be left for a call that writes to be sent at all.
+LEAST_PATIENCE = 0.5
+CANCELLED = "CANCELLED"
+
+
+class BookingCalls:
+    """Makes, finds and withdraws appointments; `reader` reads them."""
+
+    def __init__(self, booking: Booking, reader: ResourceReader, tools: Toolbox) -> None:
+        self._reader = reader
+        self._backend = tools.backend
+        self._appointment = booking.appointment
+        self._steps = [_Step(each, tools) for each in booking.calls]
+        self._find = tools.templates.call(booking.find, DRAFT_FIELDS)
+        self._items = path(booking.find.items)
+        self.reference = None if booking.reference is None else path(booking.reference)
+        self._cancel = None
+        if booking.cancel is not None:
+            self._cancel = tools.templates.call(booking.cancel, DRAFT_FIELDS)
+        self._local = None
+        if _writes_local_times(booking):
+            self._local = LocalTime(tools.values.converters.zone)
+
+    def can_write(self, slot: Interval) -> bool:
+        """Whether both ends survive being written: a wall clock may show one hour twice."""
+        local = self._local
+        return local is None or all(
+            local.decode(local.encode(each)[0]) == instant_text(each)
+            for each in (slot.start, slot.end)
+        )
+
+    async def make(self, values: Values, deadline: float) -> str:
+        """Every call in its order; the public id of the appointment.
+
+        OutcomeUnknown as soon as something was sent and it is not known what came of it.
+        """
+        wrote = False
+        for step in self._steps:
+            try:
+                await step.run(self._backend, values, deadline)
+            except OutcomeUnknown:
+                raise
+            except AdapterError as error:
+                if wrote:
+                    await self._undo(values, deadline, error)
+                if isinstance(error, BackendTimeout):  # of a read, or a login: nothing was done
+                    raise BackendUnavailable(str(error)) from error
+                raise
+            wrote = wrote or step.writes
+        return self._made(values)
+
+    async def withdraw(self, values: Values, appointment: str | None, deadline: float) -> None:
+        """Take the appointment back.
+
+        BackendNonsense where the mapping says no way to; OutcomeUnknown where it may not be gone.
+        """
+        if self._cancel is None:
+            raise BackendNonsense(
+                "an appointment that is not good stays: the mapping has no booking.cancel"
+            )
+        try:
+            request = self._cancel.request(values)
+            await self._backend.write(request, max(LEAST_PATIENCE, _left(deadline)), bare=True)
+            if appointment is None:
+                return
+            record = await self._reader.one(appointment)
+        except NotFound:
+            return
+        except AdapterError as error:
+            raise OutcomeUnknown(f"an appointment could not be withdrawn: {error}") from error
+        if record["status"] != CANCELLED:
+            raise OutcomeUnknown("an appointment that was withdrawn still stands")
+
+    async def find(self, draft: Draft, values: Values) -> list[Record]:
+        """The appointments that the lookup gives, which carry the reference where one is kept."""
+        answer = await self._backend.read(self._find.request(values))
+        try:
+            rows = self._items(answer.data)
+        except Unreadable:
+            rows = None
+        if not isinstance(rows, list):
+            raise BackendNonsense(f"{self._find.label}: there is no array in the answer")
+        return list(self._records(rows, draft.reference))
+
+    def _records(self, rows: list[Any], reference: str) -> Iterator[Record]:
+        for row in rows:
+            if self.reference is not None and reference and self.reference(row) != reference:
+                continue
+            with suppress(NotFound):
+                record = self._reader.made(row)
+                if record is not None:
+                    yield record
+
+    def _made(self, values: Values) -> str:
+        """The new appointment's public id."""
+        key = self._reader.maker.key.converter
+        try:
+            public_id: str | None = key.decode(values.made[self._appointment])
+        except Unreadable as error:
+            raise OutcomeUnknown("the new appointment's id cannot be read") from error
+        if public_id is None:
+            raise OutcomeUnknown("the new appointment has no id")
+        return public_id
+
+    async def _undo(self, values: Values, deadline: float, error: AdapterError) -> None:
+        """After a booking that stopped halfway: what was made is withdrawn, if it is known."""
+        if self._appointment not in values.made:
+            raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
+        await self.withdraw(values, None, deadline)
+
+
+class _Step:
+    def __init__(self, step: Step, tools: Toolbox) -> None:
+        self._endpoint = tools.templates.call(step, DRAFT_FIELDS)
+        self._keep = {name: RawValue(kept) for name, kept in step.keep.items()}
+        self.writes = step.get is None
+
+    async def run(self, backend: Any, values: Values, deadline: float) -> None:
+        """Ask, and keep what later steps need."""
+        request = self._endpoint.request(values)
+        left = _left(deadline)
+        if left < LEAST_PATIENCE:
+            raise BackendUnavailable("there was no time left to book in")
+        if self.writes:
+            data = await backend.write(request, left, bare=not self._keep)
+        else:
+            data = (await backend.read(request)).data
+        kept: Any = values.made
+        for name, raw in self._keep.items():
+            kept[name] = self._kept(raw, data)
+
+    def _kept(self, raw: RawValue, data: Any) -> Any:
+        try:
+            found = raw.read(data)
+        except Unreadable:
+            found = None
+        if found is None or isinstance(found, dict | list | bool):
+            text = f"{self._endpoint.label}: the answer lacks what booking.calls keeps of it"
+            raise OutcomeUnknown(text) if self.writes else BackendNonsense(text)
+        return found
+
+
+def _left(deadline: float) -> float:
+    return deadline - asyncio.get_running_loop().time()
+
+
+def _writes_local_times(booking: Booking) -> bool:
+    return any(
+        value.draft in ("scheduledAt", "endTime")
+        and conversion_name(value, DRAFT_FIELDS[value.draft]) == "local time"
+        for step in booking.calls
+        for tree in [*step.query.values(), *([step.body] if step.body is not None else [])]
+        for value in values_in(tree)
+    )
+
+
+def values_in(tree: Tree) -> Iterator[Value]:
+    """Every value in the JSON."""
+    root: Any = tree.root
+    if isinstance(root, Value):
+        yield root
+    elif isinstance(root, dict | list):
+        for each in root.values() if isinstance(root, dict) else root:
+            yield from values_in(each)

@@ -1,0 +1,261 @@
+"""One request to the backend, and its answer as bytes: nothing is followed, kept, or unpacked.
+
+aiohttp's defaults suit a browser's work. Here no redirect is followed, no cookie kept, nothing read
+from the environment, nothing decompressed, and an answer is cut off where it grows too large. Reads
+share pooled connections; what writes gets a connection of its own, that nobody has used before.
+"""
+
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from adapters.base import (
+    AdapterError,
+    BackendNonsense,
+    BackendTimeout,
+    BackendUnavailable,
+    OutcomeUnknown,
+)
+
+LARGEST = 2 * 1024 * 1024
+CHUNK = 64 * 1024
+CONNECTIONS = 20
+KEPT_ALIVE = 5.0
+CONNECT_PATIENCE = 1.0
+LOST_AFTER = 5_000  # milliseconds without a sign of life from the other side
+OWN_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "clinic-gateway",
+}
+_BROKEN = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is sent. `label` names it in errors: it holds no value."""
+
+    label: str
+    method: str
+    parts: tuple[str, ...] = ()
+    query: tuple[tuple[str, str], ...] = ()
+    body: Any = None
+    sends_body: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """What came back, whole."""
+
+    status: int
+    kind: str
+    charset: str
+    link: str
+    body: bytes
+
+
+def address_problem(url: str) -> str | None:
+    """Why an address is none of a backend's; None where it is one."""
+    try:
+        address = URL(url)
+        named = address.scheme in ("http", "https") and bool(address.host)
+        _ = address.port
+    except ValueError:
+        named = False
+    if not named:
+        return "must be the backend's address, such as https://cloud.example.org/api"
+    if address.user is not None or address.password is not None:
+        return "must not hold a user or password: write them into backend.user, backend.password"
+    if address.query_string or "?" in url or "#" in url:
+        return "takes nothing behind a ? or #: parameters stand in the mapping, under query"
+    return None
+
+
+class Client:
+    """Sends requests to one backend. `timeout` bounds each in seconds."""
+
+    def __init__(self, address: str, *, timeout: float) -> None:
+        self._base = URL(address)
+        self._timeout = timeout
+        self._reads: aiohttp.ClientSession | None = None
+        self._writes: aiohttp.ClientSession | None = None
+
+    async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
+        """The answer; a GET whose connection fails is sent once more."""
+        if self._reads is None:
+            self._reads = _session(force_close=False)
+        sent = SimpleNamespace(yes=False)
+        with _translated(request.label, sent, unsure=False):
+            try:
+                return await self._send(self._reads, request, headers, self._timeout, sent)
+            except _BROKEN:
+                if request.method != "GET":
+                    raise
+            return await self._send(self._reads, request, headers, self._timeout, sent)
+
+    async def write(
+        self, request: Request, headers: Mapping[str, str], patience: float
+    ) -> Received:
+        """The answer to what is sent at most once; OutcomeUnknown where it went and none came."""
+        if self._writes is None:
+            self._writes = _session(force_close=True)
+        sent = SimpleNamespace(yes=False)
+        with _translated(request.label, sent, unsure=True):
+            return await self._send(self._writes, request, headers, patience, sent)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        for session in (self._reads, self._writes):
+            if session is not None:
+                await session.close()
+
+    def relative(
+        self, link: str, label: str
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """A link as parts and query behind the address; BackendNonsense for one that leads away."""
+        try:
+            url = self._base.join(URL(link))
+            below = url.raw_path.removeprefix(self._base.raw_path.rstrip("/"))
+            same = url.origin() == self._base.origin() and not url.fragment
+        except ValueError as error:
+            raise BackendNonsense(f"{label}: the link to the next page is no address") from error
+        if not same or (below == url.raw_path and self._base.raw_path.strip("/")):
+            raise BackendNonsense(f"{label}: the link to the next page leads elsewhere")
+        parts = tuple(URL.build(path=each, encoded=True).path for each in below.split("/")[1:])
+        return parts, tuple(url.query.items())
+
+    def _url(self, request: Request) -> URL:
+        # each part is quoted by itself: a slash or a ? in an id stays within it
+        parts = "/".join(quote(part, safe="") for part in request.parts)
+        path = f"{self._base.raw_path.rstrip('/')}/{parts}"
+        return self._base.with_path(path, encoded=True).with_query(list(request.query) or None)
+
+    async def _send(
+        self,
+        session: aiohttp.ClientSession,
+        request: Request,
+        headers: Mapping[str, str],
+        patience: float,
+        sent: SimpleNamespace,
+    ) -> Received:
+        data = orjson.dumps(request.body) if request.sends_body else None
+        kind = {"Content-Type": "application/json"} if request.sends_body else {}
+        async with session.request(
+            request.method,
+            self._url(request),
+            data=data,
+            headers={**OWN_HEADERS, **kind, **headers},
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(
+                total=patience, connect=CONNECT_PATIENCE, sock_read=patience
+            ),
+            trace_request_ctx=sent,
+        ) as response:
+            try:
+                return await _received(response, request.label)
+            except AdapterError:
+                response.close()  # whatever else is on its way
+                raise
+
+
+async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
+    if 300 <= response.status < 400:
+        raise BackendNonsense(f"{label}: it sends us elsewhere ({response.status})")
+    headers = response.headers
+    if headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise BackendNonsense(f"{label}: the answer is compressed, which was not asked for")
+    chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
+    if not chunked and "Content-Length" not in headers and response.status != 204:
+        raise BackendNonsense(f"{label}: the answer has no length, so it may be cut off")
+    return Received(
+        status=response.status,
+        kind=response.content_type,
+        charset=(response.charset or "utf-8").lower(),
+        link=headers.get("Link", ""),
+        body=await _body(response, label),
+    )
+
+
+async def _body(response: aiohttp.ClientResponse, label: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(CHUNK):
+        body += chunk
+        if len(body) > LARGEST:
+            raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
+    return bytes(body)
+
+
+def _session(*, force_close: bool) -> aiohttp.ClientSession:
+    trace = aiohttp.TraceConfig()
+    trace.on_request_headers_sent.append(_note_sent)
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=CONNECTIONS,
+            limit_per_host=CONNECTIONS,
+            force_close=force_close,
+            socket_factory=_socket,
+            # where connections are closed at once, no time may be named
+            keepalive_timeout=None if force_close else KEPT_ALIVE,
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=False,
+        trace_configs=[trace],
+    )
+    # it would send a GET again by itself, beside our own once more
+    session._retry_connection = False  # noqa: SLF001 - there is no public way
+    return session
+
+
+def _socket(address: Any) -> socket.socket:
+    """A socket that notices a peer who is gone without a word."""
+    family, kind, protocol = address[:3]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER)
+    return made
+
+
+async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
+    context.trace_request_ctx.yes = True
+
+
+@contextmanager
+def _translated(label: str, sent: SimpleNamespace, *, unsure: bool) -> Iterator[None]:
+    """The library's errors in ours; what was sent, and must not be twice, has an unknown end."""
+    try:
+        yield
+    except AdapterError as error:
+        if unsure:
+            raise OutcomeUnknown(str(error)) from error
+        raise
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        said = f"{label}: {_said(error)}"
+        if unsure:
+            kind: type[AdapterError] = OutcomeUnknown if sent.yes else BackendUnavailable
+        else:
+            kind = _kind(error)
+        raise kind(said) from error
+
+
+def _kind(error: Exception) -> type[AdapterError]:
+    if isinstance(error, TimeoutError):
+        return BackendTimeout
+    return BackendUnavailable if isinstance(error, (*_BROKEN, OSError)) else BackendNonsense
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"it cannot be reached ({type(error).__name__})"
+    return f"the answer cannot be used ({type(error).__name__})"

@@ -1,0 +1,98 @@
+"""Paths into JSON: JMESPath's grammar, with plain paths made into a few steps.
+
+`owner.phones[0].number` is walked in a tenth of the time that the library's interpreter takes;
+what is no plain path is left to the library. Both answer None where the path leads to nothing.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from adapters.convert import Unreadable
+
+Path = Callable[[Any], Any]
+Steps = tuple[str | int, ...]
+
+
+def path_problem(expression: str) -> str | None:
+    """Why the expression is no path; None where it is one."""
+    try:
+        jmespath.compile(expression)
+    except (JMESPathError, ValueError) as error:
+        said = str(error).partition("\n")[0].removesuffix(":")
+        return f"this is no JMESPath expression: {said}"
+    return None
+
+
+@cache
+def path(expression: str) -> Path:
+    """What the expression finds in a value; the path raises Unreadable where a function fails."""
+    compiled = jmespath.compile(expression)
+    steps = _steps(compiled.parsed)
+    if steps is None:
+        return _searched(compiled)
+    return _field(steps[0]) if len(steps) == 1 and isinstance(steps[0], str) else _walk(steps)
+
+
+def plain_steps(expression: str) -> Steps | None:
+    """The steps of a plain path; None for any other expression."""
+    return _steps(jmespath.compile(expression).parsed)
+
+
+def _steps(node: Any) -> Steps | None:
+    """The keys and numbers of a plain path; None for any other expression."""
+    kind = node["type"]
+    if kind in ("current", "identity"):
+        return ()
+    if kind in ("field", "index"):
+        return (node["value"],)
+    if kind not in ("subexpression", "index_expression"):
+        return None
+    steps: Steps = ()
+    for child in node["children"]:
+        inner = _steps(child)
+        if inner is None:
+            return None
+        steps += inner
+    return steps
+
+
+def _field(name: str) -> Path:
+    def found(value: Any) -> Any:
+        return value.get(name) if isinstance(value, dict) else None
+
+    return found
+
+
+def _walk(steps: Steps) -> Path:
+    def found(value: Any) -> Any:
+        for step in steps:
+            if isinstance(step, str):
+                if not isinstance(value, dict):
+                    return None
+                value = value.get(step)
+            elif isinstance(value, list) and -len(value) <= step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    return found
+
+
+def _searched(compiled: Any) -> Path:
+    def found(value: Any) -> Any:
+        try:
+            return compiled.search(value)
+        except (JMESPathError, ValueError, TypeError) as error:
+            raise Unreadable from error
+
+    return found
+
+
+def holds(condition: Any) -> bool:
+    """Whether a condition's value counts as true: not null, false, or empty."""
+    return not (condition is None or condition is False or condition in ("", [], {}))

@@ -1,0 +1,257 @@
+"""Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from adapters.base import (
+    BackendNonsense,
+    FieldShape,
+    Filter,
+    NotFound,
+    Page,
+    Record,
+    Trouble,
+)
+from adapters.convert import Unreadable
+from adapters.rest.backend import Answer
+from adapters.rest.client import Request
+from adapters.rest.filters import FilterParams, NothingFits, fits
+from adapters.rest.mapping import ListCall, ResourceMap
+from adapters.rest.paging import Ask, Params, pager
+from adapters.rest.paths import path
+from adapters.rest.records import RecordMaker
+from adapters.rest.templates import Values
+from adapters.rest.together import AT_ONCE, for_each
+from adapters.rest.toolbox import Toolbox
+
+# Rows that one call looks at, and such as cost a call each; then the page ends where it is.
+MOST_ROWS = 5_000
+MOST_DETAILS = 400
+# The part of a read's time after which what has been found has to do.
+ENOUGH = 0.6
+
+
+class ResourceReader:
+    """Reads one resource."""
+
+    def __init__(self, name: str, resource: ResourceMap, tools: Toolbox) -> None:
+        shapes = tools.shapes[name]
+        self.name = name
+        self.maker = RecordMaker(name, resource, shapes, tools.values, tools.report)
+        self._backend = tools.backend
+        self._one = None
+        if resource.one is not None:
+            of_one = {"id": FieldShape(format="uuid", refers=name)}
+            self._one = tools.templates.call(resource.one, of_one)
+            self._item = path(resource.one.item)
+        self._filters = FilterParams(resource, shapes, tools.templates)
+        self._list = None if resource.list_ is None else _Rows(resource.list_, self, tools)
+
+    @property
+    def filterable(self) -> frozenset[str]:
+        """The fields that lists of it can be filtered by."""
+        return self._filters.names if self._list is not None else frozenset()
+
+    def must_be_ours(self, public_id: str) -> None:
+        """NotFound, without a call, for an id that was never made here."""
+        if not self.maker.key.converter.encode(public_id):
+            raise NotFound(f"no {self.name} has that id")
+
+    async def one(self, public_id: str) -> Record:
+        """The record with that id."""
+        self.must_be_ours(public_id)
+        if self._one is None:
+            return await self._looked_for(public_id)
+        record = self.made(await self.answer(public_id))
+        if record is None:
+            raise BackendNonsense(f"a record of {self.name} has no usable id")
+        if record["id"] != public_id:
+            raise BackendNonsense(f"asked for one of {self.name}, the backend gives another")
+        return record
+
+    async def page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
+        """Up to `limit` records behind the place `after`, all of them as the filters say."""
+        if self._list is None:
+            raise BackendNonsense(f"the mapping has no list of {self.name}")
+        try:
+            ask = self._asking(self._list, filters)
+        except (NothingFits, NotFound):
+            return Page(records=[])
+        return await self._list.page(ask, filters, limit, after)
+
+    async def sample(self) -> list[Any]:
+        """Some records as the backend gives them; none where they cannot be had without an id."""
+        if self._list is None or self._filters.needs_values:
+            return []
+        return await self._list.sample(self._asking(self._list, ()))
+
+    async def answer(self, public_id: str) -> Any:
+        """The JSON of the record with that id; NotFound."""
+        if self._one is None:
+            raise TypeError(self.name)
+        request = self._one.request(Values({"id": public_id}))
+        found = self._item((await self._backend.read(request, one=True)).data)
+        if found is None or found == []:
+            raise NotFound(f"{request.label}: there is none")
+        return found
+
+    def made(self, value: Any) -> Record | None:
+        """The record of an answer; None without a usable id, NotFound where it is not to be."""
+        if not isinstance(value, dict):
+            raise BackendNonsense(f"a record of {self.name} is no object")
+        if not self.maker.exists(value):
+            raise NotFound(f"no {self.name} has that id")
+        return self.maker.record(value)
+
+    async def _looked_for(self, public_id: str) -> Record:
+        after: str | None = None
+        while True:
+            page = await self.page((), MOST_ROWS, after)
+            for record in page.records:
+                if record["id"] == public_id:
+                    return record
+            if page.after is None:
+                raise NotFound(f"no {self.name} has that id")
+            after = page.after
+
+    def _asking(self, rows: "_Rows", filters: Sequence[Filter]) -> Ask:
+        values, params = self._filters.in_path(filters), self._filters.params(filters)
+        label = rows.endpoint.label
+        rows.endpoint.request(values, params)  # an id of nobody is found out before anything
+
+        def ask(more: Params, link: str | None) -> Awaitable[Answer]:
+            if link is None:
+                return self._backend.read(rows.endpoint.request(values, [*params, *more]))
+            parts, query = self._backend.relative(link, label)
+            return self._backend.read(Request(label=label, method="GET", parts=parts, query=query))
+
+        return ask
+
+
+class _Rows:
+    """The list of a resource: its rows, and the records made of them."""
+
+    def __init__(self, call: ListCall, reader: ResourceReader, tools: Toolbox) -> None:
+        self.endpoint = tools.templates.call(call, tools.shapes[reader.name])
+        self._reader = reader
+        self._report = tools.report
+        self._details = call.details
+        self._key = reader.maker.key
+        if call.key is not None:
+            self._key = tools.values.key(call.key, reader.name)
+        self._pager = pager(call.page, path(call.items), self._mark, self.endpoint.label)
+        self._patience = tools.timeout * ENOUGH
+
+    async def page(
+        self, ask: Ask, filters: Sequence[Filter], limit: int, after: str | None
+    ) -> Page:
+        """Goes through the rows until the page is full, or enough was looked at."""
+        filling = _Filling(limit, MOST_DETAILS if self._details else MOST_ROWS, self._patience)
+        wanted = MOST_ROWS if filters else limit
+        size = AT_ONCE if self._details else 1
+        async with aclosing(self._pager.batches(ask, after, wanted)) as batches:
+            async for batch in batches:
+                for rows, places in _parts(batch.rows, batch.places, size):
+                    if filling.is_done:
+                        return filling.page(more=True)
+                    for made, place in zip(await self._made(rows), places, strict=True):
+                        if filling.is_full:
+                            return filling.page(more=True)
+                        filling.take(made, place, filters)
+                if batch.last:
+                    break
+        return filling.page(more=False)
+
+    async def sample(self, ask: Ask) -> list[Any]:
+        """The first rows; where they are no whole records, the records of the first few."""
+        async with aclosing(self._pager.batches(ask, None, AT_ONCE)) as batches:
+            first = await anext(batches, None)
+        rows = [] if first is None else first.rows
+        if not self._details:
+            return list(rows)
+        ids = [public_id for public_id in map(self._public_id, rows[:AT_ONCE]) if public_id]
+        return await for_each(self._reader.answer, ids)
+
+    def _mark(self, row: Any) -> Any:
+        try:
+            return self._key.plain(row)
+        except Unreadable:
+            return None
+
+    async def _made(self, rows: Sequence[Any]) -> list["Record | Trouble | None"]:
+        """Each row's record; None for what is not to be, a trouble for what has no usable id."""
+        if self._details:
+            return await for_each(self._detailed, rows)
+        return [self._record(row) for row in rows]
+
+    def _record(self, row: Any) -> "Record | Trouble | None":
+        try:
+            made = self._reader.made(row)
+        except NotFound:
+            return None
+        return self._nameless if made is None else made
+
+    async def _detailed(self, row: Any) -> "Record | Trouble | None":
+        public_id = self._public_id(row)
+        if public_id is None:
+            self._report(self._nameless)
+            return self._nameless
+        try:
+            return await self._reader.one(public_id)
+        except NotFound:  # gone since the list was made
+            return None
+
+    def _public_id(self, row: Any) -> str | None:
+        try:
+            found: str | None = self._key.read(row)
+        except Unreadable:
+            return None
+        return found
+
+    @property
+    def _nameless(self) -> Trouble:
+        return Trouble("no id", self._reader.name, "id", "")
+
+
+def _parts(
+    rows: Sequence[Any], places: Sequence[str], size: int
+) -> Iterator[tuple[Sequence[Any], Sequence[str]]]:
+    for begin in range(0, len(rows), size):
+        yield rows[begin : begin + size], places[begin : begin + size]
+
+
+class _Filling:
+    """A page that is being filled."""
+
+    def __init__(self, limit: int, most: int, patience: float) -> None:
+        self._limit, self._most = limit, most
+        self._clock: Callable[[], float] = asyncio.get_running_loop().time
+        self._until = self._clock() + patience
+        self._records: list[Record] = []
+        self._skipped = 0
+        self._looked = 0
+        self._place: str | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._records) + self._skipped >= self._limit
+
+    @property
+    def is_done(self) -> bool:
+        """Whether this is enough for one call: the page may be short, the next goes on."""
+        late = self._looked > 0 and self._clock() >= self._until
+        return self.is_full or self._looked >= self._most or late
+
+    def take(self, made: Record | Trouble | None, place: str, filters: Sequence[Filter]) -> None:
+        self._looked += 1
+        self._place = place
+        if isinstance(made, Trouble):
+            self._skipped += 1
+        elif made is not None and fits(made, filters):
+            self._records.append(made)
+
+    def page(self, *, more: bool) -> Page:
+        after = self._place if more else None
+        return Page(records=self._records, after=after, skipped=self._skipped)

@@ -1,0 +1,200 @@
+"""An answer's JSON made into records: paths, converters, and what to do with what can't be read."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from adapters.base import BackendNonsense, FieldShape, Record, Report, Trouble
+from adapters.conversion import conversion_name
+from adapters.convert import Converter, Text, Unreadable
+from adapters.converters import Converters
+from adapters.ids import Id
+from adapters.rest.mapping import Found, Kept, ListOf, ResourceMap
+from adapters.rest.paths import holds, path
+
+_TEXT = Text()
+# Converters that read a text: what is true in JSON is `true` to them, not Python's word.
+_OF_TEXTS = frozenset({"text", "code", "email", "split text"})
+
+
+class RawValue:
+    """What a path finds, and `match` takes of it: a plain value, or a list of them."""
+
+    def __init__(self, found: Found | Kept) -> None:
+        self._path = path(found.path)
+        self._match = re.compile(found.match).search if found.match else None
+        plus = getattr(found, "plus", None)
+        self._plus = path(plus) if plus else None
+
+    def read(self, value: Any) -> Any:
+        """The raw value; None where there is none. Unreadable where `match` fits nothing."""
+        raw = self._matched(value)
+        return raw if self._plus is None else (raw, self._plus(value))
+
+    def _matched(self, value: Any) -> Any:
+        raw = self._path(value)
+        if self._match is None or raw is None or raw == "":
+            return raw
+        taken = self._match(raw) if isinstance(raw, str) else None
+        if taken is None:
+            raise Unreadable
+        return taken[1]
+
+
+class FoundValue:
+    """A value of an answer, converted."""
+
+    def __init__(self, found: Found, shape: FieldShape, converter: Converter, name: str) -> None:
+        self._raw = RawValue(found)
+        self.converter = converter
+        self._many = shape.many
+        self._of_texts = name in _OF_TEXTS
+        self._key = shape.format == "uuid"
+
+    def read(self, value: Any) -> Any:
+        """The value in its JSON form; Unreadable, also for what is no plain value."""
+        raw = self.plain(value)
+        if isinstance(raw, list):
+            if not self._many:
+                raise Unreadable
+            return [text for text in map(_text, raw) if text is not None]
+        return self.converter.decode(raw)
+
+    def plain(self, value: Any) -> Any:
+        """The raw value, which no converter has seen."""
+        raw = self._raw.read(value)
+        if isinstance(raw, dict) or (isinstance(raw, bool) and self._key):
+            raise Unreadable
+        if isinstance(raw, bool) and self._of_texts:
+            return str(raw).lower()
+        return raw
+
+
+def _text(raw: Any) -> str | None:
+    if isinstance(raw, dict | list):
+        raise Unreadable
+    return _TEXT.decode(raw)
+
+
+class FoundValues:
+    """Makes found values."""
+
+    def __init__(self, converters: Converters) -> None:
+        self.converters = converters
+
+    def make(self, found: Found, shape: FieldShape) -> FoundValue:
+        columns = 1 if found.plus is None else 2
+        converter = self.converters.make(found, shape, columns=columns)
+        return FoundValue(found, shape, converter, conversion_name(found, shape))
+
+    def key(self, found: Found, resource: str) -> FoundValue:
+        """The same for the own id of a resource, or of a list such as invoices/lines."""
+        shape = FieldShape(format="uuid", refers=resource)
+        return FoundValue(found, shape, Id(self.converters.ids(resource)), "id")
+
+
+class Fields:
+    """The fields of a record, or of an object in one of its lists."""
+
+    def __init__(
+        self,
+        part: ResourceMap | ListOf,
+        prefix: str,
+        shapes: Mapping[str, FieldShape],
+        values: FoundValues,
+        resource: str,
+    ) -> None:
+        own = {
+            name.removeprefix(prefix): shape
+            for name, shape in shapes.items()
+            if name.startswith(prefix) and "[]" not in name.removeprefix(prefix)
+        }
+        self.prefix = prefix
+        self.has_id = own.pop("id", None) is not None
+        self.blank: Record = {"id": None} if self.has_id else {}
+        self.blank |= dict.fromkeys(own)
+        self.by_name = {name: values.make(found, own[name]) for name, found in part.fields.items()}
+        place = (resource + "/" + prefix.removesuffix("[].")).removesuffix("/")
+        self.key = None if part.key is None else values.key(part.key, place)
+
+
+class RecordMaker:
+    """Makes the records of one resource."""
+
+    def __init__(
+        self,
+        name: str,
+        resource: ResourceMap,
+        shapes: Mapping[str, FieldShape],
+        values: FoundValues,
+        report: Report,
+    ) -> None:
+        self.name = name
+        self._report = report
+        self._where = path(resource.where) if resource.where else None
+        self.fields = Fields(resource, "", shapes, values, name)
+        self._lists = [
+            (each, path(nested.items), Fields(nested, f"{each}[].", shapes, values, name))
+            for each, nested in resource.lists.items()
+        ]
+        self._no_lists = {path.split("[].")[0] for path in shapes if "[]." in path}
+
+    @property
+    def key(self) -> FoundValue:
+        """The record's own id."""
+        if self.fields.key is None:
+            raise TypeError(self.name)
+        return self.fields.key
+
+    def exists(self, value: Any) -> bool:
+        """Whether the mapping's condition holds."""
+        if self._where is None:
+            return True
+        try:
+            return holds(self._where(value))
+        except Unreadable as error:
+            raise BackendNonsense(f"where of {self.name} cannot be asked of its records") from error
+
+    def record(self, value: Any) -> Record | None:
+        """The record; None, reported, where it has no usable id."""
+        record = self._filled(self.fields, value, "")
+        if record is None:
+            return None
+        for name in self._no_lists:
+            record[name] = None
+        for name, items, fields in self._lists:
+            record[name] = self._children(name, items, fields, value, record["id"])
+        return record
+
+    def _children(
+        self, name: str, items: Callable[[Any], Any], fields: Fields, value: Any, owner: str
+    ) -> list[Record] | None:
+        try:
+            rows = items(value)
+        except Unreadable:
+            rows = False
+        if rows is None:
+            return []
+        if not isinstance(rows, list):
+            self._report(Trouble("unreadable", self.name, name, owner))
+            return None
+        made = (self._filled(fields, row, owner) for row in rows)
+        return [each for each in made if each is not None]
+
+    def _filled(self, fields: Fields, value: Any, owner: str) -> Record | None:
+        record = dict(fields.blank)
+        if fields.has_id:
+            try:
+                record["id"] = fields.key.read(value) if fields.key is not None else None
+            except Unreadable:
+                record["id"] = None
+            if record["id"] is None:
+                self._report(Trouble("no id", self.name, f"{fields.prefix}id", owner))
+                return None
+        for name, each in fields.by_name.items():
+            try:
+                record[name] = each.read(value)
+            except Unreadable as error:
+                at = owner or record.get("id") or ""
+                self._report(Trouble(error.kind, self.name, fields.prefix + name, at))
+        return record

@@ -1,0 +1,1 @@
+"""Worked examples: practice systems of different kinds, each behind the gateway by a mapping."""

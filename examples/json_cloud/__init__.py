@@ -1,0 +1,1 @@
+"""A cloud practice system that speaks JSON over HTTP, and behaves as such systems do."""

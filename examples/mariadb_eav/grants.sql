@@ -1,0 +1,6 @@
+-- The smallest rights: read everything, write what a booking writes.
+GRANT SELECT ON DATABASE.* TO ACCOUNT;
+GRANT INSERT ON DATABASE.acts TO ACCOUNT;
+GRANT INSERT ON DATABASE.participations TO ACCOUNT;
+GRANT INSERT ON DATABASE.calendar TO ACCOUNT;
+GRANT UPDATE ON DATABASE.numbers TO ACCOUNT;

@@ -1,0 +1,6 @@
+-- The smallest rights: read everything, write what a booking writes.
+GRANT USAGE ON SCHEMA public TO ACCOUNT;
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO ACCOUNT;
+GRANT INSERT, UPDATE ON "Appointment" TO ACCOUNT;
+GRANT INSERT ON "AppointmentLog" TO ACCOUNT;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ACCOUNT;

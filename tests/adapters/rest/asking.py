@@ -1,0 +1,27 @@
+"""A backend to ask, as the adapter makes it of a mapping's `backend` part."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from adapters.converters import Converters
+from adapters.rest.backend import Backend
+from adapters.rest.client import Client, Request
+from adapters.rest.mapping import Backend as BackendMap
+from adapters.rest.templates import Templates
+
+ASK = Request(label="GET /things", method="GET", parts=("things",))
+WRITE = Request(label="POST /things", method="POST", parts=("things",), body={}, sends_body=True)
+SECRETS = {"user": "gateway", "password": "correct horse", "token": "t0ken"}
+
+
+@contextlib.asynccontextmanager
+async def asking(url: str, *, patience: float = 1.0, **backend: Any) -> AsyncIterator[Backend]:
+    templates = Templates(Converters(ZoneInfo("Europe/Paris"), bytes(32)), SECRETS)
+    client = Client(url, timeout=patience)
+    made = Backend(BackendMap.model_validate(backend), templates, client)
+    try:
+        yield made
+    finally:
+        await made.aclose()

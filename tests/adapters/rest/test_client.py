@@ -1,0 +1,193 @@
+"""Whatever a backend does on the wire: it is turned down, in time, and nothing is done twice."""
+
+import asyncio
+import gzip
+import socket
+import time
+
+import pytest
+
+from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
+from adapters.rest.client import Request, address_problem
+from tests.adapters.rest.asking import ASK, WRITE, asking
+from tests.adapters.rest.raw import head, http, raw
+
+UNUSABLE = {
+    "a page of HTML": http("<html>", kind="text/html"),
+    "JSON that says it is text": http("{}", kind="text/plain"),
+    "HTML that says it is JSON": http("<html>"),
+    "a byte order mark": http(b"\xef\xbb\xbf{}"),
+    "NaN": http('{"a": NaN}'),
+    "another encoding": http(b'{"a": "\xe9"}'),
+    "an encoding that is not ours": http("{}", kind="application/json; charset=iso-8859-1"),
+    "nothing": http(b""),
+    "204": head(status="204 No Content"),
+    "fewer bytes than promised": head("Content-Length: 100", "Connection: close") + b'{"a": 1}',
+    "chunks that break off": head("Transfer-Encoding: chunked") + b'8\r\n{"a": 1',
+    "no length": head("Connection: close") + b"{}",
+    "a compressed body": http(gzip.compress(b"{}"), "Content-Encoding: gzip"),
+    "too large a body": http(b"[" + b"1," * 1_100_000 + b"1]"),
+    "too large a body in chunks": head("Transfer-Encoding: chunked")
+    + b"10000\r\n%s\r\n" % (b" " * 0x10000) * 40
+    + b"0\r\n\r\n",
+    "a redirect": http("{}", "Location: http://127.0.0.1:1/", status="302 Found"),
+    "a header without end": head(f"X-Long: {'x' * 20_000}", "Content-Length: 2") + b"{}",
+    "no HTTP": b"220 mail ready\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("answer", UNUSABLE.values(), ids=UNUSABLE)
+async def test_an_answer_that_cannot_be_trusted_is_turned_down(answer: bytes) -> None:
+    async with raw(answer) as server, asking(server.url) as backend:
+        with pytest.raises(BackendNonsense) as raised:
+            await backend.read(ASK)
+        assert "mail" not in str(raised.value)
+        assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("answer", UNUSABLE.values(), ids=UNUSABLE)
+async def test_after_a_write_the_same_answer_leaves_its_outcome_unknown(answer: bytes) -> None:
+    async with raw(answer) as server, asking(server.url) as backend:
+        with pytest.raises(OutcomeUnknown):
+            await backend.write(WRITE, 1.0)
+        assert len(server.seen) == 1
+
+
+async def test_an_answer_is_the_json_it_holds() -> None:
+    chunked = head("Transfer-Encoding: chunked") + b'4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n'
+    async with raw(http('{"a": 1}'), chunked) as server, asking(server.url) as backend:
+        assert (await backend.read(ASK)).data == {"a": 1}
+        assert (await backend.read(ASK)).data == {"a": 1}
+        assert server.connections == 1
+
+
+async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(30)
+
+
+async def _dripping(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("Content-Length: 1000"))
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def _never_final(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("talk", [_silent, _dripping, _never_final])
+async def test_who_is_slow_is_given_up_when_the_time_is_over(talk: object) -> None:
+    async with raw(talk) as server, asking(server.url, patience=0.3) as backend:  # type: ignore[arg-type]
+        began = time.monotonic()
+        with pytest.raises(BackendTimeout):
+            await backend.read(ASK)
+        with pytest.raises(OutcomeUnknown):
+            await backend.write(WRITE, 0.3)
+        assert time.monotonic() - began < 1.5
+        assert len(server.seen) == 2
+
+
+def _closed_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+async def test_who_is_not_there_was_not_asked() -> None:
+    for host in (f"127.0.0.1:{_closed_port()}", "nowhere.invalid"):
+        async with asking(f"http://{host}/api") as backend:
+            began = time.monotonic()
+            with pytest.raises(BackendUnavailable):
+                await backend.read(ASK)
+            with pytest.raises(BackendUnavailable):
+                await backend.write(WRITE, 1.0)
+            assert time.monotonic() - began < 2
+
+
+async def test_a_read_whose_connection_breaks_is_sent_once_more() -> None:
+    async with raw(None, http("[1]")) as server, asking(server.url) as backend:
+        assert (await backend.read(ASK)).data == [1]
+        assert len(server.seen) == 2
+
+
+async def test_a_read_is_never_sent_a_third_time() -> None:
+    async with raw(http("[1]"), None) as server, asking(server.url) as backend:
+        await backend.read(ASK)  # the next one takes a connection that is kept open
+        with pytest.raises(BackendUnavailable):
+            await backend.read(ASK)
+        assert len(server.seen) == 3
+
+
+async def test_a_write_whose_connection_breaks_is_not_sent_again() -> None:
+    async with raw(None) as server, asking(server.url) as backend:
+        with pytest.raises(OutcomeUnknown):
+            await backend.write(WRITE, 1.0)
+        assert len(server.seen) == 1
+
+
+async def test_every_write_has_a_connection_of_its_own() -> None:
+    async with raw(http()) as server, asking(server.url) as backend:
+        await backend.read(ASK)
+        await backend.write(WRITE, 1.0)
+        await backend.write(WRITE, 1.0)
+        assert (server.connections, len(server.seen)) == (3, 3)
+
+
+async def test_nothing_is_kept_followed_or_taken_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    async with raw(http("[7]")) as elsewhere:
+        moved = http("{}", f"Location: {elsewhere.url}", status="307 Temporary Redirect")
+        async with raw(http("{}", "Set-Cookie: s=1"), moved) as server:
+            async with asking(server.url, headers={"X-Key": {"secret": "token"}}) as backend:
+                await backend.read(ASK)
+                with pytest.raises(BackendNonsense):
+                    await backend.read(ASK)
+            assert "cookie" not in "".join(server.seen).lower()
+            assert all("X-Key: t0ken\r\n" in each for each in server.seen)
+            assert all("Accept-Encoding: identity\r\n" in each for each in server.seen)
+        assert elsewhere.seen == []
+
+
+async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
+    request = Request(
+        label="", method="GET", parts=("things", "a/b?c=d#e\r\n%2e é"), query=(("q", "a&b=c +"),)
+    )
+    async with raw(http()) as server, asking(server.url) as backend:
+        await backend.read(request)
+        line = server.seen[0].partition("\r\n")[0]
+        path = "/api/things/a%2Fb%3Fc%3Dd%23e%0D%0A%252e%20%C3%A9"
+        assert line == f"GET {path}?q=a%26b%3Dc+%2B HTTP/1.1"
+
+
+async def test_a_link_is_followed_on_the_backend_alone() -> None:
+    async with asking("https://cloud.example.org/api") as backend:
+        parts, query = backend.relative("/api/things?after=a%26b", "GET /things")
+        assert (parts, query) == (("things",), (("after", "a&b"),))
+        for link in (
+            "https://elsewhere.example.org/api/things",
+            "http://cloud.example.org/api/things",
+            "https://cloud.example.org:8443/api/things",
+            "/admin",
+            "//elsewhere.example.org/api",
+            "../admin",
+            "http://[",
+        ):
+            with pytest.raises(BackendNonsense):
+                backend.relative(link, "GET /things")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "cloud", "ftp://cloud.example.org", "https://", "http://a:99999", "https://u:p@a.example",
+     "https://u@a.example", "https://a.example/?x=1", "https://a.example/#x", "sqlite:///clinic.db"],
+)  # fmt: skip
+def test_an_address_must_be_one_of_http(url: str) -> None:
+    assert address_problem(url)
+    assert address_problem("https://cloud.example.org/api") is None

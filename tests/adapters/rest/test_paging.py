@@ -1,0 +1,127 @@
+"""Ways through a long list: where they go on, and where they end."""
+
+from typing import Any
+
+import pytest
+
+from adapters.base import BackendNonsense
+from adapters.rest.backend import Answer
+from adapters.rest.mapping import Paging
+from adapters.rest.paging import Pager, Params, pager
+from adapters.rest.paths import path
+
+
+def made(style: dict[str, Any] | None) -> Pager:
+    paging = None if style is None else Paging.model_validate(style)
+    return pager(paging, path("rows"), path("id"), "GET /rows")
+
+
+class Backend:
+    """Pages of a list of rows, as its style has them."""
+
+    def __init__(self, count: int, most: int = 10) -> None:
+        self.rows = [{"id": number} for number in range(count)]
+        self.most = most
+        self.asked: list[Params] = []
+
+    async def offset(self, params: Params, link: str | None) -> Answer:
+        self.asked.append(params)
+        values = dict(params)
+        begin, size = values["o"], min(values["l"], self.most)
+        return Answer({"rows": self.rows[begin : begin + size], "n": len(self.rows)})
+
+    async def page(self, params: Params, link: str | None) -> Answer:
+        self.asked.append(params)
+        begin = (dict(params)["p"] - 1) * self.most
+        return Answer({"rows": self.rows[begin : begin + self.most]})
+
+    async def by_link(self, params: Params, link: str | None) -> Answer:
+        begin = int(link.rpartition("=")[2]) if link else 0
+        more = f'</rows?s=0>; rel="first", </rows?s={begin + self.most}>; title="a"; rel="next"'
+        ends = begin + self.most >= len(self.rows)
+        header = "" if ends else more
+        return Answer({"rows": self.rows[begin : begin + self.most]}, header)
+
+
+async def through(way: Pager, ask: Any, wanted: int = 1000) -> list[int]:
+    return [row["id"] async for batch in way.batches(ask, None, wanted) for row in batch.rows]
+
+
+OFFSET = {"by": "offset", "offset": "o", "limit": "l", "most": 10}
+PAGE = {"by": "page", "page": "p", "most": 10}
+LINK = {"by": "link", "header": True}
+
+
+@pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 20, 37])
+async def test_every_row_comes_once_whatever_the_style(count: int) -> None:
+    expected = list(range(count))
+    backend = Backend(count)
+    assert await through(made(OFFSET), backend.offset) == expected
+    assert await through(made(OFFSET), backend.offset, wanted=3) == expected
+    assert await through(made(OFFSET | {"total": "n"}), backend.offset) == expected
+    assert await through(made(PAGE), backend.page) == expected
+    assert await through(made(LINK), backend.by_link) == expected
+
+
+async def test_a_server_that_gives_fewer_than_asked_for_hides_nothing() -> None:
+    backend = Backend(37, most=4)
+    assert await through(made(OFFSET), backend.offset) == list(range(37))
+
+
+@pytest.mark.parametrize("style", [OFFSET, PAGE, LINK], ids=lambda each: str(each["by"]))
+@pytest.mark.parametrize("stop", range(23))
+async def test_from_every_place_it_goes_on_behind_the_row(style: dict[str, Any], stop: int) -> None:
+    backend = Backend(23)
+    ask = {"offset": backend.offset, "page": backend.page, "link": backend.by_link}[style["by"]]
+    way = made(style)
+    places = [place async for batch in way.batches(ask, None, 100) for place in batch.places]
+    assert all(len(each) <= 200 and each.isascii() for each in places)
+    rest = [row["id"] async for batch in way.batches(ask, places[stop], 100) for row in batch.rows]
+    assert rest == list(range(stop + 1, 23))
+
+
+async def test_a_list_that_is_one_answer_goes_on_behind_the_row_too() -> None:
+    rows = [{"id": number} for number in range(5)]
+
+    async def ask(params: Params, link: str | None) -> Answer:
+        return Answer({"rows": rows})
+
+    way = made(None)
+    places = [place async for batch in way.batches(ask, None, 9) for place in batch.places]
+    rows.insert(0, {"id": 9})
+    rest = [row["id"] async for batch in way.batches(ask, places[1], 9) for row in batch.rows]
+    assert rest == [2, 3, 4]
+
+
+async def test_a_backend_that_knows_no_offset_is_found_out() -> None:
+    backend = Backend(30)
+
+    async def ask(params: Params, link: str | None) -> Answer:
+        return Answer({"rows": backend.rows})
+
+    with pytest.raises(BackendNonsense, match="does the backend know o"):
+        await through(made(OFFSET), ask)
+
+
+async def test_a_next_page_that_was_read_already_ends_with_an_error() -> None:
+    async def ask(params: Params, link: str | None) -> Answer:
+        return Answer({"rows": [{"id": 1}]}, '</rows?s=1>; rel="next"')
+
+    with pytest.raises(BackendNonsense, match="read already"):
+        await through(made(LINK), ask)
+
+
+async def test_what_is_no_array_is_said() -> None:
+    async def ask(params: Params, link: str | None) -> Answer:
+        return Answer({"rows": {"id": 1}})
+
+    with pytest.raises(BackendNonsense, match="no array"):
+        await through(made(None), ask)
+
+
+async def test_a_cursor_that_is_too_long_to_be_kept_is_said() -> None:
+    async def ask(params: Params, link: str | None) -> Answer:
+        return Answer({"rows": [{"id": 1}], "next": "x" * 200})
+
+    with pytest.raises(BackendNonsense, match="too long"):
+        await through(made({"by": "cursor", "cursor": "c", "next": "next"}), ask)

@@ -1,0 +1,243 @@
+"""Reading over HTTP: what a backend shows, leaves out, ignores, or hands over by mistake."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.base import BackendNonsense, BackendTimeout, Filter, NotFound, Query, Trouble
+from adapters.document import DocumentErrors
+from adapters.rest import reading
+from adapters.rest.adapter import RestAdapter
+from examples.json_cloud.backend import Cloud
+from tests.adapters.clinic import NOW, ask, everything, slots
+from tests.adapters.rest.cloud import MAPPING, connect, replaced
+
+
+async def test_an_embedded_record_never_comes_out_as_a_value(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    troubles: list[Trouble] = []
+    change = replaced(("      breed: race\n", "      breed: owner\n"))
+    adapter = connect(url, tmp_path, change, troubles)
+    records = (await adapter.read_many(ask("patients", limit=5))).records
+    assert [each["breed"] for each in records] == [None] * 5
+    found = {(each.kind, each.field, each.record) for each in troubles}
+    assert found == {("unreadable", "breed", each["id"]) for each in records}
+    await adapter.aclose()
+
+
+async def test_an_unknown_code_is_no_value_and_is_reported(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    troubles: list[Trouble] = []
+    adapter = connect(url, tmp_path, troubles=troubles)
+    cloud.records.animals[1]["state"] = "lost"
+    record = (await adapter.read_many(ask("patients", limit=1))).records[0]
+    assert record["status"] is None
+    assert troubles == [Trouble("unknown code", "patients", "status", record["id"])]
+    await adapter.aclose()
+
+
+async def test_a_row_without_an_id_is_left_out_and_counted(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    cloud.records.kinds[2]["id"] = None
+    page = await adapter.read_many(ask("appointmentTypes"))
+    assert (len(page.records), page.skipped) == (2, 1)
+
+
+async def test_a_parameter_that_the_backend_ignores_shows_no_more(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    client = 'filters: {clientId: {query: owner, form: "/v2/owners/{}"}}'
+    adapter = connect(url, tmp_path, replaced((client, client.replace("query: owner", "query: x"))))
+    owner = (await adapter.read_many(ask("clients", limit=3))).records[2]["id"]
+    found = await everything(adapter, "patients", Filter("equals", ("clientId",), owner))
+    assert {each["clientId"] for each in found} == {owner}
+    assert len(found) == 2
+    await adapter.aclose()
+
+
+async def test_another_record_than_the_one_asked_for_is_not_shown(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    first = (await adapter.read_many(ask("patients", limit=1))).records[0]["id"]
+    cloud.records.animals[1] = cloud.records.animals[2]
+    with pytest.raises(BackendNonsense, match="another"):
+        await adapter.read_one(ask("patients", id=first))
+
+
+async def test_what_the_mapping_leaves_out_does_not_exist(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    listed = await everything(adapter, "clients", limit=200)
+    first = listed[0]["id"]
+    assert len(listed) == sum(not each["archived"] for each in cloud.records.owners.values())
+    cloud.records.owners[1]["archived"] = True
+    with pytest.raises(NotFound):
+        await adapter.read_one(ask("clients", id=first))
+
+
+async def test_an_id_of_nobody_costs_no_call(adapter: RestAdapter, cloud: Cloud) -> None:
+    with pytest.raises(NotFound):
+        await adapter.read_one(ask("clients", id="00000000-0000-0000-0000-000000000000"))
+    assert cloud.calls == []
+
+
+async def test_an_unknown_client_has_no_list_of_invoices(adapter: RestAdapter) -> None:
+    nobody = "00000000-0000-0000-0000-000000000000"
+    filters = (Filter("equals", ("clientId",), nobody),)
+    query = Query(resource="invoices", now=NOW, filters=filters, within=("clients", nobody))
+    with pytest.raises(NotFound):
+        await adapter.read_many(query)
+    alone = Query(resource="invoices", now=NOW, filters=filters)
+    assert (await adapter.read_many(alone)).records == []
+
+
+async def test_one_call_an_item_is_made_a_few_at_a_time(adapter: RestAdapter, cloud: Cloud) -> None:
+    assert len(await everything(adapter, "stock", limit=200)) == len(cloud.records.stock)
+    assert 2 <= cloud.busiest <= 8
+    calls = len(cloud.calls)
+    await adapter.read_many(ask("stock", limit=8))
+    assert len(cloud.calls) - calls <= 1 + 8
+
+
+async def test_sifting_stops_and_goes_on_without_losing_anything(
+    adapter: RestAdapter, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    low = (Filter("equals", ("isLow",), True),)
+    whole = await adapter.read_many(ask("stock", limit=200, filters=low))
+    assert whole.after is None
+    monkeypatch.setattr(reading, "MOST_DETAILS", 16)
+    found, after, pages = [], None, 0
+    while pages == 0 or after is not None:
+        calls = len(cloud.calls)
+        page = await adapter.read_many(ask("stock", limit=200, filters=low, after=after))
+        assert len(cloud.calls) - calls <= 1 + 16
+        found, after, pages = found + page.records, page.after, pages + 1
+    assert (found, pages) == (whole.records, 3)
+
+
+STYLES = ["clients", "patients", "consultations", "invoices", "stock"]
+
+
+@pytest.mark.parametrize("resource", STYLES)
+async def test_nothing_is_lost_or_repeated_while_rows_are_added(
+    adapter: RestAdapter, cloud: Cloud, resource: str
+) -> None:
+    kept = {
+        "clients": cloud.records.owners,
+        "patients": cloud.records.animals,
+        "consultations": cloud.records.reports,
+        "invoices": cloud.records.bills,
+        "stock": cloud.records.stock,
+    }[resource]
+    before = {each["id"] for each in await everything(adapter, resource, limit=200)}
+    seen: list[str] = []
+    after, number = None, 0
+    while number == 0 or after is not None:
+        page = await adapter.read_many(ask(resource, limit=17, after=after))
+        seen += [each["id"] for each in page.records]
+        after = page.after
+        number += 1
+        key = max(kept) + 1
+        row = {**kept[1], "id": key}
+        rows = dict(kept)
+        kept.clear()  # at the beginning or at the end
+        if resource in ("clients", "patients", "invoices") and number % 2:
+            kept.update({key: row, **rows})
+        else:
+            kept.update({**rows, key: row})
+        assert number < 60
+    assert len(seen) == len(set(seen))
+    assert before <= set(seen)
+
+
+async def test_nothing_is_lost_while_rows_are_removed_from_a_list_by_offset(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    all_of = [each["id"] for each in await everything(adapter, "clients", limit=200)]
+    page = await adapter.read_many(ask("clients", limit=40))
+    seen = [each["id"] for each in page.records]
+    for key in (3, 4, 41):  # behind, and the next one
+        del cloud.records.owners[key]
+    while page.after is not None:
+        page = await adapter.read_many(ask("clients", limit=40, after=page.after))
+        seen += [each["id"] for each in page.records]
+    assert seen == [each for number, each in enumerate(all_of, 1) if number != 41]
+
+
+async def test_all_calls_of_one_read_share_its_time(url: str, tmp_path: Path) -> None:
+    adapter = connect(url, tmp_path, timeout=0.001)
+    with pytest.raises(BackendTimeout):
+        await adapter.read_many(ask("stock", limit=200))
+    await adapter.aclose()
+
+
+PLANTED: dict[str, tuple[str, str, str]] = {
+    "a call that is not there": ("one: /owners/{id}", "one: /owners/{id}", ""),
+    "a list that is not there": ("      get: /owners\n", "      get: /ownerz\n", "404"),
+    "an array elsewhere": ("      items: results\n", "      items: result\n", "no array"),
+    "a name that no record has": ("lastName: name.last", "lastName: name.lost", "mean last"),
+    "a key that no record has": ("key: {path: href,", "key: {path: hrefs,", "mean href"),
+    "a detail that no record has": ("location: shelf", "location: shelves", "no record"),
+    "a diary that is not there": ("    - get: /visits\n", "    - get: /visitz\n", "404"),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+async def test_a_check_says_at_its_line_what_the_backend_lacks(
+    url: str, tmp_path: Path, planted: tuple[str, str, str]
+) -> None:
+    right, wrong, said = planted
+    adapter = connect(url, tmp_path, replaced((right, wrong)))
+    if not said:
+        await adapter.check()
+    else:
+        with pytest.raises(DocumentErrors) as raised:
+            await adapter.check()
+        text = (tmp_path / "mapping.yaml").read_text()
+        line = text[: text.index(wrong.strip())].count("\n") + 1
+        problems = [each for each in raised.value.problems if said in each.text]
+        assert problems, raised.value
+        assert abs(problems[0].line - line) <= 1
+    await adapter.aclose()
+
+
+async def test_hours_may_be_written_down_for_some_vets_or_for_all(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    first, second = list(cloud.records.vets)[:2]
+    asked = MAPPING.read_text()
+    hours = asked[asked.index("    - get: /vets/{vet}/week") : asked.index("  busy:")]
+    written = (
+        '    - {days: [1, 2, 3, 4, 5, 6, 7], start: "22:00", end: "02:00"}\n'
+        f'    - {{days: [1, 2, 3, 4, 5, 6, 7], start: "08:00", end: "09:00", vets: [{first}]}}\n'
+    )
+    adapter = connect(url, tmp_path, replaced((hours, written)))
+    day = NOW.date() + timedelta(days=30)
+    times = [
+        {each["startTime"][11:16] for each in await slots(adapter, vet.lower(), day)}
+        for vet in (first, second)
+    ]
+    assert times[0] - times[1] == {"06:00", "06:15", "06:30"}
+    assert {"20:00", "22:00", "23:30"} <= times[1]
+    assert "23:45" not in times[1]
+    await adapter.aclose()
+
+
+async def test_an_absence_blocks_and_what_cannot_be_read_does_too(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    troubles: list[Trouble] = []
+    adapter = connect(url, tmp_path, troubles=troubles)
+    away, other = list(cloud.records.vets)[1], list(cloud.records.vets)[2]
+    day = NOW.date() + timedelta(days=5)
+    assert day.isoweekday() < 6
+    assert await slots(adapter, away.lower(), day) == []
+    assert await slots(adapter, other.lower(), day) != []
+    cloud.records.absences.append({"vet": other, "from": "soon", "to": None})
+    assert await slots(adapter, other.lower(), day) == []
+    assert set(troubles) == {Trouble("unreadable", "slots", "diary.busy", "")}
+    await adapter.aclose()
