@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     GetJsonSchemaHandler,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -40,11 +41,16 @@ def _long_form(value: Any) -> Any:
 
 # An SQL expression, or several: one value in several columns.
 Sql = Annotated[str, Field(min_length=1)]
-Columns = Annotated[tuple[Sql, ...], BeforeValidator(_listed), Field(min_length=1, max_length=8)]
 _SQL_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
 _COLUMNS_SCHEMA: dict[str, Any] = {
     "anyOf": [_SQL_SCHEMA, {"type": "array", "items": _SQL_SCHEMA, "minItems": 1}]
 }
+Columns = Annotated[
+    tuple[Sql, ...],
+    BeforeValidator(_listed),
+    Field(min_length=1, max_length=8),
+    WithJsonSchema(_COLUMNS_SCHEMA),
+]
 
 
 class Expression(Conversion):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
 
 from adapters.base import (
     BackendNonsense,
@@ -166,6 +166,16 @@ class ResourceReader:
         self._blank = rows_of(rows, key.parts[0].label("blank_key")).where(key.blank)
         self._one = self._all.where(key.named("key")).limit(1)
         self._exists = rows_of(rows, key.parts[0]).where(key.named("key")).limit(1)
+
+    @property
+    def every_row(self) -> Select[Any]:
+        """All rows that have a key: the key, then the fields."""
+        return self._all
+
+    @property
+    def keyless(self) -> Select[Any]:
+        """The rows without a key."""
+        return self._blank
 
     @property
     def filterable(self) -> frozenset[str]:

@@ -31,6 +31,7 @@ from adapters.base import BackendNonsense, Draft, SlotTaken
 from adapters.conversion import DRAFT_FIELDS, Conversion
 from adapters.convert import Converter, Text
 from adapters.converters import Converters
+from adapters.document import Place
 from adapters.slots import Interval
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import HALF, given
@@ -43,10 +44,15 @@ Values = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Done:
-    """What a booking has made so far: names to keys and numbers, and how to take it back."""
+    """What a booking has made so far: names to keys and numbers, and how to take it back.
+
+    `tables` were written; `place` is where the mapping says what is being done.
+    """
 
     made: dict[str, Any] = field(default_factory=dict)
     undo: list[Callable[[], None]] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    place: Place = ("booking",)
 
 
 class _Step(Protocol):
@@ -126,10 +132,12 @@ class BookingWrites:
         SlotTaken where another program has taken the slot's own row.
         """
         which = "slot" if of_slot else "time"
-        for write, step in self._steps:
+        for number, (write, step) in enumerate(self._steps):
             asked = write.if_ is None or values[write.if_] is not None
             if asked and write.for_ in (None, which):
+                done.place = ("booking", "writes", number)
                 step.run(connection, values, done)
+                done.tables += [write.table] if write.table else []
         return done.made[self._appointment]
 
     def withdraw(self, connection: Connection, done: Done) -> None:
