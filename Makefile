@@ -2,11 +2,13 @@
 # what it installs goes into .venv, from the locks, by hash.
 #
 #   PYTHON=python3.13   the interpreter to take        VENV=.venv   where to install
+#   JOBS=4              in how many processes the tests run
 #   ARGS="..."          more arguments for the command of the target: make demo ARGS="--port 9000"
 
 VENV ?= .venv
 ARGS ?=
 FUZZ_CASES ?= 5000
+JOBS ?= 2
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --quiet --disable-pip-version-check
@@ -36,7 +38,7 @@ demo: $(runs) ## Serve the sample clinic on this machine
 	$(bin)/clinic-gateway demo $(ARGS)
 
 test: $(checks) ## Run the tests
-	$(bin)/python -m pytest $(ARGS)
+	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 check: lint types test ## Lint, types and tests
 

@@ -169,7 +169,8 @@ class OutcomeUnknown(AdapterError):
 class Trouble:
     """A value or row of the practice system that could not be used; it carries no value.
 
-    `kind` is `unknown code`, `unreadable` or `no id`; `record` the public id, where there is one.
+    `kind` is `unknown code`, `unreadable`, `no id` or `doubled row`; `record` the public id, where
+    there is one.
     """
 
     kind: str

@@ -19,7 +19,7 @@ class Breaker:
     that end together open nothing while others are answered. `changed` hears each new state.
 
     What a call learns is told with the turn that `enter` gave it, so that one that began before
-    the last change changes nothing any more.
+    the last change changes nothing any more. While it is `closed`, the next turn is `turn`.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Breaker:
         self._pause = pause
         self._changed = changed
         self._clock = clock
-        self._turn = self._changed_at = 0
+        self.turn = self._changed_at = 0
         self._open_until = 0.0
         self._probing = False
         # whether anything has failed since the last answer
@@ -62,13 +62,13 @@ class Breaker:
             self.check()
             self.end_pause()
             self._probing = True
-        return self._turn
+        return self.turn
 
     def answered(self, turn: int) -> None:
         """The practice system has answered, be it with a no."""
         if turn < self._changed_at:
             return
-        self._turn += 1
+        self.turn += 1
         if self._failing:
             self._failing = False
             self._circuit.handle_end_request()
@@ -76,7 +76,7 @@ class Breaker:
 
     def failed(self, turn: int, error: Exception) -> None:
         """It has not."""
-        if turn == self._turn:
+        if turn == self.turn:
             self._failing = True
             self._circuit.handle_exception(error)
             self._settle()
@@ -100,8 +100,8 @@ class Breaker:
             return
         self.closed = self._circuit.state == CLOSED
         self._probing = False
-        self._turn += 1
-        self._changed_at = self._turn
+        self.turn += 1
+        self._changed_at = self.turn
         if self._circuit.state == OPENED:
             self._open_until = self._clock() + self._pause
         self._changed(self.state)

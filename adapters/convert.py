@@ -75,7 +75,7 @@ def plain(raw: Any, encoding: str = "utf-8") -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text, stripped; blank is no value."""
+    """Text, stripped; blank is no value. What the encoding lacks is written as a question mark."""
 
     encoding: str = "utf-8"
     compares: ClassVar[bool] = True
@@ -84,7 +84,9 @@ class Text:
         return plain(raw, self.encoding)
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
+        if self.encoding == "utf-8":
+            return (value,)
+        return (value.encode(self.encoding, "replace").decode(self.encoding),)
 
 
 @dataclass(frozen=True, slots=True)

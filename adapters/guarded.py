@@ -2,10 +2,11 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import stamina
 from stamina.instrumentation import set_on_retry_hooks
@@ -22,7 +23,7 @@ from adapters.base import (
     Record,
 )
 from adapters.breaker import Breaker
-from adapters.deadline import Deadline
+from adapters.deadline import Deadline, Span
 
 T = TypeVar("T")
 Ask = Callable[[], Awaitable[T]]
@@ -82,6 +83,11 @@ class Guarded:
         self._bookings = Room(bookings, limits.queue, limits.patience)
         self._reading = Deadline(limits.timeout + limits.grace)
         self._booking = Deadline(limits.booking_timeout + limits.grace)
+        self._one = Kind("read_one", self._reading, _late_read)
+        self._many = Kind("read_many", self._reading, _late_read)
+        self._overwritten = Kind("find_overwritten", self._reading, _late_read)
+        self._find = Kind("find_appointments", self._booking, _late_read)
+        self._create = Kind("create_appointment", self._booking, _late_booking, retried=False)
 
     @property
     def resources(self) -> frozenset[str]:
@@ -98,41 +104,24 @@ class Guarded:
 
     async def read_one(self, query: Query) -> Record:
         """Retried once where nothing was done; BackendUnavailable too where it was not asked."""
-        return await self._through(
-            "read_one",
-            query.resource,
-            lambda: self._read(lambda: self._inner.read_one(query), self._reading),
-        )
+        return await self._ask(self._one, query.resource, self._inner.read_one, query)
 
     async def read_many(self, query: Query) -> Page:
         """The same of a page."""
-        return await self._through(
-            "read_many",
-            query.resource,
-            lambda: self._read(lambda: self._inner.read_many(query), self._reading),
-        )
+        return await self._ask(self._many, query.resource, self._inner.read_many, query)
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Never retried; OutcomeUnknown where the adapter itself says nothing in time."""
-        return await self._book("create_appointment", lambda: self._create(draft))
+        return await self._book(self._create, self._inner.create_appointment, draft)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """A read, with the room and the deadline of a booking: it may wait for the same lock."""
-
-        def find() -> Awaitable[Sequence[Record]]:
-            return self._inner.find_appointments(draft, since)
-
-        return await self._book("find_appointments", lambda: self._read(find, self._booking))
+        return await self._book(self._find, self._inner.find_appointments, draft, since)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
         """As a read of appointments."""
-
-        def find() -> Awaitable[Sequence[str]]:
-            return self._inner.find_overwritten(appointments)
-
-        return await self._through(
-            "find_overwritten", "appointments", lambda: self._read(find, self._reading)
-        )
+        ask = self._inner.find_overwritten
+        return await self._ask(self._overwritten, "appointments", ask, appointments)
 
     async def check(self) -> None:
         """As it is: whoever asks wants the truth of this moment."""
@@ -149,52 +138,75 @@ class Guarded:
         self._booking.aclose()
         await self._inner.aclose()
 
-    async def _book(self, verb: str, ask: Ask[T]) -> T:
+    async def _book(self, kind: "Kind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
         try:
             # what cannot go through must not wait for room
             self._breaker.check()
             await self._bookings.enter()
         except BackendUnavailable:
-            self._called(verb, "appointments", "not asked")
+            self._called(kind.verb, "appointments", "not asked")
             raise
         try:
-            return await self._through(verb, "appointments", ask)
+            return await self._ask(kind, "appointments", ask, *given)
         finally:
             self._bookings.leave()
 
-    async def _through(self, verb: str, resource: str, ask: Ask[T]) -> T:
+    # one function, and long: each more that is awaited would cost every call
+    async def _ask(
+        self, kind: "Kind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
+    ) -> T:
+        if self._breaker.closed and self._room.take():
+            turn = self._breaker.turn
+        else:
+            turn = await self._admit(kind.verb, resource)
         try:
-            turn = await self._admit()
-        except BackendUnavailable:
-            self._called(verb, resource, "not asked")
-            raise
-        try:
-            answer = await ask()
+            with kind.deadline.span() as span:
+                try:
+                    answer = await ask(*given)
+                except BackendUnavailable as error:
+                    if not self._worth_another(kind, span):
+                        raise
+                    answer = await _again(lambda: ask(*given), error)
         except Exception as error:
-            self._learn(turn, error)
-            own = isinstance(error, AdapterError)
-            self._called(verb, resource, type(error).__name__ if own else "fault")
-            raise
+            known = kind.late() if isinstance(error, TimeoutError) and span.late else error
+            self._learn(turn, known)
+            own = isinstance(known, AdapterError)
+            self._called(kind.verb, resource, type(known).__name__ if own else "fault")
+            if known is error:
+                raise
+            raise known from error
         except BaseException:
             self._breaker.left(turn)
             raise
         else:
             self._breaker.answered(turn)
-            self._called(verb, resource, "answered")
+            self._called(kind.verb, resource, "answered")
             return answer
         finally:
             self._room.leave()
 
-    async def _admit(self) -> int:
+    async def _admit(self, verb: str, resource: str) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""
-        if not self._breaker.closed:
-            self._breaker.check()
-        await self._room.enter()
         try:
-            return self._breaker.enter()
+            self._breaker.check()
+            await self._room.enter()
+            try:
+                return self._breaker.enter()
+            except BackendUnavailable:
+                self._room.leave()
+                raise
         except BackendUnavailable:
-            self._room.leave()
+            self._called(verb, resource, "not asked")
             raise
+
+    def _worth_another(self, kind: "Kind", span: Span) -> bool:
+        """Whether a read is tried once more.
+
+        One that took long met a crowd, which a second try would only make larger; and of a
+        half-open breaker there is one probe.
+        """
+        left = span.until - asyncio.get_running_loop().time()
+        return kind.retried and left >= kind.deadline.seconds / 2 and self._breaker.closed
 
     def _learn(self, turn: int, error: Exception) -> None:
         if isinstance(error, FAILURES):
@@ -204,31 +216,23 @@ class Guarded:
         else:
             self._breaker.left(turn)
 
-    async def _read(self, ask: Ask[T], deadline: Deadline) -> T:
-        try:
-            with deadline.span() as span:
-                try:
-                    return await ask()
-                except BackendUnavailable as error:
-                    # one that took long met a crowd, which a second try would only make larger;
-                    # and of a half-open breaker there is one probe
-                    left = span.until - asyncio.get_running_loop().time()
-                    if left < deadline.seconds / 2 or not self._breaker.closed:
-                        raise
-                    return await _again(ask, error)
-        except TimeoutError as error:
-            if not span.late:
-                raise
-            raise BackendTimeout("the adapter did not end a read in time") from error
 
-    async def _create(self, draft: Draft) -> Record:
-        try:
-            with self._booking.span() as span:
-                return await self._inner.create_appointment(draft)
-        except TimeoutError as error:
-            if not span.late:
-                raise
-            raise OutcomeUnknown("the adapter did not end a booking in time") from error
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one verb is asked: its deadline, what it is to be late, whether it is tried again."""
+
+    verb: str
+    deadline: Deadline
+    late: Callable[[], AdapterError]
+    retried: bool = True
+
+
+def _late_read() -> AdapterError:
+    return BackendTimeout("the adapter did not end a read in time")
+
+
+def _late_booking() -> AdapterError:
+    return OutcomeUnknown("the adapter did not end a booking in time")
 
 
 async def _again(ask: Ask[T], first: BackendUnavailable) -> T:
@@ -250,29 +254,51 @@ async def _again(ask: Ask[T], first: BackendUnavailable) -> T:
 
 
 class Room:
-    """At most `most` are inside at once; at most `queue` wait, none longer than `patience`."""
+    """At most `most` are inside at once; at most `queue` wait, none longer than `patience`.
+
+    Who waits comes in by turn. `take` is for the call that need not wait: it costs no task switch,
+    nor a coroutine, as a semaphore does.
+    """
 
     def __init__(self, most: int, queue: int, patience: float) -> None:
-        self._free = asyncio.Semaphore(most)
+        self._free = most
         self._queue = queue
         self._patience = patience
-        self._waiting = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def take(self) -> bool:
+        """Whether there is room for this call, at once."""
+        if self._free <= 0:
+            return False
+        self._free -= 1
+        return True
 
     async def enter(self) -> None:
         """BackendUnavailable where there is no room, nor in time."""
-        if not self._free.locked():
-            await self._free.acquire()
+        if self.take():
             return
-        if self._waiting >= self._queue:
+        if len(self._waiting) >= self._queue:
             raise BackendUnavailable("too much is waiting for the practice system already")
-        self._waiting += 1
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
         try:
             async with asyncio.timeout(self._patience):
-                await self._free.acquire()
-        except TimeoutError as error:
-            raise BackendUnavailable("the practice system was busy with other calls") from error
-        finally:
-            self._waiting -= 1
+                await place
+        except BaseException as error:
+            if place.done() and not place.cancelled():  # it came at that very moment
+                self.leave()
+            elif place in self._waiting:
+                self._waiting.remove(place)
+            if isinstance(error, TimeoutError):
+                text = "the practice system was busy with other calls"
+                raise BackendUnavailable(text) from error
+            raise
 
     def leave(self) -> None:
-        self._free.release()
+        """Make room: for who has waited longest, if anybody does."""
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1

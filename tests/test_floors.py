@@ -19,7 +19,7 @@ FLOORS = (
         "gateway.policy",
         "gateway.booking",
     },
-    {"gateway.pipeline", "gateway.backend"},
+    {"gateway.pipeline", "gateway.backend", "gateway.examination"},
     {"gateway.web"},
     {"gateway.app"},
     {"gateway.cli"},
@@ -37,8 +37,15 @@ ADAPTERS = {
     "gateway.pipeline": {"adapters.base", "adapters.document"},
     "gateway.web": {"adapters.base"},
     "gateway.backend": {"adapters", "adapters.base", "adapters.cached", "adapters.guarded"},
+    "gateway.examination": {"adapters.base", "adapters.document", "adapters.examine"},
     "gateway.app": {"adapters.base", "adapters.document"},
-    "gateway.cli": {"adapters.base", "adapters.document", "adapters.sample", "adapters.sql"},
+    "gateway.cli": {
+        "adapters.base",
+        "adapters.document",
+        "adapters.examine",
+        "adapters.sample",
+        "adapters.sql",
+    },
 }
 ROOMS_OF = {
     "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),

@@ -17,6 +17,7 @@ from adapters.base import (
     Record,
     SlotTaken,
 )
+from adapters.booked import difference, is_of
 from adapters.document import Place
 from adapters.rest.availability import (
     LONGEST_OPEN,
@@ -37,7 +38,6 @@ from adapters.slots import Interval, day_window, free_slots
 from adapters.times import instant_text
 
 MOST_MINUTES = 1_000_000
-NEW = "SCHEDULED"
 
 
 class Diary:
@@ -183,7 +183,8 @@ class Diary:
     async def _wrong_with(
         self, record: Record, draft: Draft, wanted: Interval, values: Values
     ) -> AdapterError | None:
-        other = _difference(record, draft, wanted, self._readers["appointments"])
+        mapped = self._readers["appointments"].maker.fields.by_name
+        other = difference(record, draft, wanted, mapped)
         if other is not None:
             return BackendNonsense(f"the new appointment reads back with another {other}")
         if self._calls.reference is not None and draft.reference:
@@ -322,39 +323,16 @@ def _given(draft: Draft, wanted: Interval) -> dict[str, Any]:
     }
 
 
-def _difference(
-    record: Record, draft: Draft, wanted: Interval, reader: ResourceReader
-) -> str | None:
-    """The first field that is not what was asked for, as far as the mapping knows it."""
-    expected = {
-        "vetId": draft.vet_id,
-        "patientId": draft.patient_id,
-        "clientId": draft.client_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": instant_text(wanted.start),
-        "endTime": instant_text(wanted.end),
-        "isUrgent": draft.is_urgent,
-        "reason": (draft.reason or "").strip() or None,
-        "status": NEW,
-    }
-    mapped = reader.maker.fields.by_name
-    return next(
-        (name for name, value in expected.items() if name in mapped and record[name] != value), None
-    )
-
-
 def _is_of(record: Record, draft: Draft, since: datetime, mapped: Any) -> bool:
-    """Whether an appointment is what this very draft would have made, whatever became of it."""
-    expected = {
+    """Whether an appointment is what this very draft would have made, then or later."""
+    same = {
         "vetId": draft.vet_id,
         "patientId": draft.patient_id,
         "scheduledAt": instant_text(draft.scheduled_at),
-        "clientId": draft.client_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "reason": (draft.reason or "").strip() or None,
-        "isUrgent": draft.is_urgent,
     }
-    if any(record[name] != value for name, value in expected.items() if name in mapped):
+    if any(record[name] != value for name, value in same.items() if name in mapped):
+        return False
+    if not is_of(record, draft, mapped):
         return False
     created = record.get("createdAt")
     with suppress(ValueError):

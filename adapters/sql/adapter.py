@@ -1,21 +1,16 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record
-from adapters.converters import Converters
-from adapters.document import Document, DocumentErrors, Problem
+from adapters.document import DocumentErrors
+from adapters.examine import Examination, Finding
 from adapters.ids import IdKeeper
 from adapters.sql.checks import problems_in
-from adapters.sql.diary import Diary
-from adapters.sql.engines import open_engine, wrong_with
-from adapters.sql.load import load_mapping
-from adapters.sql.mapping import Mapping as MappingFile
-from adapters.sql.reading import ResourceReader
+from adapters.sql.parts import open_parts
 
 
 class SqlAdapter:
@@ -25,26 +20,12 @@ class SqlAdapter:
     """
 
     def __init__(self, options: AdapterOptions) -> None:
-        mapping, document = _mapping(options)
-        self._mapping, self._document = mapping, document
-        self._runner = open_engine(
-            options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
-        )
-        speech, report = self._runner.speech, options.report
-        converters = Converters(
-            ZoneInfo(mapping.zone),
-            options.secret,
-            kinds=mapping.kinds,
-            table=options.ids,
-            times_as_text=speech.times_as_text,
-        )
-        self._keeper = IdKeeper(dict(converters.hashed), options.shapes)
-        self._ids = converters.ids
-        self._readers = {
-            name: ResourceReader(name, rows, options.shapes[name], converters, report, speech)
-            for name, rows in mapping.resources.items()
-        }
-        self._diary = Diary(mapping, converters, self._readers, report, speech)
+        parts = open_parts(options)
+        self._options = options
+        self._mapping, self._document = parts.mapping, parts.document
+        self._runner, self._readers, self._diary = parts.engine, parts.readers, parts.diary
+        self._keeper = IdKeeper(dict(parts.converters.hashed), options.shapes)
+        self._ids = parts.converters.ids
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
@@ -98,6 +79,13 @@ class SqlAdapter:
         if found:
             raise DocumentErrors(found)
 
+    def examine(self, examination: Examination) -> AsyncIterator[Finding]:
+        """Through connections of its own, which have more time than a call's."""
+        # imported only now: no gateway that serves needs it
+        from adapters.sql.doctor import examine  # noqa: PLC0415
+
+        return examine(self._options, examination)
+
     async def ping(self) -> None:
         """Whether the database answers."""
         await self._runner.ping()
@@ -115,20 +103,3 @@ class SqlAdapter:
             outer.must_exist(connection, outer.key_of(query.within[1]))
         reader = self._readers[query.resource]
         return reader.page(connection, query.filters, query.limit, query.after)
-
-
-def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
-    """The mapping, and where all of it stands.
-
-    DocumentErrors with all that is wrong with it and with the address.
-    """
-    if options.mapping is None:
-        raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
-    problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
-    try:
-        loaded = load_mapping(options.mapping, options.shapes)
-    except DocumentErrors as error:
-        raise DocumentErrors([*problems, *error.problems]) from error
-    if problems:
-        raise DocumentErrors(problems)
-    return loaded

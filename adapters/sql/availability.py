@@ -83,11 +83,12 @@ class ShiftRows:
             return
         for row in connection.execute(self._statement, self._whose.bound(calendar)):
             try:
-                yield self._shift(*row)
+                yield self.shift(*row)
             except (TypeError, ValueError, OverflowError, Unreadable):
                 self._report(Trouble("unreadable", "slots", "diary.hours", ""))
 
-    def _shift(self, when: Any, start: Any, end: Any) -> Shift:
+    def shift(self, when: Any, start: Any, end: Any) -> Shift:
+        """A row as a shift; ValueError, TypeError, OverflowError or Unreadable where it is none."""
         if not self._dated:
             return Shift(_weekday(when), clock(start), clock(end), closed=self._closed)
         day = wall(when, ())

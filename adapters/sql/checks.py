@@ -5,9 +5,20 @@ has its line.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, insert, literal_column, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    insert,
+    literal_column,
+    null,
+    select,
+    text,
+    update,
+)
 from sqlalchemy import Sequence as SqlSequence
 from sqlalchemy.exc import DBAPIError
 
@@ -15,7 +26,7 @@ from adapters.convert import Unreadable
 from adapters.document import Document, Place, Problem
 from adapters.ids import NATIVE, PublicIds
 from adapters.sql.columns import Columns, rows_of, sql
-from adapters.sql.engines.base import Speech
+from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
 from adapters.sql.writes import named_table
 
@@ -35,6 +46,23 @@ def problems_in(
     ids: Callable[[str], PublicIds],
 ) -> Iterator[Problem]:
     """What the database does not know of the mapping, each at its place in the file."""
+    for fault in faults_in(connection, mapping, speech, ids):
+        yield document.problem(fault.place, fault.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong at a place of the mapping; `denied` where a grant is missing."""
+
+    place: Place
+    text: str
+    denied: bool = False
+
+
+def faults_in(
+    connection: Connection, mapping: Mapping, speech: Speech, ids: Callable[[str], PublicIds]
+) -> Iterator[Fault]:
+    """The same, by their places in the mapping."""
     lost: set[Place] = set()
     for place, rows, statement, parameters in checks_of(mapping):
         if any(rows[: len(each)] == each for each in lost):
@@ -47,18 +75,18 @@ def problems_in(
                 raise
             if place[-1] in _SOURCES:
                 lost.add(rows)
-            yield document.problem(place, f"the database says: {said}")
-    yield from _keys(connection, mapping, document, lost, ids)
-    yield from _without_transactions(connection, mapping, document, speech)
+            denied = speech.kind(error) is Kind.DENIED
+            yield Fault(place, f"the database says: {said}", denied)
+    yield from _keys(connection, mapping, lost, ids)
+    yield from _without_transactions(connection, mapping, speech)
 
 
 def _keys(
     connection: Connection,
     mapping: Mapping,
-    document: Document,
     lost: set[Place],
     ids: Callable[[str], PublicIds],
-) -> Iterator[Problem]:
+) -> Iterator[Fault]:
     """Whether an id can be made of the first row's key, for each resource."""
     for name, rows in mapping.resources.items():
         if any(("resources", name)[: len(each)] == each for each in lost):
@@ -73,7 +101,7 @@ def _keys(
             text = "the key of a row here is longer than 8 bytes; write {sql: ..., as: hashed id}"
             if rows.key.kind == NATIVE:
                 text = "the key of a row here is no UUID, which `as: native id` says it is"
-            yield document.problem(("resources", name, "key"), text)
+            yield Fault(("resources", name, "key"), text)
 
 
 def _first(connection: Connection, statement: Any) -> Any:
@@ -85,8 +113,8 @@ def _first(connection: Connection, statement: Any) -> Any:
 
 
 def _without_transactions(
-    connection: Connection, mapping: Mapping, document: Document, speech: Speech
-) -> Iterator[Problem]:
+    connection: Connection, mapping: Mapping, speech: Speech
+) -> Iterator[Fault]:
     """The tables that a booking writes without being able to undo it."""
     tables = [each.table for each in mapping.booking.writes if each.table]
     unsafe = set(speech.transactional(connection, tables))
@@ -95,7 +123,7 @@ def _without_transactions(
         if write.table in unsafe:
             text = f"{write.table} has no transactions: what a booking writes there cannot be"
             text += " undone; change its engine, or name it in booking.without_transactions"
-            yield document.problem(("booking", "writes", number), text)
+            yield Fault(("booking", "writes", number), text)
 
 
 def checks_of(mapping: Mapping) -> Iterator[Check]:
@@ -188,8 +216,15 @@ def _write(place: Place, write: Write) -> Iterator[Check]:
         nothing = dict.fromkeys(NAMED(write.where))
         yield (*place, "where"), place, select(_ONE).select_from(bare).where(which), nothing
     for name, value in write.values.items():
-        into = insert(named_table(write.table, [name]))
-        yield (*place, "values", name), place, into, {name: None}
+        yield (*place, "values", name), place, *_into(write, name)
         if value.sql is not None:
             nothing = dict.fromkeys(NAMED(value.sql))
             yield (*place, "values", name, "sql"), place, text(f"SELECT ({value.sql})"), nothing
+
+
+def _into(write: Write, name: str) -> tuple[Executable, dict[str, Any]]:
+    """What writes that column, and its parameters: each kind of step needs a right of its own."""
+    rows = named_table(write.table, [name])
+    if write.insert is not None:
+        return insert(rows), {name: None}
+    return update(rows).values({name: null()}), {}

@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Report, SlotTaken
+from adapters.booked import difference, is_of
 from adapters.converters import Converters
-from adapters.slots import Interval, closed_days, day_window, free_slots
+from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
 from adapters.sql.availability import (
     LONGEST_OPEN,
     Block,
@@ -29,7 +30,6 @@ from adapters.times import instant_text
 MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
-NEW = "SCHEDULED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Diary:
         vet = self._readers["vets"].key_of(query_values["vetId"])
         self._readers["vets"].must_exist(connection, vet)
         kind = self._kind(connection, query_values.get("appointmentTypeId"))
-        calendars = self._calendars(connection, vet)
+        calendars = self.calendars(connection, vet)
         offers = self._offers(connection, calendars, kind, query_values["date"], now)
         free = sorted({each.interval for each in offers})
         return [
@@ -88,13 +88,17 @@ class Diary:
             for each in free
         ]
 
-    def book(self, connection: Connection, draft: Draft) -> Record:
-        """Check and write one appointment; the caller commits, or undoes it when this raises."""
+    def book(self, connection: Connection, draft: Draft, done: Done | None = None) -> Record:
+        """Check and write one appointment; the caller commits, or undoes it when this raises.
+
+        `done` tells who gave it how far it came.
+        """
+        draft = self._booking.kept(draft)
         keys = self._keys(connection, draft)
         kind = self._kind(connection, draft.appointment_type_id)
         calendars = self._locked(connection, keys["vetId"])
         offer = self._wanted(connection, calendars, kind, draft)
-        done = Done()
+        done = done or Done()
         try:
             return self._written(connection, draft, offer, calendars, done)
         except Exception:
@@ -112,15 +116,37 @@ class Diary:
         values = self._booking.draft_values(draft, offer.interval)
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         key = self._booking.write(connection, values, done, of_slot=offer.slot is not None)
+        done.place = ("resources", "appointments")
         try:
             record = self._readers["appointments"].one(connection, key)
         except NotFound as error:
             raise BackendNonsense("the written appointment cannot be read back") from error
-        _verify(record, draft, offer, self._readers["appointments"].filterable)
+        mapped = self._readers["appointments"].table.by_name
+        longer = offer.slot is not None
+        other = difference(record, draft, offer.interval, mapped, longer=longer)
+        if other is not None:
+            done.place = ("resources", "appointments", "fields", other)
+            raise BackendNonsense(f"the written appointment reads back with another {other}")
+        done.place = ("booking", "reference")
         if self._reference is not None and record not in self._carrying(connection, draft):
             raise BackendNonsense("the written appointment does not carry its reference")
+        done.place = ("diary", "busy")
         self._look_again(connection, offer, key)
         return record
+
+    def shifts(self, connection: Connection, vet: Any) -> list[Shift]:
+        """The working hours of a vet, by the raw key, in all the vet's schedules."""
+        calendars = self.calendars(connection, vet)
+        return [
+            each
+            for calendar in calendars
+            for rows in self._shifts
+            for each in rows.read(connection, calendar)
+        ]
+
+    def blocks(self, connection: Connection, vet: Any, window: Interval) -> list[Block]:
+        """What blocks a vet, by the raw key, in any of the vet's schedules."""
+        return list(self._blocks(connection, self.calendars(connection, vet), window))
 
     def _look_again(self, connection: Connection, offer: Offer, key: Any) -> None:
         """Whether what was written blocks, and nothing else does for as long as it lasts.
@@ -143,6 +169,7 @@ class Diary:
         written at `since` or later by the practice's own clock. Looked for under the vet's lock, so
         that none is certain.
         """
+        draft = self._booking.kept(draft)
         self._locked(connection, self._readers["vets"].key_of(draft.vet_id))
         reader = self._readers["appointments"]
         if self._reference is not None and draft.reference:
@@ -157,7 +184,7 @@ class Diary:
         if "createdAt" in reader.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
         found = reader.page(connection, wanted, MOST_ALIKE, None).records
-        return [each for each in found if _is_of(each, draft, reader.filterable)]
+        return [each for each in found if is_of(each, draft, reader.table.by_name)]
 
     def overwritten(self, connection: Connection, public_ids: Iterable[str]) -> list[str]:
         """Those of the appointments that still block, and over which something else blocks too."""
@@ -175,7 +202,7 @@ class Diary:
             return False
         begins = datetime.fromisoformat(record["scheduledAt"])
         around = Interval(begins, begins + timedelta(minutes=1))
-        blocks = list(self._blocks(connection, self._calendars(connection, vet), around))
+        blocks = list(self._blocks(connection, self.calendars(connection, vet), around))
         own = [each.interval for each in blocks if _same(each.key, key)]
         return any(
             not _same(each.key, key) and each.interval.overlaps(mine)
@@ -205,7 +232,7 @@ class Diary:
         self._readers["vets"].must_exist(connection, keys["vetId"])
         return keys
 
-    def _calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
+    def calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
         """The vet's schedules in their order; where there are none at all, the vet's own time."""
         if self._schedules is None:
             return [Calendar(vet)]
@@ -215,7 +242,7 @@ class Diary:
     def _locked(self, connection: Connection, vet: Any) -> list[Calendar]:
         """The vet's calendars, alone for this booking. The order of the locks is one for all."""
         self._speech.lock(connection, f"vet:{vet}")
-        calendars = self._calendars(connection, vet)
+        calendars = self.calendars(connection, vet)
         for schedule in sorted(str(each.schedule) for each in calendars if each.schedule):
             self._speech.lock(connection, f"schedule:{schedule}")
         return calendars
@@ -327,34 +354,3 @@ def _same(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return False
     return Columns.spelling(one) == Columns.spelling(other)
-
-
-def _is_of(record: Record, draft: Draft, mapped: frozenset[str]) -> bool:
-    """Whether an appointment is what this very draft would have made, whatever became of it."""
-    expected = {
-        "clientId": draft.client_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "reason": (draft.reason or "").strip() or None,
-        "isUrgent": draft.is_urgent,
-    }
-    return all(record[name] == value for name, value in expected.items() if name in mapped)
-
-
-def _verify(record: Record, draft: Draft, offer: Offer, mapped: frozenset[str]) -> None:
-    """What was written reads back as what was asked for; else BackendNonsense, and no booking."""
-    expected = {
-        "vetId": draft.vet_id,
-        "patientId": draft.patient_id,
-        "clientId": draft.client_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": instant_text(offer.interval.start),
-        "endTime": instant_text(offer.interval.end),
-        "isUrgent": draft.is_urgent,
-        "reason": (draft.reason or "").strip() or None,
-        "status": NEW,
-    }
-    if offer.slot is not None:  # a row of the practice's own may be longer than the type
-        del expected["endTime"]
-    for name, value in expected.items():
-        if name in mapped and record[name] != value:
-            raise BackendNonsense(f"the written appointment reads back with another {name}")

@@ -211,6 +211,12 @@ class _BookingChecker:
             for column, value in write.values.items():
                 yield from self._value((*place, "values", column), value, made)
             yield from self._named((*place, "where"), write.where or "", made)
+            if write.if_ is not None and write.if_ not in _DRAFT:
+                text = f"a draft has no {write.if_}{did_you_mean(write.if_, _DRAFT)}"
+                yield self.document.problem((*place, "if"), text)
+            elif write.if_ is not None and write.name is not None:
+                text = "a step with `if` may not happen, so it has no name for others"
+                yield self.document.problem((*place, "name"), text, at_key=True)
             if write.for_ == "slot" and not self.diary.slots:
                 text = "there are no slot rows: diary.slots says where they are"
                 yield self.document.problem((*place, "for"), text)

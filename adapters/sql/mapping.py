@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     GetJsonSchemaHandler,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -40,11 +41,16 @@ def _long_form(value: Any) -> Any:
 
 # An SQL expression, or several: one value in several columns.
 Sql = Annotated[str, Field(min_length=1)]
-Columns = Annotated[tuple[Sql, ...], BeforeValidator(_listed), Field(min_length=1, max_length=8)]
 _SQL_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
 _COLUMNS_SCHEMA: dict[str, Any] = {
     "anyOf": [_SQL_SCHEMA, {"type": "array", "items": _SQL_SCHEMA, "minItems": 1}]
 }
+Columns = Annotated[
+    tuple[Sql, ...],
+    BeforeValidator(_listed),
+    Field(min_length=1, max_length=8),
+    WithJsonSchema(_COLUMNS_SCHEMA),
+]
 
 
 class Expression(Conversion):
@@ -328,7 +334,7 @@ class Write(Strict):
     """One step of a booking: a row inserted or updated, a counter moved on, a sequence's number.
 
     `name` is what later steps call its key, or its number. `for` keeps it to bookings of a slot
-    row, or to those of any other time.
+    row, or to those of any other time, `if` to those that have the named value of the draft.
     """
 
     insert: str | None = None
@@ -336,6 +342,7 @@ class Write(Strict):
     counter: str | None = None
     sequence: str | None = None
     for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
+    if_: str | None = Field(default=None, alias="if")
     key: Listed[str] | str | None = None
     column: str | None = None
     where: Sql | None = None

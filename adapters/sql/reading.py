@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
 
 from adapters.base import (
     BackendNonsense,
@@ -168,6 +168,16 @@ class ResourceReader:
         self._exists = rows_of(rows, key.parts[0]).where(key.named("key")).limit(1)
 
     @property
+    def every_row(self) -> Select[Any]:
+        """All rows that have a key: the key, then the fields."""
+        return self._all
+
+    @property
+    def keyless(self) -> Select[Any]:
+        """The rows without a key."""
+        return self._blank
+
+    @property
     def filterable(self) -> frozenset[str]:
         """The fields that stand in the mapping, and can be compared or searched."""
         return frozenset(
@@ -225,6 +235,8 @@ class ResourceReader:
         records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {self.table.key.take(row, 0) for row in rows}
+        if len(keys) < len(rows):
+            self.table.report(Trouble("doubled row", self.name, "id", ""))
         skipped = len(keys) - len(records)
         if after is None:
             skipped += self._told_blanks(connection, conditions, found)

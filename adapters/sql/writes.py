@@ -1,7 +1,7 @@
 """The rows that a booking writes: the mapping's list of steps, in its order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -29,8 +29,9 @@ from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, Draft, SlotTaken
 from adapters.conversion import DRAFT_FIELDS, Conversion
-from adapters.convert import Converter
+from adapters.convert import Converter, Text
 from adapters.converters import Converters
+from adapters.document import Place
 from adapters.slots import Interval
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import HALF, given
@@ -43,10 +44,15 @@ Values = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Done:
-    """What a booking has made so far: names to keys and numbers, and how to take it back."""
+    """What a booking has made so far: names to keys and numbers, and how to take it back.
+
+    `tables` were written; `place` is where the mapping says what is being done.
+    """
 
     made: dict[str, Any] = field(default_factory=dict)
     undo: list[Callable[[], None]] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    place: Place = ("booking",)
 
 
 class _Step(Protocol):
@@ -62,9 +68,18 @@ class BookingWrites:
         unsafe = frozenset(booking.without_transactions)
         drafts = _drafts(converters)
         self._steps = [
-            (write.for_, _step(write, converters, drafts, undone=write.table in unsafe))
+            (write, _step(write, converters, drafts, undone=write.table in unsafe))
             for write in booking.writes
         ]
+        self._reason = next(
+            (
+                Text(value.encoding)
+                for write in booking.writes
+                for value in write.values.values()
+                if value.draft == "reason" and value.encoding is not None
+            ),
+            Text(),
+        )
         # a slot's row that is not given another end is taken as a whole, however short the booking
         self.shortens_slots = any(
             value.draft in ("endTime", "minutes")
@@ -89,6 +104,12 @@ class BookingWrites:
             for converter in self._times
         )
 
+    def kept(self, draft: Draft) -> Draft:
+        """The draft as the practice system can keep it: its encoding may lack letters."""
+        if draft.reason is None:
+            return draft
+        return replace(draft, reason=self._reason.encode(draft.reason)[0])
+
     def draft_values(self, draft: Draft, wanted: Interval) -> dict[str, Any]:
         """The draft by the names that a mapping uses."""
         return {
@@ -111,9 +132,12 @@ class BookingWrites:
         SlotTaken where another program has taken the slot's own row.
         """
         which = "slot" if of_slot else "time"
-        for only, step in self._steps:
-            if only in (None, which):
+        for number, (write, step) in enumerate(self._steps):
+            asked = write.if_ is None or values[write.if_] is not None
+            if asked and write.for_ in (None, which):
+                done.place = ("booking", "writes", number)
                 step.run(connection, values, done)
+                done.tables += [write.table] if write.table else []
         return done.made[self._appointment]
 
     def withdraw(self, connection: Connection, done: Done) -> None:

@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from adapters.base import Adapter
+from adapters.document import DocumentErrors
+from adapters.examine import Finding
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group
 from gateway.settings import Settings, load_settings
@@ -60,6 +65,73 @@ def draft(
         click.echo(made.text, nl=False)
     else:
         click.echo(f"{output}: written; go through it, then `clinic-gateway backend check`")
+
+
+@backend.command()
+@click.option("--booking", is_flag=True, help="Also make a booking, and undo it.")
+@click.option("--all", "everything", is_flag=True, help="Look at every row, not at a sample.")
+@config_option
+@json_option
+def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -> None:
+    """Look at the practice system as its partners will meet it; exit 1 where one would be failed.
+
+    Every operation is run on real rows. Nothing is written without --booking.
+    """
+    from gateway.cli.findings import as_data, print_findings
+
+    found = asyncio.run(_findings(load_settings(config), booking=booking, everything=everything))
+    if as_json:
+        click.echo(json.dumps(as_data(found), indent=2))
+    else:
+        print_findings(found)
+    if any(each.verdict == "failed" for each in found):
+        raise click.exceptions.Exit(1)
+
+
+async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
+    from adapters.examine import SAMPLE, Examination
+    from gateway.app import utc_now
+    from gateway.examination import examined, problems
+
+    examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
+    try:
+        async with _bare_adapter(settings) as adapter:
+            looked = examined(adapter, examination, patience=settings.backend.timeout)
+            return [each async for each in looked]
+    except DocumentErrors as error:
+        return problems(error)
+
+
+@asynccontextmanager
+async def _bare_adapter(settings: Settings) -> AsyncIterator[Adapter]:
+    """The configured adapter with nothing around it, which would hide what it does."""
+    from gateway.backend import bare_adapter_of, check_configured, check_serves
+    from gateway.public_ids import StoredIds
+    from gateway.sealing import sealing_secret
+    from gateway.state import open_own_store
+
+    check_configured(settings)
+    store = open_own_store(settings)
+    try:
+        await store.migrate()
+        secret = await sealing_secret(settings, store)
+        adapter = bare_adapter_of(settings, secret, lambda trouble: None, StoredIds(store))
+        try:
+            check_serves(adapter)
+            yield adapter
+        finally:
+            await adapter.aclose()
+    finally:
+        await store.aclose()
+
+
+@backend.command()
+def schema() -> None:
+    """Print the JSON Schema of a mapping file, for editors that complete and check it."""
+    from adapters.sql.schema import mapping_schema
+    from gateway.backend import shapes
+
+    click.echo(json.dumps(mapping_schema(shapes()), indent=2))
 
 
 def _known(zone: str | None) -> str | None:

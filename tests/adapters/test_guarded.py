@@ -260,7 +260,7 @@ async def test_a_caller_who_goes_away_as_its_turn_comes_leaks_nothing() -> None:
         callers[2].cancel()
         await asyncio.gather(*callers, return_exceptions=True)
     assert (await world.guarded.read_one(client()))["id"] == "client-1"
-    assert world.guarded._room._free._value == 1
+    assert world.guarded._room._free == 1
 
 
 # The retry

@@ -94,7 +94,67 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("right", "wrong", "said"), MISTAKES)
+HOURS = "    - from: HORAIRES h\n"
+COUNTER = "    - counter: COMPTEURS\n"
+JOURNAL = "    - insert: RDV_JOURNAL\n"
+LANGUAGE = [
+    (
+        "key: p.ID_PERS",
+        "key: {sql: [p.A, p.B], as: id}",
+        "a key of several columns is no id; leave `as` out",
+    ),
+    ("name: a.NOM", "name: [a.NOM, a.NOM2]", "as: text reads one column, and here are 2"),
+    (
+        "scheduledAt: r.D_DEBUT",
+        "scheduledAt: [r.A, r.B, r.C]",
+        "a time stands in one column or in two",
+    ),
+    (
+        "scheduledAt: r.D_DEBUT",
+        'scheduledAt: {sql: [r.A, r.B], pattern: "%Y-%m-%dT%H:%M"}',
+        "needs a blank between day and time",
+    ),
+    ("name: a.NOM", "name: {sql: a.NOM, as: part of text, part: 0}", "part must be 1 or more"),
+    ("name: a.NOM", "name: {sql: a.NOM, encoding: cp1525}", "no encoding is called cp1525"),
+    ("color: t.COULEUR", "color: {sql: t.COULEUR, codes: {A: red}}", "A: must be a colour such as"),
+    (
+        "durationMinutes: t.DUREE_MIN",
+        'durationMinutes: {sql: t.C, codes: {A: "20"}}',
+        "A: must be a whole number",
+    ),
+    (HOURS, "    - days: [monday]\n      times: []\n" + HOURS, "monday is no day of the week"),
+    (HOURS, "    - days: [mon]\n      times: [8-12]\n" + HOURS, "8-12 are no hours: write them"),
+    (HOURS, "    - days: [mon]\n" + HOURS, "needs from, weekday, start and end, or else days"),
+    ("weekday: h.JOUR", "weekday: h.JOUR\n      days: [mon]", "days does not go with rows (from)"),
+    ("weekday: h.JOUR", "day: h.D\n      weekday: h.JOUR", "need weekday or day, one of both"),
+    ("vet: h.ID_VETO", "schedule: h.ID", "a schedule needs diary.schedules"),
+    ("vet: h.ID_VETO", "vet: h.A\n      schedule: h.B", "takes vet or schedule, not both"),
+    ("step: 15", "closed: [25.12.2026]\n  step: 15", "25.12.2026 is no day: write 2026-12-25"),
+    (
+        "end: r.D_FIN",
+        "end: {sql: r.D_DEBUT, plus: r.MIN}",
+        "write it as minutes, beside start",
+    ),
+    (COUNTER, "    - update: RDV\n      values: {A: 1}\n" + COUNTER, "an update needs where"),
+    (COUNTER, "    - sequence: s\n" + COUNTER, "a sequence needs name"),
+    (
+        COUNTER,
+        "    - sequence: s\n      name: n\n      column: C\n" + COUNTER,
+        "column does not go with sequence",
+    ),
+    (COUNTER, "    - name: nothing\n" + COUNTER, "takes one of insert, update, counter, sequence"),
+    (JOURNAL, JOURNAL + "      for: slot\n", "there are no slot rows: diary.slots says where"),
+    (JOURNAL, JOURNAL + "      if: type\n", "a draft has no type"),
+    (JOURNAL, JOURNAL + "      if: reason\n      name: j\n", "so it has no name for others"),
+    (
+        "ACTION: C",
+        "ACTION: {draft: slot, as: text}",
+        "slot is written as the practice system has it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "said"), [*MISTAKES, *LANGUAGE])
 def test_a_mistake_is_named_with_its_line_and_remedy(
     tmp_path: Path, right: str, wrong: str, said: str
 ) -> None:
@@ -151,6 +211,24 @@ def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> N
     file = tmp_path / "clinic.yaml"
     file.write_text(json.dumps(data))
     load_mapping(file, shapes())
+
+
+@pytest.mark.parametrize(
+    ("key", "at", "said"),
+    [
+        (
+            "key: p.ID_PERS",
+            "clientId: >-",
+            "clientId must have as many columns as the key of clients",
+        ),
+        ("key: f.ID_FACT", "parent: l.ID_FACT", "parent must have as many columns as the key of"),
+    ],
+)
+def test_what_refers_to_a_key_of_several_columns_has_as_many(
+    tmp_path: Path, key: str, at: str, said: str
+) -> None:
+    found = problems(tmp_path, SAMPLE.replace(key, "key: [a.A, a.B]", 1))
+    assert f"{line_of(at)}: {said}" in "\n".join(found)
 
 
 def test_what_blocks_must_show_which_row_is_the_booking_itself(tmp_path: Path) -> None:

@@ -259,6 +259,7 @@ SECRET = mint()
         ("\x1b[2J", False),
         (SECRET + "A" * 100_000, False),
     ],
+    ids=["whole", "between blanks", "another end", "cut off", "nothing", "control", "endless"],
 )
 def test_a_secret_is_verified_without_any_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, sound: bool

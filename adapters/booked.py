@@ -1,0 +1,48 @@
+"""Whether an appointment of the practice system is what a draft asked for."""
+
+from typing import Any
+
+from adapters.base import Draft, Record
+from adapters.slots import Interval
+from adapters.times import instant_text
+
+NEW = "SCHEDULED"
+
+
+def difference(
+    record: Record, draft: Draft, wanted: Interval, mapped: Any, *, longer: bool = False
+) -> str | None:
+    """The first mapped field in which a new appointment is not what was asked for; None.
+
+    `longer` where it may end later, as a free row of the practice's own has an end of its own.
+    """
+    expected = _asked(draft) | {
+        "vetId": draft.vet_id,
+        "patientId": draft.patient_id,
+        "scheduledAt": instant_text(wanted.start),
+        "endTime": instant_text(wanted.end),
+        "status": NEW,
+    }
+    if longer:
+        del expected["endTime"]
+    return _other(record, expected, mapped)
+
+
+def is_of(record: Record, draft: Draft, mapped: Any) -> bool:
+    """Whether an appointment is what this very draft would have made, whatever became of it."""
+    return _other(record, _asked(draft), mapped) is None
+
+
+def _asked(draft: Draft) -> dict[str, Any]:
+    return {
+        "clientId": draft.client_id,
+        "appointmentTypeId": draft.appointment_type_id,
+        "isUrgent": draft.is_urgent,
+        "reason": (draft.reason or "").strip() or None,
+    }
+
+
+def _other(record: Record, expected: dict[str, Any], mapped: Any) -> str | None:
+    return next(
+        (name for name, value in expected.items() if name in mapped and record[name] != value), None
+    )

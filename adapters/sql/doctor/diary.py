@@ -1,0 +1,214 @@
+"""The diary's own rows: hours that open nothing, rows that block by mistake, overlaps."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from adapters.base import NotFound, Record, Trouble
+from adapters.convert import Unreadable
+from adapters.document import Place
+from adapters.examine import Finding, Verdict
+from adapters.slots import Interval
+from adapters.sql.availability import Block, BusyRows, Calendar, ShiftRows
+from adapters.sql.columns import Columns, rows_of, sql
+from adapters.sql.doctor.case import Case, Step, rows, weighed
+from adapters.sql.doctor.values import TOLERABLE, shown_id
+from adapters.sql.mapping import Busy, Hours
+
+AHEAD = timedelta(days=90)
+MOST_VETS = 50
+MOST_APPOINTMENTS = 50
+# What does not block, or no longer.
+PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
+
+
+def diary(case: Case) -> Iterator[Step]:
+    """Hours, vets, what blocks, and the appointments to come."""
+    mapping = case.parts.mapping.diary
+    for number, hours in enumerate(mapping.hours):
+        place: Place = ("diary", "hours", number)
+        if hours.from_ is not None and not case.is_lost(*place):
+            yield Step(
+                "diary", "hours", partial(_hours, case=case, hours=hours, place=place), place
+            )
+    if case.is_lost("resources", "vets") or case.is_lost("diary"):
+        return
+    if mapping.hours:
+        yield Step("diary", "vets", lambda c: _idle(c, case), ("diary", "hours"))
+    for number, busy in enumerate(mapping.busy):
+        place = ("diary", "busy", number)
+        yield Step("diary", "busy", partial(_busy, case=case, busy=busy, place=place), place)
+    if not case.is_lost("resources", "appointments"):
+        yield Step("diary", "busy", lambda c: _missed(c, case), ("diary", "busy"))
+
+
+def vets(case: Case) -> list[tuple[str, Any]]:
+    """The first vets, by public id and raw key."""
+    found = []
+    for record in case.samples.get("vets", [])[:MOST_VETS]:
+        try:
+            found.append((record["id"], case.parts.readers["vets"].key_of(record["id"] or "")))
+        except NotFound:
+            continue
+    return found
+
+
+def _hours(connection: Connection, case: Case, hours: Hours, place: Place) -> Iterator[Finding]:
+    columns = (hours.weekday or hours.day, hours.start, hours.end)
+    source = ShiftRows(hours, frozenset(), lambda trouble: None)
+    found = list(connection.execute(rows_of(hours.rows, *(sql(e or "NULL") for e in columns))))
+    bad = {"when": 0, "times": 0}
+    for when, start, end in found:
+        if not _reads(source, when, "08:00", "09:00"):
+            bad["when"] += 1
+        elif not _reads(source, when, start, end):
+            bad["times"] += 1
+    if not found:
+        yield case.warning("diary", "hours", "no row: nobody works by this source", place)
+    named = {"when": "weekday" if hours.weekday else "day", "times": "start"}
+    for kind, count in bad.items():
+        if count:
+            text = f"{rows(count)} of {len(found):,} cannot be read, and open nothing"
+            remedy = "weekday is 1 Monday to 7 Sunday" if kind == "when" and hours.weekday else ""
+            verdict = weighed(count, len(found), most=TOLERABLE)
+            yield case.judged(
+                verdict,
+                "diary",
+                "hours",
+                text,
+                (*place, named[kind]),
+                remedy=remedy or "start and end read HH:MM, day YYYY-MM-DD",
+            )
+    if found and not any(bad.values()):
+        yield case.ok("diary", "hours", f"{rows(len(found))} of working hours are read")
+
+
+def _reads(source: ShiftRows, when: Any, start: Any, end: Any) -> bool:
+    try:
+        source.shift(when, start, end)
+    except (TypeError, ValueError, OverflowError, Unreadable):
+        return False
+    return True
+
+
+def _idle(connection: Connection, case: Case) -> Iterator[Finding]:
+    known = vets(case)
+    idle = [shown for shown, key in known if not case.parts.diary.shifts(connection, key)]
+    if not idle:
+        yield case.ok("diary", "vets", f"{len(known)} vets, each with working hours")
+        return
+    text = f"{len(idle)} of {len(known)} vets have no working hours"
+    verdict = Verdict.WARNING
+    if len(idle) == len(known) and not case.parts.mapping.diary.slots:
+        verdict, text = Verdict.FAILED, f"{text}: nothing can be booked"
+    remedy = "is `vet` the key of vets?"
+    yield case.judged(
+        verdict, "diary", "vets", text, ("diary", "hours", 0), remedy=remedy, ids=idle
+    )
+
+
+def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Iterator[Finding]:
+    troubles: list[Trouble] = []
+    parts, now = case.parts, case.examination.now
+    source = BusyRows(
+        busy, parts.converters, parts.mapping.diary.duration, troubles.append, parts.engine.speech
+    )
+    window = Interval(now, now + AHEAD)
+    blocks = [
+        list(source.read(connection, calendar, window))
+        for calendar in _calendars(connection, case, busy)
+    ]
+    count = sum(map(len, blocks))
+    if troubles:
+        text = f"{rows(len(troubles))} cannot be read, and block whatever they may mean"
+        remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
+        yield case.failed("diary", "busy", text, (*place, "start"), remedy=remedy)
+    else:
+        yield case.ok(
+            "diary", "busy", f"{rows(count)} block the next {AHEAD.days} days or a part of them"
+        )
+    yield from _overlaps(case, blocks, place)
+
+
+def _calendars(connection: Connection, case: Case, busy: Busy) -> list[Calendar]:
+    """Those whose rows a source has; what is nobody's own is looked at once."""
+    found = [each for _, key in vets(case) for each in case.parts.diary.calendars(connection, key)]
+    if busy.schedule is not None:
+        return list({str(each.schedule): each for each in found}.values())
+    if busy.vet is not None:
+        return list({str(each.vet): each for each in found}.values())
+    return found[:1]
+
+
+def _overlaps(case: Case, blocks: Sequence[list[Block]], place: Place) -> Iterator[Finding]:
+    """Appointments over one another, each with one that begins before it has ended."""
+    now, over = case.examination.now, []
+    for own in blocks:
+        latest: Block | None = None
+        for each in sorted(own, key=lambda block: block.interval):
+            if each.key is None or each.interval.end <= now:
+                continue
+            if latest is not None and latest.interval.overlaps(each.interval):
+                over.append(each)
+            if latest is None or each.interval.end > latest.interval.end:
+                latest = each
+    if over:
+        table = case.parts.readers["appointments"].table
+        ids = [shown for each in over if (shown := shown_id(table, each.key))]
+        text = f"{len(over)} appointments to come lie over another of the same vet"
+        yield case.warning(
+            "diary",
+            "overlaps",
+            text,
+            place,
+            ids=ids,
+            remedy="the desk should part them; or some of them do not block: see `where`",
+        )
+
+
+def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
+    """Whether appointments to come block: what busy does not see is offered again."""
+    known = dict(vets(case))
+    reader, missed, looked = case.parts.readers["appointments"], [], 0
+    for record in _to_come(case)[:MOST_APPOINTMENTS]:
+        if record["vetId"] not in known:
+            continue
+        looked += 1
+        begins = datetime.fromisoformat(record["scheduledAt"])
+        window = Interval(begins, begins + timedelta(minutes=1))
+        found = case.parts.diary.blocks(connection, known[record["vetId"]], window)
+        own = Columns.spelling(reader.key_of(record["id"]))
+        if not any(
+            b.key is not None and Columns.spelling(b.key) == own and b.interval.overlaps(window)
+            for b in found
+        ):
+            missed.append(record["id"])
+    if missed:
+        text = f"{len(missed)} of {looked} appointments to come block nothing: offered again"
+        verdict = weighed(len(missed), looked, most=TOLERABLE)
+        yield case.judged(
+            verdict,
+            "diary",
+            "busy",
+            text,
+            ("diary", "busy"),
+            ids=missed,
+            remedy="see `where`, `vet` and `start` there",
+        )
+    elif looked:
+        yield case.ok("diary", "busy", f"{looked} appointments to come block their time")
+
+
+def _to_come(case: Case) -> list[Record]:
+    now = case.examination.now
+    found = []
+    for each in case.samples.get("appointments", ()):
+        if not each["scheduledAt"] or not each["id"] or each["status"] in PAST:
+            continue
+        begins = datetime.fromisoformat(each["scheduledAt"])
+        if now < begins.astimezone(UTC) < now + AHEAD:
+            found.append(each)
+    return found

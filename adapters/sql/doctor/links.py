@@ -1,0 +1,95 @@
+"""Ids inside records: whether they lead to a record."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from sqlalchemy import Connection
+
+from adapters.base import NotFound
+from adapters.examine import Finding, Verdict
+from adapters.sql.columns import rows_of
+from adapters.sql.doctor.case import Case, Step, rows
+from adapters.sql.doctor.values import shown_id
+
+AT_ONCE = 500
+# More than half of the ids that lead nowhere: they are ids of something else.
+TOLERABLE = 0.5
+
+
+def links(case: Case) -> Iterator[Step]:
+    """One look at each field that refers to a resource, of records and of lists inside them."""
+    for resource, shapes in case.shapes.items():
+        for path, shape in shapes.items():
+            owner, _, name = path.rpartition("[].")
+            sample = f"{resource}.{owner}" if owner else resource
+            if shape.refers is not None and not case.is_lost("resources", shape.refers):
+                inner = ("lists", owner) if owner else ()
+                place = ("resources", resource, *inner, "fields", name)
+                run = partial(
+                    _field, case=case, of=(sample, name), target=shape.refers, place=place
+                )
+                yield Step("links", f"{resource}.{path}", run, place)
+
+
+def _field(
+    connection: Connection, case: Case, of: tuple[str, str], target: str, place: tuple[str, ...]
+) -> Iterator[Finding]:
+    sample, name = of
+    subject = f"{sample}.{name}"
+    records = [each for each in case.samples.get(sample, ()) if each.get(name)]
+    if not records:
+        return
+    counted = Counter(each[name] for each in records)
+    gone, hidden = missing(connection, case, target, set(counted))
+    lost = sum(counted[each] for each in gone)
+    ids = [each["id"] for each in records if each[name] in gone and each.get("id")]
+    if lost:
+        text = f"{rows(lost)} of {len(records):,} lead to none of the {target}"
+        verdict = Verdict.FAILED if lost > TOLERABLE * len(records) else Verdict.WARNING
+        remedy = f"is it the key of {target}?" if verdict is Verdict.FAILED else ""
+        yield case.judged(verdict, "links", subject, text, place, remedy=remedy, ids=ids)
+        return
+    past = sum(counted[each] for each in hidden)
+    text = f"{rows(len(records))} lead to {target}"
+    if past:
+        text += f"; {past:,} of them to one that `where` hides, such as a vet who has left"
+    if past > TOLERABLE * len(records):
+        yield case.warning("links", subject, text, place, remedy=f"is it the key of {target}?")
+    else:
+        yield case.ok("links", subject, text)
+
+
+def missing(
+    connection: Connection, case: Case, target: str, ids: set[str]
+) -> tuple[set[str], set[str]]:
+    """Those of the public ids that lead to no row at all, and to one that `where` hides."""
+    gone, hidden = set(ids), set(ids)
+    ordered = sorted(ids)
+    for first in range(0, len(ordered), AT_ONCE):
+        some = ordered[first : first + AT_ONCE]
+        hidden -= _existing(connection, case, target, some, bare=False)
+    if hidden:
+        gone = set(hidden)
+        for first in range(0, len(hidden), AT_ONCE):
+            some = sorted(hidden)[first : first + AT_ONCE]
+            gone -= _existing(connection, case, target, some, bare=True)
+        return gone, hidden - gone
+    return set(), set()
+
+
+def _existing(
+    connection: Connection, case: Case, target: str, ids: Sequence[str], *, bare: bool
+) -> set[str]:
+    reader, mapped = case.parts.readers[target], case.parts.mapping.resources[target]
+    keys = []
+    for each in ids:
+        try:
+            keys.append(reader.key_of(each))
+        except NotFound:
+            continue
+    rows_ = mapped.model_copy(update={"where": None}) if bare else mapped
+    key = reader.table.key
+    statement = rows_of(rows_, *key.labelled("row_key")).where(key.among(keys))
+    found = (shown_id(reader.table, key.take(row, 0)) for row in connection.execute(statement))
+    return {each for each in found if each is not None}

@@ -1,0 +1,70 @@
+"""The lists inside records: whether their rows lead to a record, and their values."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from sqlalchemy import Connection
+
+from adapters.base import Record
+from adapters.examine import Finding, Verdict
+from adapters.sql.columns import Columns, rows_of
+from adapters.sql.doctor.case import Case, Step, rows, weighed
+from adapters.sql.doctor.links import missing
+from adapters.sql.doctor.values import Tally, judged, read, shown_id, taken
+from adapters.sql.mapping import ListOf
+from adapters.sql.reading import Children, ResourceReader
+
+# A larger share of rows without a record is no accident.
+TOLERABLE = 0.2
+
+
+def lists(case: Case) -> Iterator[Step]:
+    """One look at each list."""
+    for name, reader in case.readers():
+        for children in reader.children:
+            nested = case.parts.mapping.resources[name].lists[children.name]
+            place = ("resources", name, "lists", children.name)
+            run = partial(_list, case=case, reader=reader, children=children, nested=nested)
+            yield Step("values", f"{name}.{children.name}", run, place)
+
+
+def _list(
+    connection: Connection, case: Case, reader: ResourceReader, children: Children, nested: ListOf
+) -> Iterator[Finding]:
+    place = ("resources", reader.name, "lists", children.name)
+    subject, table, parent = (
+        f"{reader.name}.{children.name}",
+        children.table,
+        Columns(nested.parent),
+    )
+    statement = rows_of(nested, *table.selected(), *parent.labelled("parent_key"))
+    found = taken(connection, statement, table, most=case.examination.rows)
+    if not found:
+        yield case.warning(
+            "rows", subject, "no row: its table is empty, or `where` is not right", place
+        )
+        return
+    offset = table.key.width + sum(each.width for each in table.columns)
+    parents = [shown_id(reader.table, parent.take(row, offset)) for row in found]
+    tallies = {column.name: Tally() for column in table.columns}
+    records: list[Record] = list(read(table, found, tallies))
+    case.samples[subject] = records
+    for name, tally in tallies.items():
+        yield from judged(case, place, subject, name, tally, len(found))
+    gone, _ = missing(connection, case, reader.name, {each for each in parents if each})
+    lost = sum(each is None or each in gone for each in parents)
+    text = f"{rows(lost)} of {len(found):,} belong to no record"
+    if lost:
+        verdict = weighed(lost, len(found), most=TOLERABLE)
+        yield case.judged(
+            verdict,
+            "links",
+            subject,
+            text,
+            (*place, "parent"),
+            remedy="is `parent` the record's key?",
+        )
+    else:
+        yield case.judged(
+            Verdict.OK, "links", subject, f"{rows(len(found))} belong to a record", ()
+        )

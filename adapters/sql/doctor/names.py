@@ -1,0 +1,113 @@
+"""Whether the database has every table and column of the mapping, and which names are near."""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from adapters.document import Place
+from adapters.examine import Finding
+from adapters.sql.checks import Fault, checks_of, faults_in
+from adapters.sql.doctor.case import Case, Step
+
+_IN_SQLITE = text(
+    "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p"
+    " WHERE m.type IN ('table', 'view')"
+)
+_IN_SCHEMA = text(
+    "SELECT CAST(table_name AS CHAR(128)), CAST(column_name AS CHAR(128))"
+    " FROM information_schema.columns WHERE table_schema NOT IN"
+    " ('information_schema', 'pg_catalog', 'mysql', 'sys', 'performance_schema')"
+)
+# How the databases name what they do not know.
+_UNKNOWN = (
+    (re.compile(r"""no such table: ["`\[]?([\w.]+)""", re.IGNORECASE), "table"),
+    (re.compile(r"relation \"([^\"]+)\" does not exist"), "table"),
+    (re.compile(r"Table '([^']+)' doesn't exist"), "table"),
+    (re.compile(r"Invalid object name '([^']+)'"), "table"),
+    (re.compile(r"""no such column: ["`\[]?([\w.]+)"""), "column"),
+    (re.compile(r"has no column named (\w+)"), "column"),
+    (re.compile(r"column \"?([\w.]+)\"? (?:of relation \"\w+\" )?does not exist"), "column"),
+    (re.compile(r"Unknown column '([^']+)'"), "column"),
+    (re.compile(r"Invalid column name '([^']+)'"), "column"),
+)
+_WORDS = re.compile(r"\w+").findall
+NEAR = 3
+# What a subject need not say.
+_GROUPS = ("resources", "fields", "lists")
+
+Known = dict[str, list[str]]
+
+
+def names(case: Case) -> Iterator[Step]:
+    """One look at all pieces of SQL."""
+    yield Step("mapping", "names", lambda connection: _faults(connection, case))
+
+
+def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
+    parts = case.parts
+    faults = list(faults_in(connection, parts.mapping, parts.engine.speech, parts.converters.ids))
+    known = _known(connection) if faults else {}
+    for fault in faults:
+        case.lost.add(_rows_of(fault.place))
+        check = "rights" if fault.denied else "mapping"
+        subject = ".".join(str(each) for each in fault.place if each not in _GROUPS)
+        more = _remedy(fault, known, str(_said_at(case, fault.place)))
+        yield case.failed(check, subject, fault.text, fault.place, remedy=more)
+    count = len(list(checks_of(parts.mapping)))
+    if not faults:
+        yield case.ok("mapping", "names", f"the database knows all {count} names and expressions")
+
+
+def _rows_of(place: Place) -> Place:
+    """What of the mapping cannot be read without it."""
+    return place[: 2 if place[0] == "resources" else 3]
+
+
+def _said_at(case: Case, place: Place) -> Any:
+    """The part of the file in which the place lies, to look for the tables that it names."""
+    found = case.parts.document.data
+    for part in place[: 2 if place[0] == "resources" else 3]:
+        found = found[part]
+    return found
+
+
+def _known(connection: Connection) -> Known:
+    """The tables and their columns; nothing where the database does not say."""
+    statement = _IN_SQLITE if connection.dialect.name == "sqlite" else _IN_SCHEMA
+    found: Known = {}
+    try:
+        for table, column in connection.execute(statement):
+            found.setdefault(str(table).strip(), []).append(str(column).strip())
+    except DBAPIError:
+        return {}
+    return found
+
+
+def _remedy(fault: Fault, known: Known, part: str) -> str:
+    if fault.denied:
+        return "grant it to the gateway's account"
+    for pattern, kind in _UNKNOWN:
+        found = pattern.search(fault.text)
+        if found is not None:
+            near = _near(found[1], known, part, kind)
+            return f"near: {', '.join(near)}" if near else ""
+    return ""
+
+
+def _near(word: str, known: Known, part: str, kind: str) -> list[str]:
+    """Near names: tables, or the columns of the tables that this part of the mapping names."""
+    alias, _, bare = word.rpartition(".")
+    if kind == "table":
+        return _close(bare, list(known))
+    named = {each.lower() for each in _WORDS(part)}
+    columns = [each for table, own in known.items() if table.lower() in named for each in own]
+    return [f"{alias}.{each}" if alias else each for each in _close(bare, columns)]
+
+
+def _close(word: str, names: list[str]) -> list[str]:
+    spelt = {each.lower(): each for each in names}
+    return [spelt[each] for each in get_close_matches(word.lower(), list(spelt), NEAR, 0.5)]

@@ -1,0 +1,308 @@
+"""How the database comes at the rows of each call: what scans a big table, and the index for it."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select
+from sqlalchemy.exc import DBAPIError
+
+from adapters.base import Filter
+from adapters.document import Place
+from adapters.examine import Finding, Verdict
+from adapters.sql.columns import sql
+from adapters.sql.doctor.account import quoted
+from adapters.sql.doctor.case import Case, rows
+from adapters.sql.doctor.case import Step as LookStep
+from adapters.sql.doctor.diary import vets
+from adapters.sql.reading import ResourceReader
+from adapters.sql.writes import named_table
+
+# Rows of a table that may be read for one call, and those from which on it fails a partner.
+BIG, HUGE = 5_000, 100_000
+# Filters by which a partner may ask, of fields that refer to another resource.
+REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
+_NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_NO_ALIAS = "ON|WHERE|LEFT|RIGHT|INNER|CROSS|JOIN|ORDER|GROUP|LIMIT|FULL|HAVING|UNION"
+_TABLES = re.compile(
+    rf"(?:\b(?:FROM|JOIN)\s+|,\s*)((?:{_NAME}\.)?{_NAME})"
+    rf"(?:\s+(?:AS\s+)?(?!(?:{_NO_ALIAS})\b)(\w+))?",
+    re.IGNORECASE,
+).findall
+_COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
+_QUOTES = '"`[]'
+
+Call = Callable[[Connection], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call whose statements are looked at: `places` say where each of them comes from."""
+
+    what: str
+    subject: str
+    call: Call
+    places: tuple[Place, ...]
+    strict: bool = True
+
+
+def plans(case: Case) -> Iterator[LookStep]:
+    """One look at each kind of call."""
+    for asked in _calls(case):
+        run = partial(_plan, case=case, asked=asked)
+        yield LookStep("plans", asked.subject, run, asked.places[0])
+    for number, busy in enumerate(case.parts.mapping.diary.busy):
+        place = ("diary", "busy", number)
+        if busy.end is not None and busy.longest is None and not case.is_lost(*place):
+            run = partial(_unbounded, case=case, source=busy.from_, place=place)
+            yield LookStep("plans", "busy", run, place)
+
+
+def _calls(case: Case) -> Iterator[Asked]:
+    for name, reader in case.readers():
+        yield from _of_resource(case, name, reader)
+    for name, field in REFERRING:
+        yield from _filtered(case, name, field)
+    yield from _of_diary(case)
+
+
+def _of_resource(case: Case, name: str, reader: ResourceReader) -> Iterator[Asked]:
+    records = [each for each in case.samples.get(name, ()) if each.get("id")]
+    if not records:
+        return
+    key = reader.key_of(records[len(records) // 2]["id"])
+    nested = tuple(("resources", name, "lists", each.name) for each in reader.children)
+    places = (("resources", name), *nested)
+    yield Asked("a single read", name, lambda c: reader.one(c, key), places)
+    yield Asked("a page", name, lambda c: reader.page(c, (), 50, None), places, strict=False)
+
+
+def _filtered(case: Case, name: str, field: str) -> Iterator[Asked]:
+    reader = case.parts.readers[name]
+    wanted = next((each[field] for each in case.samples.get(name, ()) if each[field]), None)
+    if wanted is None or case.is_lost("resources", name):
+        return
+    filters = [Filter("equals", (field,), wanted)]
+    place = ("resources", name, "fields", field)
+    yield Asked(
+        f"a list by {field}",
+        name,
+        lambda c: reader.page(c, filters, 50, None),
+        (place,),
+        strict=False,
+    )
+
+
+def _of_diary(case: Case) -> Iterator[Asked]:
+    known = vets(case)
+    if known and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
+        now = case.examination.now
+        day = now.astimezone(case.parts.converters.zone).date() + timedelta(days=1)
+        wanted = {"vetId": known[0][0], "date": day, "appointmentTypeId": None}
+        yield Asked(
+            "a day's slots",
+            "slots",
+            lambda c: case.parts.diary.slots(c, wanted, now),
+            (("diary",),),
+        )
+    reference = case.parts.mapping.booking.reference
+    if (
+        reference is not None
+        and not case.is_lost("booking")
+        and not case.is_lost("resources", "appointments")
+    ):
+        reader = case.parts.readers["appointments"]
+        mark = sql(reference)
+        yield Asked(
+            "a look for a reference",
+            "booking",
+            lambda c: reader.marked(c, mark, "0" * 16, 1),
+            (("booking", "reference"),),
+        )
+
+
+def _plan(connection: Connection, case: Case, asked: Asked) -> Iterator[Finding]:
+    with _heard(connection) as statements:
+        asked.call(connection)
+    found = []
+    for number, (statement, parameters) in enumerate(list(statements)):
+        place = asked.places[min(number, len(asked.places) - 1)]
+        found += list(_scans(connection, case, asked, place, statement, parameters))
+    yield from {(each.text, each.place): each for each in found}.values()
+    if not found:
+        many = "1 statement" if len(statements) == 1 else f"{len(statements)} statements"
+        yield case.ok(
+            "plans",
+            asked.subject,
+            f"{asked.what}: {many}, no big table is read whole",
+        )
+
+
+@contextmanager
+def _heard(connection: Connection) -> Iterator[list[tuple[Executable, dict[str, Any]]]]:
+    """The statements that are run meanwhile, with their parameters."""
+    heard: list[tuple[Executable, dict[str, Any]]] = []
+
+    def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
+        heard.append((statement, dict(parameters)))
+
+    event.listen(connection, "before_execute", hear)
+    try:
+        yield heard
+    finally:
+        event.remove(connection, "before_execute", hear)
+
+
+def _scans(
+    connection: Connection,
+    case: Case,
+    asked: Asked,
+    place: Place,
+    statement: Executable,
+    parameters: dict[str, Any],
+) -> Iterator[Finding]:
+    written = str(statement)
+    for step in case.parts.engine.speech.explain(connection, statement, parameters):
+        if not step.scans or (
+            place[0] == "resources" and not asked.strict and _in_order(step.index)
+        ):
+            continue
+        table, alias = _real(step.table, written)
+        count = _count(connection, table)
+        if count <= BIG:
+            continue
+        at, columns = _blamed(case, place, alias, table)
+        verdict = Verdict.FAILED if asked.strict and count > HUGE else Verdict.WARNING
+        many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
+        remedy = _index(connection, table, columns)
+        said = f"{asked.what} reads the whole of {table}, {many} rows"
+        yield case.judged(
+            verdict,
+            "plans",
+            asked.subject,
+            said,
+            at,
+            remedy=remedy or "compare plain columns, which an index can serve",
+        )
+
+
+def _index(connection: Connection, table: str, columns: list[str]) -> str:
+    """The statement that makes the index; "" where there is nothing to be indexed."""
+    if not columns:
+        return ""
+    name = "_".join([table.rpartition(".")[2], *columns])
+    bare = re.sub(r"\W+", "_", name).strip("_").lower()
+    return f"CREATE INDEX {bare} ON {quoted(connection, table)} ({', '.join(columns)})"
+
+
+def _in_order(index: str) -> bool:
+    """A page that is read along an index ends with the page."""
+    return bool(index)
+
+
+def _real(name: str, written: str) -> tuple[str, str]:
+    """The table behind a name in a plan, and the name by which the statement knows it."""
+    for table, alias in _TABLES(written):
+        schema, _, bare = table.rpartition(".")
+        named = name if bare.strip(_QUOTES).lower() == name.lower() else bare.strip(_QUOTES)
+        if name.lower() in (alias.lower(), bare.strip(_QUOTES).lower()):
+            whole = f"{schema.strip(_QUOTES)}.{named}" if schema else named
+            return whole, alias or bare.strip(_QUOTES)
+    return name, name
+
+
+def _count(connection: Connection, table: str) -> int:
+    """The rows of a table, up to one more than HUGE; 0 for what is none."""
+    some: Select[Any] = select(literal_column("1").label("one"))
+    limited = some.select_from(named_table(table, ())).limit(HUGE + 1).subquery()
+    try:
+        with connection.begin_nested():
+            return connection.execute(select(func.count()).select_from(limited)).scalar_one()
+    except DBAPIError:
+        return 0
+
+
+def _blamed(case: Case, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:
+    """What of the mapping makes it scan, and the columns that an index should have."""
+    for at, expressions in _compared(case, place):
+        columns = [
+            each[2]
+            for e in expressions
+            if (each := _COLUMN(e)) and (each[1] or alias).lower() == alias.lower()
+        ]
+        if columns and (at[0] != "diary" or _names(case, at[:3], table)):
+            return at, columns
+    for at, written in _pieces(case, place):
+        found = _compared_in(written, alias)
+        if found:
+            return at, found
+    return place, []
+
+
+def _compared(case: Case, place: Place) -> Iterator[tuple[Place, list[str]]]:
+    """Expressions that the gateway itself compares, by their places."""
+    mapping = case.parts.mapping
+    if place[0] == "diary":
+        for kind in ("busy", "slots"):
+            for number, each in enumerate(getattr(mapping.diary, kind)):
+                owner = each.vet or each.schedule
+                yield (
+                    ("diary", kind, number, "start"),
+                    [*([owner] if owner else []), each.start.sql[0]],
+                )
+        for number, hours in enumerate(mapping.diary.hours):
+            yield ("diary", "hours", number), [hours.vet or hours.schedule or ""]
+    elif place[0] == "booking":
+        yield place, [mapping.booking.reference or ""]
+    else:
+        resource = mapping.resources[str(place[1])]
+        if "fields" in place:
+            yield place, list(resource.fields[str(place[3])].sql)
+        elif "lists" in place:
+            yield (*place, "parent"), list(resource.lists[str(place[3])].parent)
+        else:
+            yield (*place, "key"), list(resource.key.sql)
+
+
+def _names(case: Case, place: Place, table: str) -> bool:
+    """Whether the rows at a place are of that table."""
+    source = getattr(case.parts.mapping.diary, str(place[1]))[place[2]]
+    return (
+        re.search(rf"\b{re.escape(table.strip(chr(34)))}\b", source.from_ or "", re.IGNORECASE)
+        is not None
+    )
+
+
+def _pieces(case: Case, place: Place) -> Iterator[tuple[Place, str]]:
+    """The SQL of the mapping there, piece by piece."""
+    if place[0] != "resources":
+        return
+    rows_: Any = case.parts.mapping.resources[str(place[1])]
+    base = place[:2]
+    if "lists" in place:
+        rows_, base = rows_.lists[str(place[3])], place[:4]
+    for name, each in rows_.fields.items():
+        yield (*base, "fields", name), " ".join(each.columns)
+    yield (*base, "from"), rows_.from_
+    yield (*base, "where"), rows_.where or ""
+
+
+def _compared_in(written: str, alias: str) -> list[str]:
+    """The columns of a table that a piece of SQL compares with something else's."""
+    name = re.escape(alias)
+    either = rf"\b{name}\.(\w+)\s*=|=\s*{name}\.(\w+)\b"
+    found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
+    return list(dict.fromkeys(found))[:2]
+
+
+def _unbounded(connection: Connection, case: Case, source: str, place: Place) -> Iterator[Finding]:
+    table = source.split(maxsplit=1)[0]
+    count = _count(connection, table)
+    if count > BIG:
+        said = f"it holds {rows(min(count, HUGE))} or more, and says nowhere how long one can last"
+        remedy = "write `longest` (days), so that an index on start serves"
+        yield case.warning("plans", "busy", said, place, remedy=remedy)

@@ -1,0 +1,417 @@
+"""The doctor is green on a sound clinic, and names each planted fault at its line."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from adapters.examine import Examination, Finding, Verdict
+from adapters.sample import MAPPING
+from gateway.examination import examined
+from tests.adapters.clinic import NOW, connect, run
+
+SAMPLE = MAPPING.read_text()
+FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
+LATER = "D_DEBUT > '2026-03-10' AND COALESCE(STATUT, 'P') NOT IN ('A', 'N') ORDER BY ID_RDV LIMIT 1"
+MANY_LINES = (
+    "INSERT INTO LIGNES_FACT (ID_FACT, LIBELLE, QTE, PU_HT, TAUX_TVA, TOTAL_HT, LIEN)"
+    " WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {})"
+    " SELECT f.ID_FACT, 'Acte', '1', '1,00', '20', '1,00', '' FROM n JOIN FACTURES f"
+    " ON f.ID_FACT = (SELECT MIN(ID_FACT) FROM FACTURES) + n % 1000"
+)
+BLOCKS = "where: TRIM(COALESCE(r.STATUT, 'P')) NOT IN ('A', 'N')"
+BLOCKS_WITHOUT_REFERENCE = "where: r.REF_EXT IS NULL AND r.STATUT NOT IN ('A', 'N')"
+NEXT_VISIT = f"ID_RDV = (SELECT ID_RDV FROM RDV WHERE {LATER})"
+NOBODYS_UPDATE = """\
+    - update: RDV_JOURNAL
+      where: ID_RDV = -1
+      values: {QUI: X}
+    - insert: RDV_JOURNAL
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to the database and to the mapping, and what is then to be said, and where."""
+
+    what: str
+    check: str
+    verdict: Verdict
+    line: str
+    said: str
+    database: tuple[str, ...] = ()
+    mapping: tuple[tuple[str, str], ...] = ()
+    booking: bool = False
+
+    def __str__(self) -> str:
+        return self.what
+
+
+FAULTS = [
+    Fault(
+        "a renamed column",
+        "mapping",
+        FAILED,
+        "firstName: p.PRENOM",
+        "no such column: p.PRENOM.*near: p.PRENOMS",
+        ("ALTER TABLE PERSONNES RENAME COLUMN PRENOM TO PRENOMS",),
+    ),
+    Fault(
+        "a renamed table",
+        "mapping",
+        FAILED,
+        "- from: HORAIRES h",
+        "no such table: HORAIRES.*near: HORAIRE",
+        ("ALTER TABLE HORAIRES RENAME TO HORAIRE",),
+    ),
+    Fault(
+        "a renamed column that a booking writes",
+        "mapping",
+        FAILED,
+        "MOTIF: {draft: reason}",
+        "no column named MOTIF.*near: MOTIFS",
+        ("ALTER TABLE RDV RENAME COLUMN MOTIF TO MOTIFS",),
+    ),
+    Fault(
+        "local times read as UTC",
+        "clock",
+        FAILED,
+        "scheduledAt: ",
+        "as: local time",
+        mapping=(
+            ("scheduledAt: r.D_DEBUT", "scheduledAt: {sql: r.D_DEBUT, as: utc time}"),
+            ("endTime: r.D_FIN", "endTime: {sql: r.D_FIN, as: utc time}"),
+        ),
+    ),
+    Fault(
+        "UTC read as local times",
+        "clock",
+        FAILED,
+        "scheduledAt: ",
+        "as: utc time",
+        (
+            "UPDATE RDV SET D_DEBUT = datetime(D_DEBUT, '-1 hour'),"
+            " D_FIN = datetime(D_FIN, '-1 hour') WHERE D_DEBUT LIKE '____-__-__ __:__:__'",
+        ),
+    ),
+    Fault(
+        "an unknown status",
+        "values",
+        FAILED,
+        "status:\n        sql: COALESCE(r.STATUT, 'P')",
+        r"unknown code: Q \(",
+        ("UPDATE RDV SET STATUT = 'Q' WHERE ID_RDV % 10 = 0",),
+    ),
+    Fault(
+        "lists without an index",
+        "plans",
+        WARNING,
+        "parent: l.ID_FACT",
+        r"reads the whole of LIGNES_FACT.*CREATE INDEX \w+ ON \S+ \(ID_FACT\)",
+        ("DROP INDEX IX_LIGNES_FACT", MANY_LINES.format(5_000)),
+    ),
+    Fault(
+        "lists in a huge table without an index",
+        "plans",
+        FAILED,
+        "parent: l.ID_FACT",
+        r"reads the whole of LIGNES_FACT.*CREATE INDEX \w+ ON \S+ \(ID_FACT\)",
+        ("DROP INDEX IX_LIGNES_FACT", MANY_LINES.format(120_000)),
+    ),
+    Fault(
+        "two visits at one time",
+        "diary",
+        WARNING,
+        "- from: RDV r LEFT JOIN TYPES_RDV t",
+        "1 appointments to come lie over another",
+        (
+            "INSERT INTO RDV (ID_ANIMAL, ID_VETO, ID_TYPE, D_DEBUT, D_FIN, STATUT)"
+            f" SELECT ID_ANIMAL, ID_VETO, ID_TYPE, D_DEBUT, D_FIN, 'P' FROM RDV WHERE {LATER}",
+        ),
+    ),
+    Fault(
+        "consultations of an animal that is gone",
+        "links",
+        WARNING,
+        "patientId: c.ID_ANIMAL",
+        "3 rows of .* lead to none of the patients",
+        ("UPDATE CONSULTATIONS SET ID_ANIMAL = 999999 WHERE ID_CONS IN (10, 20, 30)",),
+    ),
+    Fault(
+        "an id of something else",
+        "links",
+        FAILED,
+        "vetId: c.ID_VETO",
+        "lead to none of the vets.*is it the key of vets",
+        mapping=(("vetId: c.ID_VETO", "vetId: c.ID_CONS + 100000"),),
+    ),
+    Fault(
+        "a join that doubles rows",
+        "rows",
+        FAILED,
+        "from: PERSONNES p",
+        "occur more than once.*sub-select",
+        mapping=(
+            (
+                "from: PERSONNES p\n",
+                "from: PERSONNES p LEFT JOIN COORDONNEES k ON k.ID_PERS = p.ID_PERS\n",
+            ),
+        ),
+    ),
+    Fault(
+        "a row without a key",
+        "rows",
+        WARNING,
+        "key: c.ID_CONS",
+        "1 row without a key",
+        mapping=(("key: c.ID_CONS", "key: NULLIF(c.ID_CONS, 5)"),),
+    ),
+    Fault(
+        "a key that is no number and too long",
+        "mapping",
+        FAILED,
+        "key: t.ID_TYPE",
+        "longer than 8 bytes",
+        mapping=(("key: t.ID_TYPE", "key: t.LIBELLE"),),
+    ),
+    Fault(
+        "a visit whose time is words",
+        "diary",
+        FAILED,
+        "start: r.D_DEBUT",
+        "1 row cannot be read, and block",
+        (f"UPDATE RDV SET D_DEBUT = 'demain' WHERE {NEXT_VISIT}",),
+    ),
+    Fault(
+        "a placeholder that is not named",
+        "values",
+        WARNING,
+        "birthDate: a.DT_NAISSANCE",
+        "1899-12-30.*`zero`",
+        ("UPDATE ANIMAUX SET DT_NAISSANCE = '1899-12-30' WHERE ID_ANIMAL % 3 = 0",),
+    ),
+    Fault(
+        "zero dates that `zero` no longer names",
+        "values",
+        FAILED,
+        "dueAt: ",
+        "its converter cannot read",
+        ("UPDATE FACTURES SET D_ECHEANCE = '0000-00-00' WHERE ID_FACT % 3 = 0",),
+        (("dueAt: f.D_ECHEANCE", 'dueAt: {sql: f.D_ECHEANCE, zero: ["1899-12-30"]}'),),
+    ),
+    Fault(
+        "hours that are words",
+        "diary",
+        FAILED,
+        "start: h.H_DEBUT",
+        "1 row of 48 cannot be read",
+        ("UPDATE HORAIRES SET H_DEBUT = 'matin' WHERE ID_HOR = 1",),
+    ),
+    Fault(
+        "weekdays that count from 0",
+        "clock",
+        FAILED,
+        "weekday: h.JOUR",
+        "a day earlier.*add 1",
+        ("UPDATE HORAIRES SET JOUR = JOUR - 1",),
+    ),
+    Fault(
+        "nobody's hours",
+        "diary",
+        FAILED,
+        "- from: HORAIRES h",
+        "6 of 6 vets have no working hours",
+        mapping=(("vet: h.ID_VETO", "vet: h.ID_HOR + 100000"),),
+    ),
+    Fault(
+        "amounts with a currency in them",
+        "values",
+        FAILED,
+        "unitPrice: l.PU_HT",
+        "its converter cannot read",
+        ("UPDATE LIGNES_FACT SET PU_HT = 'EUR ' || PU_HT WHERE ID_LIGNE % 5 = 0",),
+    ),
+    Fault(
+        "a list by a wrong parent",
+        "links",
+        FAILED,
+        "parent: l.ID_FACT",
+        "belong to no record.*is `parent`",
+        mapping=(("parent: l.ID_FACT", "parent: l.ID_LIGNE + 100000"),),
+    ),
+    Fault(
+        "rows that `where` hides",
+        "rows",
+        FAILED,
+        "where: c.SUPPRIME = 0",
+        "0 records, though there are rows",
+        mapping=(("where: c.SUPPRIME = 0", "where: c.SUPPRIME = 2"),),
+    ),
+    Fault(
+        "a field that nobody has",
+        "values",
+        WARNING,
+        "microchip: >-",
+        "null in all of",
+        mapping=(("x.CHAMP = 'PUCE'", "x.CHAMP = 'PUCES'"),),
+    ),
+    Fault(
+        "a field that is left out",
+        "values",
+        WARNING,
+        "clientId: >-",
+        "not mapped.*: breed",
+        mapping=(("      breed: a.RACE\n", ""),),
+    ),
+    Fault(
+        "a counter without its row",
+        "booking",
+        FAILED,
+        "where: NOM = 'RDV'",
+        "the counter is 0 rows",
+        ("DELETE FROM COMPTEURS",),
+    ),
+    Fault(
+        "visits that block nothing",
+        "diary",
+        FAILED,
+        "- from: RDV r LEFT JOIN TYPES_RDV t",
+        "block nothing: offered again",
+        mapping=((BLOCKS, "where: r.STATUT = 'R'"),),
+    ),
+    Fault(
+        "an update that changes no row",
+        "booking",
+        FAILED,
+        "- update: RDV_JOURNAL",
+        "changes 0 rows",
+        mapping=(("    - insert: RDV_JOURNAL\n", NOBODYS_UPDATE),),
+        booking=True,
+    ),
+    Fault(
+        "a reference that is written elsewhere",
+        "booking",
+        FAILED,
+        "reference: r.REF_EXT",
+        "does not carry its reference",
+        mapping=(
+            ("REF_EXT: {draft: reference}", "REF_EXT: X"),
+            ("QUI: PASSERELLE", "QUI: {draft: reference}"),
+        ),
+        booking=True,
+    ),
+    Fault(
+        "a booking that does not block",
+        "booking",
+        FAILED,
+        "- from: RDV r LEFT JOIN TYPES_RDV t",
+        "diary.busy misses it",
+        mapping=((BLOCKS, BLOCKS_WITHOUT_REFERENCE),),
+        booking=True,
+    ),
+    Fault(
+        "a booking with another status",
+        "booking",
+        FAILED,
+        "status:\n        sql: COALESCE(r.STATUT, 'P')",
+        "reads back with another status",
+        mapping=(("STATUT: P\n", "STATUT: C\n"),),
+        booking=True,
+    ),
+]
+
+
+async def found_in(
+    database: Path,
+    text: str = SAMPLE,
+    *,
+    booking: bool = False,
+    rows: int | None = 2_000,
+    alone: bool = False,
+) -> list[Finding]:
+    """What is found; `alone` without running the operations."""
+    adapter = connect(database, mapping=text)
+    looked = Examination(now=NOW, booking=booking, rows=rows)
+    try:
+        own = adapter.examine(looked)
+        findings = own if alone else examined(adapter, looked, patience=3.0)
+        return [each async for each in findings]
+    finally:
+        await adapter.aclose()
+
+
+def said(findings: list[Finding]) -> list[str]:
+    """All that is not ok, to be read when a test fails."""
+    return [
+        f"{each.verdict} {each.check} {each.subject} {each.place.rpartition('/')[2]} {each.text}"
+        f" {each.remedy}"
+        for each in findings
+        if each.verdict is not Verdict.OK
+    ]
+
+
+@pytest.mark.parametrize("rows", [400, None])
+async def test_nothing_fails_a_partner_of_the_sample_clinic(
+    database: Path, rows: int | None
+) -> None:
+    found = await found_in(database, booking=True, rows=rows)
+    assert [each for each in found if each.verdict is FAILED] == []
+    assert {each.subject for each in found if each.verdict is WARNING} <= {
+        "appointments.status",
+        "appointments.displayStatus",
+        "consultations.createdAt",
+        "consultations.startedAt",
+    }
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+async def test_a_planted_fault_is_named_at_its_line(database: Path, fault: Fault) -> None:
+    text = SAMPLE
+    for right, wrong in fault.mapping:
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    for statement in fault.database:
+        run(database, statement)
+    found = await found_in(database, text, booking=fault.booking, rows=500, alone=True)
+    place = text if fault.line in text else SAMPLE
+    line = str(place[: place.index(fault.line)].count("\n") + 1)
+    assert [
+        each
+        for each in found
+        if (each.check, each.verdict) == (fault.check, fault.verdict)
+        and re.search(fault.said, f"{each.text} {each.remedy}")
+        and abs(int(each.place.split(":")[-2]) - int(line)) <= 1
+    ], (line, said(found))
+
+
+async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:
+    tables = ("COMPTEURS", "RDV", "RDV_JOURNAL")
+    before = [run(database, f"SELECT * FROM {each}") for each in tables]
+    [rehearsed] = [e for e in await found_in(database, booking=True) if e.subject == "rehearsal"]
+    assert rehearsed.verdict is Verdict.OK
+    assert all(each in rehearsed.text for each in tables)
+    assert [run(database, f"SELECT * FROM {each}") for each in tables] == before
+
+
+async def test_nothing_is_written_unless_a_booking_is_asked_for(database: Path) -> None:
+    before = await asyncio.to_thread(database.read_bytes)
+    found = await found_in(database)
+    assert await asyncio.to_thread(database.read_bytes) == before
+    assert "rehearsal" not in {each.subject for each in found}
+
+
+async def test_no_value_of_a_record_is_told(database: Path) -> None:
+    run(database, "UPDATE PERSONNES SET DT_CREATION = 'Sesame Confidential'")
+    run(database, "UPDATE RDV SET STATUT = 'Sesame Confidential ' || ID_RDV, D_FIN = 'Sesame'")
+    run(database, "UPDATE HORAIRES SET H_FIN = 'Sesame'")
+    found = await found_in(database, booking=True)
+    assert any(each.verdict is FAILED for each in found)
+    assert "Sesame" not in repr(found)
+
+
+async def test_a_database_that_is_not_there_is_one_finding(tmp_path: Path) -> None:
+    [only] = await found_in(tmp_path / "nowhere.db")
+    assert (only.check, only.verdict) == ("connection", FAILED)
+    assert "does not exist" in only.text

@@ -1,0 +1,87 @@
+"""The schema that editors complete and check a mapping by."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from adapters.document import DocumentErrors, parse_document
+from adapters.sample import MAPPING
+from adapters.sql.load import load_mapping
+from adapters.sql.schema import mapping_schema
+from gateway.backend import shapes
+from gateway.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SQL = [MAPPING, *(each for each in ROOT.glob("examples/*/mapping.yaml") if "rest" not in str(each))]
+SAMPLE = MAPPING.read_text()
+WRONG = [
+    ("lastName:", "lastname:"),
+    ("      name: a.NOM\n", "      name: 12\n"),
+    ("as: cents", "as: pennies"),
+    ("as: cents", "as: local time"),
+    ("{draft: vetId}", "{draft: vet}"),
+    ("P: SCHEDULED", "P: PLANNED"),
+    ("from: RDV r\n", "form: RDV r\n"),
+    ("  stock:\n", "  stocks:\n"),
+    ("      lines:\n", "      line:\n"),
+    ("version: 1", "version: 2"),
+    ("  step: 15 ", "  step: 3 "),
+]
+
+
+def wrong_with(text: str) -> list[Any]:
+    """What the schema says of a mapping."""
+    schema = mapping_schema(shapes())
+    data = parse_document(text.encode(), "mapping.yaml").data
+    return list(Draft202012Validator(schema).iter_errors(data))
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(mapping_schema(shapes()))
+
+
+@pytest.mark.parametrize("file", SQL, ids=lambda file: file.parent.name)
+def test_every_mapping_that_comes_with_the_gateway_is_valid(file: Path) -> None:
+    assert wrong_with(file.read_text()) == []
+
+
+@pytest.mark.parametrize(("right", "wrong"), WRONG)
+def test_what_the_gateway_refuses_an_editor_refuses_too(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    assert right in SAMPLE
+    text = SAMPLE.replace(right, wrong, 1)
+    assert wrong_with(text) != []
+    file = tmp_path / "mapping.yaml"
+    file.write_text(text)
+    with pytest.raises(DocumentErrors):
+        load_mapping(file, shapes())
+
+
+def test_an_editor_can_complete_every_resource_field_list_converter_and_draft() -> None:
+    schema = mapping_schema(shapes())
+    resources = schema["properties"]["resources"]["properties"]
+    assert set(resources) == set(shapes()) - {"slots"}
+    for name, resource in resources.items():
+        fields = set(resource["properties"]["fields"]["properties"])
+        assert fields == {path for path in shapes()[name] if "[]" not in path} - {
+            "id",
+            "lines",
+            "payments",
+        }
+    assert set(resources["invoices"]["properties"]["lists"]["properties"]) == {"lines", "payments"}
+    described = resources["patients"]["properties"]["fields"]["properties"]["sex"]
+    assert described["description"] == "One of MALE, FEMALE, UNKNOWN."
+    value = schema["$defs"]["Value"]["anyOf"][-1]["properties"]
+    assert "scheduledAt" in value["draft"]["enum"]
+    assert "local time" in value["as"]["enum"]
+
+
+def test_the_command_prints_it() -> None:
+    result = CliRunner().invoke(main, ["backend", "schema"])
+    assert result.exit_code == 0
+    assert json.loads(result.output) == mapping_schema(shapes())

@@ -1,0 +1,105 @@
+"""`clinic-gateway backend check`, as an integrator runs it."""
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from adapters.sample import MAPPING, create
+from gateway.cli import main
+
+CONFIGURATION = """\
+state: .
+backend:
+  url: sqlite:///clinic.db
+  mapping: mine.yaml
+"""
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "connecting.md").read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    create(tmp_path / "clinic.db", today=datetime.now(UTC).date())
+    (tmp_path / "gateway.yaml").write_text(CONFIGURATION)
+    (tmp_path / "mine.yaml").write_text(MAPPING.read_text())
+    return tmp_path
+
+
+def check(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["backend", "check", *arguments])
+
+
+def change(folder: Path, right: str, wrong: str) -> int:
+    """Change the mapping; the line that was changed."""
+    text = (folder / "mine.yaml").read_text()
+    assert right in text
+    (folder / "mine.yaml").write_text(text.replace(right, wrong, 1))
+    return text[: text.index(right)].count("\n") + 1
+
+
+def test_a_sound_practice_is_a_table_of_verdicts_a_sentence_and_exit_0() -> None:
+    result = check("--booking")
+    assert result.exit_code == 0, result.stdout
+    assert re.search(r"^ ok +list_clients +50 records", result.stdout, re.MULTILINE)
+    assert re.search(r"^ ok +rehearsal +booked in", result.stdout, re.MULTILINE)
+    assert re.search(r"^0 failed, \d+ warnings?, \d+ ok: nothing", result.stdout, re.MULTILINE)
+    assert result.stderr == ""
+
+
+def test_what_would_fail_a_partner_is_red_has_its_line_and_is_exit_1(folder: Path) -> None:
+    line = change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
+    result = check()
+    assert result.exit_code == 1
+    assert f"mine.yaml:{line}:18: the database says: no such" in result.stdout
+    assert "-> near: p.PRENOM" in result.stdout
+    assert "a partner would be failed" in result.stdout
+
+
+def test_json_has_every_finding_as_an_object(folder: Path) -> None:
+    line = change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
+    result = check("--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert {each["verdict"] for each in found} >= {"ok", "failed"}
+    [lost] = [each for each in found if each["check"] == "mapping"]
+    assert lost == {
+        "check": "mapping",
+        "subject": "clients.firstName",
+        "verdict": "failed",
+        "text": "the database says: no such column: p.PRENOMM",
+        "remedy": "near: p.PRENOM, p.NOM",
+        "place": f"{folder / 'mine.yaml'}:{line}:18",
+        "ids": [],
+        "codes": {},
+        "seconds": None,
+    }
+
+
+def test_a_mapping_that_cannot_be_read_is_told_in_the_same_way(folder: Path) -> None:
+    line = change(folder, "firstName: p.PRENOM", "firstname: p.PRENOM")
+    result = check("--json")
+    assert result.exit_code == 1
+    [only] = json.loads(result.stdout)
+    assert only["place"] == f"{folder / 'mine.yaml'}:{line}:7"
+    assert "did you mean firstName?" in only["text"]
+
+
+def test_without_a_practice_system_the_remedy_is_said(folder: Path) -> None:
+    (folder / "gateway.yaml").write_text("state: .\n")
+    result = check()
+    assert result.exit_code == 1
+    assert "must say where the practice system is" in result.stderr
+
+
+def test_the_page_on_connecting_shows_what_is_printed(folder: Path) -> None:
+    change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
+    shown = re.search(r"<!-- check -->\n```text\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert shown is not None
+    printed = " ".join(check().stdout.split())
+    varies = re.compile(r"\(\d+ ms\)|^\d+ failed, \d+ warnings?, \d+ ok|^\.\.\.$")
+    for line in shown[1].splitlines():
+        assert " ".join(varies.sub("", line).split()) in printed
