@@ -66,6 +66,7 @@ ROOMS_OF = {
     "cachebox": ("adapters.cached", "adapters.ids"),
     "purgatory": ("adapters.breaker",),
     "stamina": ("adapters.guarded",),
+    "pytest": ("adapters.conformance",),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }

@@ -19,7 +19,10 @@ import pytest
 
 # before they are imported: so a failed assert says what was compared
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{each}" for each in ("records", "paging", "diary", "bookings", "failures"))
+    *(
+        f"{__name__}.{each}"
+        for each in ("asking", "records", "paging", "diary", "bookings", "failures")
+    )
 )
 
 from adapters.base import Adapter  # noqa: E402

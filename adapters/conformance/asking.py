@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from adapters.base import Adapter, Draft, Filter, Query, Record
@@ -78,7 +79,7 @@ class Asking:
             reason="Limps since yesterday: 50% %s ; '--\nÀ gauche",
             is_urgent=True,
             now=self.practice.now,
-            reference="0123456789abcdef",
+            reference=reference(),
         )
         return replace(made, **more)
 
@@ -111,6 +112,11 @@ class Asking:
     def later(self) -> date:
         """A day some time ahead."""
         return (self.practice.now + LATER).date()
+
+
+def reference() -> str:
+    """A name of an attempt that no other has."""
+    return uuid4().hex[:16]
 
 
 def moment(text: str) -> datetime:

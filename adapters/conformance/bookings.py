@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from adapters.base import Adapter, Draft, NotFound, SlotTaken
-from adapters.conformance.asking import NOBODY, Asking, moment
+from adapters.conformance.asking import NOBODY, Asking, moment, reference
 from adapters.conformance.formats import wrong_with
 from adapters.conformance.practice import Practice, needs
 
@@ -77,7 +77,7 @@ class Bookings:
         asking = Asking(practice, adapter)
         draft = await asking.draft()
         length = timedelta(seconds=1)
-        drafts = [replace(draft, reference=f"{number:016d}") for number in range(RACERS)]
+        drafts = [replace(draft, reference=reference()) for _ in range(RACERS)]
         drafts += [replace(draft, scheduled_at=draft.scheduled_at + length)] * SHIFTED
         other = practice.open()
         try:

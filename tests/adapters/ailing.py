@@ -8,6 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from sqlalchemy.engine import make_url
+
+PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
+
 
 class Ailing(Protocol):
     """What can be done to a practice system, and undone."""
@@ -124,3 +128,12 @@ class Relay:
                 await writer.drain()
         finally:
             writer.close()
+
+
+async def relayed(url: str) -> tuple[Relay, str]:
+    """A port before a database's server, and the database's address there."""
+    address = make_url(url)
+    relay = Relay(address.host or "", address.port or PORTS[address.get_backend_name()])
+    await relay.open()
+    changed = address.set(host="127.0.0.1", port=relay.port)
+    return relay, changed.render_as_string(hide_password=False)

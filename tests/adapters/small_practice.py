@@ -5,14 +5,12 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
-
 from adapters.base import Adapter, AdapterOptions
 from adapters.conformance import Place
 from adapters.seal import Sealer
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
-from tests.adapters.ailing import Ailing, AilingFile, Relay
+from tests.adapters.ailing import Ailing, AilingFile, relayed
 from tests.adapters.clinic import SECRET
 from tests.adapters.sample_practice import (
     BOOKING_TIMEOUT,
@@ -24,7 +22,6 @@ from tests.adapters.sample_practice import (
 from tests.races.practice import Practice as Made
 from tests.races.practice import practice
 
-PORTS = {"postgresql": 5432, "mariadb": 3306}
 ROWS, FIRST = 120, 100_000
 _OLD = datetime(2025, 9, 1, 9)  # noqa: DTZ001 - the clock on the wall
 HOURS = (
@@ -174,8 +171,4 @@ async def _ailing(made: Made) -> tuple[Ailing, str]:
     """What can be done to it, and where adapters reach it."""
     if made.kind == "sqlite":
         return AilingFile(Path(made.url.removeprefix("sqlite:///"))), made.url
-    address = make_url(made.url)
-    relay = Relay(address.host or "", address.port or PORTS[made.kind])
-    await relay.open()
-    changed = address.set(host="127.0.0.1", port=relay.port)
-    return relay, changed.render_as_string(hide_password=False)
+    return await relayed(made.url)
