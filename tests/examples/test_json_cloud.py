@@ -148,7 +148,7 @@ async def test_a_lost_answer_is_found_again_by_the_same_key(partner: Partner, cl
     assert (again.status, len(cloud.records.visits)) == (201, before + 1)
 
 
-async def test_pages_hold_every_client_once(partner: Partner, cloud: Cloud) -> None:
+async def test_fact_20_pages_hold_every_client_once(partner: Partner, cloud: Cloud) -> None:
     ids: list[str] = []
     answer = await partner.get("/clients", limit="70")
     while True:
@@ -161,7 +161,7 @@ async def test_pages_hold_every_client_once(partner: Partner, cloud: Cloud) -> N
     assert len(ids) == len(set(ids)) == len(shown)
 
 
-async def test_what_no_field_names_never_gets_out(partner: Partner, cloud: Cloud) -> None:
+async def test_fact_20_what_no_field_names_never_gets_out(partner: Partner, cloud: Cloud) -> None:
     passports = [each["passport"] for each in cloud.records.owners.values()]
     for path in ("/clients", "/patients"):
         text = (await partner.get(path, limit="200")).text

@@ -68,7 +68,7 @@ async def test_what_cannot_be_withdrawn_is_said_to_be_no_good(
 
 
 @pytest.mark.parametrize("lost", ["note", "urgent", "ends_at", "ext_ref", "vet", "kind"])
-async def test_a_member_that_the_backend_ignores_undoes_the_booking(
+async def test_fact_20_a_member_that_the_backend_ignores_undoes_the_booking(
     adapter: RestAdapter, cloud: Cloud, lost: str
 ) -> None:
     kind = (await adapter.read_many(ask("appointmentTypes"))).records[0]["id"]
@@ -90,7 +90,7 @@ async def test_an_appointment_that_blocks_nothing_is_undone(
     await adapter.aclose()
 
 
-async def test_a_sentence_in_a_400_says_that_the_time_is_taken(
+async def test_fact_20_a_sentence_in_a_400_says_that_the_time_is_taken(
     adapter: RestAdapter, cloud: Cloud
 ) -> None:
     draft = await a_draft(adapter)
@@ -103,7 +103,7 @@ async def test_a_sentence_in_a_400_says_that_the_time_is_taken(
     assert standing(cloud) == before + 1
 
 
-async def test_a_200_that_says_no_is_a_refusal(adapter: RestAdapter, cloud: Cloud) -> None:
+async def test_fact_20_a_200_that_says_no_is_a_refusal(adapter: RestAdapter, cloud: Cloud) -> None:
     draft = await a_draft(adapter)
     cloud.before_booking = lambda wanted: wanted.update(animal="?")
     before = len(cloud.records.visits)

@@ -14,7 +14,7 @@ from tests.adapters.clinic import NOW, ask, everything, slots
 from tests.adapters.rest.cloud import MAPPING, connect, replaced
 
 
-async def test_an_embedded_record_never_comes_out_as_a_value(
+async def test_fact_20_an_embedded_record_never_comes_out_as_a_value(
     url: str, tmp_path: Path, cloud: Cloud
 ) -> None:
     troubles: list[Trouble] = []
@@ -47,7 +47,7 @@ async def test_a_row_without_an_id_is_left_out_and_counted(
     assert (len(page.records), page.skipped) == (2, 1)
 
 
-async def test_a_parameter_that_the_backend_ignores_shows_no_more(
+async def test_fact_20_a_parameter_that_the_backend_ignores_shows_no_more(
     url: str, tmp_path: Path, cloud: Cloud
 ) -> None:
     client = 'filters: {clientId: {query: owner, form: "/v2/owners/{}"}}'
@@ -95,7 +95,9 @@ async def test_an_unknown_client_has_no_list_of_invoices(adapter: RestAdapter) -
     assert (await adapter.read_many(alone)).records == []
 
 
-async def test_one_call_an_item_is_made_a_few_at_a_time(adapter: RestAdapter, cloud: Cloud) -> None:
+async def test_fact_20_one_call_an_item_is_made_a_few_at_a_time(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
     assert len(await everything(adapter, "stock", limit=200)) == len(cloud.records.stock)
     assert 2 <= cloud.busiest <= 8
     calls = len(cloud.calls)
