@@ -3,6 +3,7 @@
 Ids are public, as the adapter tells them; moments are aware. Every verb is done when it returns.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime, time
 from typing import NamedTuple, Protocol, TypeVar
@@ -41,6 +42,7 @@ class Practice(Protocol):
 
     async def settle(self) -> None:
         """Return once what was written at the desk has to be seen: an adapter may remember."""
+        await asyncio.sleep(0)
 
     async def add_clients(self, count: int, *, front: bool) -> None:
         """Enter so many clients.

@@ -465,7 +465,7 @@ async def test_fact_15_no_status_means_planned(partner: Partner, clinic: Clinic)
 
 
 async def test_fact_15_a_flag_of_one_bit_is_a_boolean(partner: Partner, clinic: Clinic) -> None:
-    """The driver gives bytes: b'\\x00' would be true."""
+    """NULL would be null; and COALESCE with b'0' makes bytes that no filter compares rightly."""
     urgent = visit_of(clinic, lambda each: each.urgent)
     calm = visit_of(clinic, lambda each: not each.urgent and each.id % 2 == 0)
     unset = visit_of(clinic, lambda each: not each.urgent and each.id % 2 == 1)
