@@ -2,13 +2,22 @@
 
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, Record
+from adapters.base import (
+    Adapter,
+    AdapterError,
+    Filter,
+    NotFound,
+    Page,
+    Query,
+    Record,
+    Trouble,
+)
 from adapters.document import DocumentErrors
 from adapters.examine import Examinable, Examination, Finding, Verdict
 from gateway.contract.operations import (
@@ -32,9 +41,17 @@ _word = re.compile(r"[^\W_]{2,}").search
 
 
 async def examined(
-    adapter: Adapter, examination: Examination, *, patience: float
+    adapter: Adapter,
+    examination: Examination,
+    *,
+    patience: float,
+    troubles: Sequence[Trouble] = (),
 ) -> AsyncIterator[Finding]:
-    """All findings, those of the adapter's own first; `patience` is what one read may take."""
+    """All findings, those of the adapter's own first; `patience` is what one read may take.
+
+    `troubles` are those that the adapter reports meanwhile: told of one that has no findings of
+    its own.
+    """
     rounds = _Rounds(adapter, examination.now, patience)
     answers = await rounds.connection()
     yield answers
@@ -45,12 +62,16 @@ async def examined(
         yield each
     async for each in rounds.findings():
         yield each
+    if not isinstance(adapter, Examinable):
+        for each in _reported(troubles):
+            yield each
 
 
 async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[Finding]:
     """What is asked of an adapter that cannot be examined."""
     try:
         await adapter.check()
+        yield _finding("mapping", "names", Verdict.OK, "it has all that the mapping names")
     except DocumentErrors as error:
         for each in problems(error):
             yield each
@@ -59,6 +80,18 @@ async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[
     if examination.booking:
         text = "no booking was tried: this adapter has no way to undo one"
         yield _finding("booking", "rehearsal", Verdict.WARNING, text)
+
+
+def _reported(troubles: Sequence[Trouble]) -> Iterator[Finding]:
+    """Values that could not be used, by their fields."""
+    found: dict[tuple[str, str, str], dict[str, None]] = {}
+    for each in troubles:
+        where = (each.resource, each.field, each.kind)
+        found.setdefault(where, {})[each.record] = None
+    for (resource, field_, kind), records in found.items():
+        text = f"{_count(list(records))} with what cannot be used: {kind}"
+        ids = [each for each in records if each]
+        yield _finding("values", f"{resource}.{field_}", Verdict.WARNING, text, ids)
 
 
 def problems(error: DocumentErrors) -> list[Finding]:
@@ -317,7 +350,7 @@ def _example(param: Param, record: Record) -> Any:
     return None
 
 
-def _count(records: Sequence[Record]) -> str:
+def _count(records: Sequence[Any]) -> str:
     return "1 record" if len(records) == 1 else f"{len(records)} records"
 
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from adapters.base import Adapter
+from adapters.base import Adapter, Report, Trouble
 from adapters.document import DocumentErrors
 from adapters.examine import Finding
 from gateway.cli.options import config_option, fail, json_option
@@ -95,15 +95,17 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     try:
-        async with _bare_adapter(settings) as adapter:
-            looked = examined(adapter, examination, patience=settings.backend.timeout)
+        troubles: list[Trouble] = []
+        async with _bare_adapter(settings, troubles.append) as adapter:
+            patience = settings.backend.timeout
+            looked = examined(adapter, examination, patience=patience, troubles=troubles)
             return [each async for each in looked]
     except DocumentErrors as error:
         return problems(error)
 
 
 @asynccontextmanager
-async def _bare_adapter(settings: Settings) -> AsyncIterator[Adapter]:
+async def _bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adapter]:
     """The configured adapter with nothing around it, which would hide what it does."""
     from gateway.backend import bare_adapter_of, check_configured, check_serves
     from gateway.public_ids import StoredIds
@@ -115,7 +117,7 @@ async def _bare_adapter(settings: Settings) -> AsyncIterator[Adapter]:
     try:
         await store.migrate()
         secret = await sealing_secret(settings, store)
-        adapter = bare_adapter_of(settings, secret, lambda trouble: None, StoredIds(store))
+        adapter = bare_adapter_of(settings, secret, report, StoredIds(store))
         try:
             check_serves(adapter)
             yield adapter

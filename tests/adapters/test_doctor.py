@@ -406,6 +406,7 @@ async def test_no_value_of_a_record_is_told(database: Path) -> None:
     run(database, "UPDATE PERSONNES SET DT_CREATION = 'Sesame Confidential'")
     run(database, "UPDATE RDV SET STATUT = 'Sesame Confidential ' || ID_RDV, D_FIN = 'Sesame'")
     run(database, "UPDATE HORAIRES SET H_FIN = 'Sesame'")
+    run(database, "UPDATE REGLEMENTS SET MODE = 'Sesame, in one and the same long text'")
     found = await found_in(database, booking=True)
     assert any(each.verdict is FAILED for each in found)
     assert "Sesame" not in repr(found)
