@@ -12,7 +12,7 @@ from adapters.base import Adapter, Draft, Filter, Page, Query, Record
 PAGE = 50
 SOME = 80  # so many records of a kind are asked for in turn
 FEW = 3
-BACK = 9  # days; what lies behind has its appointments
+BACK = 12  # days; also the small practice has appointments since
 AHEAD = 26
 Ask = Callable[[], Awaitable[Any]]
 
@@ -100,9 +100,13 @@ class Asked:
             Call(f"{FEW} of a client's invoices", self._invoices(FEW)),
             Call("a busy day's slots", self._slots()),
             Call("a booking", self._book, look=self._look),
+            Call("a booking looked up", self._look_up, bound=False),
+            Call(f"{FEW} bookings looked over", self._look_over(), bound=False),
             Call("a client's invoices, all", self._invoices(PAGE), bound=False),
-            Call("clients changed this month", self._changed(), bound=False),
-            Call("search of clients", self._search(), bound=False),
+            Call("clients changed this month", self._changed(30), bound=False),
+            Call("clients changed today", self._changed(1), bound=False),
+            Call("search of clients", self._search(self._words), bound=False),
+            Call("search that finds nobody", self._search(["nobody"]), bound=False),
         )
 
     async def _many(self, resource: str, limit: int = PAGE, **equals: Any) -> Page:
@@ -160,13 +164,13 @@ class Asked:
 
         return ask
 
-    def _changed(self) -> Ask:
-        since = Filter("since", ("updatedAt",), self._now - timedelta(days=30))
+    def _changed(self, days: int) -> Ask:
+        since = Filter("since", ("updatedAt",), self._now - timedelta(days=days))
         query = Query(resource="clients", now=self._now, filters=(since,), limit=PAGE)
         return lambda: self._adapter.read_many(query)
 
-    def _search(self) -> Ask:
-        turn = itertools.cycle(self._words)
+    def _search(self, wanted: Sequence[str]) -> Ask:
+        turn = itertools.cycle(wanted)
 
         def ask() -> Awaitable[Any]:
             words = Filter("search", ("firstName", "lastName"), next(turn))
@@ -177,7 +181,7 @@ class Asked:
 
     def _slots(self) -> Ask:
         """Days that are over, as they looked to those who still had them before them."""
-        before = self._now - timedelta(days=BACK + 10)
+        before = self._now - timedelta(days=BACK)
         days = [before.date() + timedelta(days=each) for each in range(2, 10)]
         busy = [day for day in days if day.isoweekday() <= 5]
         kinds = self._ids["appointmentTypes"]
@@ -217,6 +221,15 @@ class Asked:
     def _book(self) -> Awaitable[Any]:
         """The booking that was prepared; it stays."""
         return self._adapter.create_appointment(self._draft)
+
+    def _look_up(self) -> Awaitable[Any]:
+        """As after an end that nobody knows."""
+        return self._adapter.find_appointments(self._draft, self._draft.now)
+
+    def _look_over(self) -> Ask:
+        """As the check now and then, whether the desk wrote over ours."""
+        turn = itertools.cycle(self._ids["appointments"])
+        return lambda: self._adapter.find_overwritten([next(turn) for _ in range(FEW)])
 
 
 def _ids(page: Page) -> list[str]:
