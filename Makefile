@@ -28,7 +28,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types tables fuzz bench image-rehearsal lock clean stale
+.PHONY: help demo test check lint types tables fuzz bench bench-backends image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -57,6 +57,9 @@ fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 
 bench: $(checks) ## Measure what the gateway costs per request
 	$(bin)/python -m bench $(ARGS)
+
+bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
+	$(bin)/python -m bench.backends $(ARGS)
 
 image-rehearsal: ## Follow the Dockerfile's steps in an empty folder, without a container engine
 	scripts/rehearse-image

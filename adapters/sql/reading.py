@@ -281,7 +281,7 @@ class ResourceReader:
     def _condition(self, wanted: Filter) -> ColumnElement[bool]:
         columns = [self.table.by_name[name] for name in wanted.fields]
         if wanted.match == "search":
-            return self._search([part for each in columns for part in each.parts], wanted.value)
+            return self._search(columns, wanted.value)
         column = columns[0]
         converter: Any = column.converter
         if not converter.compares:
@@ -309,12 +309,14 @@ class ResourceReader:
             conditions.append(expression.is_(None))
         return or_(false(), *conditions)
 
-    def _search(self, texts: list[ColumnElement[Any]], words: str) -> ColumnElement[bool]:
+    def _search(self, columns: Sequence[FieldColumn], words: str) -> ColumnElement[bool]:
         """Each word begins a word of the texts; letters and digits count, nothing else."""
         wanted = fold(words).split()
         if not wanted:
             return false()
-        folded = [self._speech.searchable(each) for each in texts]
+        # two fields may be parts of one column
+        texts = {str(part): part for each in columns for part in each.parts}
+        folded = [self._speech.searchable(each) for each in texts.values()]
         joined = folded[0]
         for each in folded[1:]:
             joined = joined.concat(each)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,6 +23,7 @@ from adapters.base import (
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, given
+from adapters.sql.engines.explained import explain
 from adapters.sql.mapping import Rows
 from adapters.words import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
@@ -450,6 +452,30 @@ async def test_blanks_are_trimmed_and_texts_without_a_date_known(engine: Engine)
         assert await engine.read(lambda it, each=undated: it.execute(each).scalar()) == wanted
     stamp = rows_of(VISITS, sql("id")).where(engine.speech.undated(sql("starts")))
     assert await engine.read(lambda it: it.execute(stamp).all()) == []
+
+
+async def test_a_page_in_the_middle_does_not_read_what_is_joined_from_its_beginning() -> None:
+    """A merge join would: it knows the first key of the page for one of its sides only."""
+    animals = Rows.model_validate(
+        {"from": "animal a LEFT JOIN owned o ON o.animal = a.id AND o.until IS NULL"}
+    )
+    page = rows_of(animals, sql("a.id"), sql("o.owner")).where(sql("a.id") > given("after"))
+    page = page.order_by(sql("a.id")).limit(50)
+    with postgres_database(
+        "CREATE TABLE animal (id uuid PRIMARY KEY)",
+        "CREATE TABLE owned (animal uuid, owner integer, until date)",
+        "INSERT INTO animal SELECT md5(n::text)::uuid FROM generate_series(1, 20000) n",
+        "INSERT INTO owned SELECT id, 1 FROM animal",
+        "CREATE UNIQUE INDEX owned_now ON owned (animal) WHERE until IS NULL",
+        "ANALYZE",
+    ) as url:
+        opened = open_engine(url, timeout=3.0, booking_timeout=3.0)
+        after = {"after": "80000000-0000-0000-0000-000000000000"}
+        words = "EXPLAIN (ANALYZE, FORMAT JSON)"
+        plan = await opened.read(lambda it: explain(it, words, page, after).scalar_one())
+        await opened.aclose()
+    rows = [int(each) for each in re.findall(r'"Actual Rows": (\d+)', plan)]
+    assert 1 <= max(rows) <= 50
 
 
 async def test_a_statement_is_explained_and_not_run(engine: Engine, server: Server) -> None:

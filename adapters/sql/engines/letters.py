@@ -14,9 +14,13 @@ _ONE_TO_ONE = {
 BLANKED = "".join(["\u00a0", *(mark for mark in _MARKS if fold(mark) == "  ")])
 # Accents that stand behind their letter.
 COMBINING = "".join(chr(code) for code in range(0x300, 0x370) if unicodedata.combining(chr(code)))
+# Letters that stay as they are, the commonest first: a server goes through the table from its
+# beginning for each letter of a text, and so seldom gets far.
+_COMMON = "etaoinsrhldcumfpgwybvkxjqz "
+_STAYING = _COMMON + _COMMON.strip().upper()
 # For TRANSLATE: what has no letter at its place in PLAIN is left out.
-ACCENTED = "".join(_ONE_TO_ONE) + BLANKED + COMBINING
-PLAIN = "".join(_ONE_TO_ONE.values()) + " " * len(BLANKED)
+ACCENTED = _STAYING + "".join(_ONE_TO_ONE) + BLANKED + COMBINING
+PLAIN = _STAYING + "".join(_ONE_TO_ONE.values()) + " " * len(BLANKED)
 # One letter that becomes several.
 SEVERAL = {
     letter: plain

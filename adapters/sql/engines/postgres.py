@@ -75,6 +75,8 @@ class Postgres:
         settings = {
             "application_name": "clinic-gateway",
             "idle_in_transaction_session_timeout": _FORGOTTEN,
+            # a page in the middle of a list would read what is joined from its beginning
+            "enable_mergejoin": "off",
         }
         return await asyncpg.connect(self._dsn, server_settings=settings)
 

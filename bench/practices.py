@@ -1,0 +1,108 @@
+"""The two practices that are compared on one server: made, opened as the gateway does, dropped."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import asyncpg
+from sqlalchemy.engine import make_url
+
+from adapters.base import Adapter, Trouble
+from examples.launch import Example, prepare, with_database
+from examples.loading import address
+from examples.mariadb_eav.__main__ import EXAMPLE as MARIADB
+from examples.mariadb_eav.generate import connected
+from examples.postgres_slots.__main__ import EXAMPLE as POSTGRES
+from gateway.backend import bare_adapter_of
+from gateway.public_ids import StoredIds
+from gateway.sealing import sealing_secret
+from gateway.settings import load_settings
+from gateway.store import open_store
+
+EXAMPLES = {"postgres": POSTGRES, "mariadb": MARIADB}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A practice on a server, with its account, and the gateway's configuration for it."""
+
+    example: Example
+    server: str
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.example.name
+
+
+def make(example: Example, server: str, name: str, folder: Path, scale: float) -> Made:
+    """The practice under that name; one that was kept is taken as it is."""
+    named = replace(example, name=name)
+    made = Made(example=named, server=server, folder=folder / name)
+    kept = named.exists(with_database(server, name))
+    print(f"{'taking' if kept else 'making'} the database {name}", file=sys.stderr)
+    try:
+        prepare(named, server, made.folder, scale=scale)
+    except BaseException:
+        if not kept:
+            drop(made)
+        raise
+    return made
+
+
+def drop(made: Made) -> None:
+    """Remove the database and its account."""
+    asyncio.run(_drop(with_database(made.server, made.name), made.name))
+
+
+async def _drop(url: str, name: str) -> None:
+    if make_url(url).get_backend_name() == "mysql":
+        async with connected(url, database=None) as cursor:
+            await cursor.execute("SET sql_notes = 0")
+            await cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
+            await cursor.execute(f"DROP USER IF EXISTS `{name}_gateway`@`%`")
+        return
+    server = await asyncpg.connect(**{**address(url), "database": "postgres"})
+    try:
+        await server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        await server.execute(f'DROP ROLE IF EXISTS "{name}_gateway"')
+    finally:
+        await server.close()
+
+
+@contextmanager
+def made_practices(
+    example: Example, server: str, names: dict[str, float], folder: Path, *, keep: bool
+) -> Iterator[list[Made]]:
+    """A practice per name, of that scale; they go at the end unless they are to be kept."""
+    made: list[Made] = []
+    try:
+        for name, scale in names.items():
+            made.append(make(example, server, name, folder, scale))
+        yield made
+    finally:
+        for each in [] if keep else made:
+            drop(each)
+
+
+@asynccontextmanager
+async def opened(made: Made) -> AsyncIterator[Adapter]:
+    """The practice's adapter, through its mapping and its account of few rights."""
+    settings = load_settings(made.folder / "gateway.yaml", {})
+    store = open_store(f"sqlite:///{made.folder}/gateway.db")
+    await store.migrate()
+    secret = await sealing_secret(settings, store)
+    adapter = bare_adapter_of(settings, secret, _untold, StoredIds(store))
+    try:
+        await adapter.check()
+        yield adapter
+    finally:
+        await adapter.aclose()
+        await store.aclose()
+
+
+def _untold(trouble: Trouble) -> None:
+    """What can't be read in a practice is not what is measured here."""
