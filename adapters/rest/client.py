@@ -193,11 +193,22 @@ async def _body(response: aiohttp.ClientResponse, label: str) -> bytes:
     return bytes(body)
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Takes no connection on which something came unasked: it would pass for the next answer."""
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        while (kept := await super()._get(key, traces)) is not None:
+            if kept.protocol is not None and not kept.protocol.should_close:
+                break
+            kept.close()
+        return kept
+
+
 def _session(*, force_close: bool) -> aiohttp.ClientSession:
     trace = aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(_note_sent)
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
+        connector=_Connector(
             limit=CONNECTIONS,
             limit_per_host=CONNECTIONS,
             force_close=force_close,

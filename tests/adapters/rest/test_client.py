@@ -25,6 +25,9 @@ UNUSABLE = {
     "fewer bytes than promised": head("Content-Length: 100", "Connection: close") + b'{"a": 1}',
     "chunks that break off": head("Transfer-Encoding: chunked") + b'8\r\n{"a": 1',
     "no length": head("Connection: close") + b"{}",
+    "two lengths": head("Content-Length: 2", "Content-Length: 9") + b'{"a": 123}',
+    "a surrogate alone": http('{"a": "\\ud800"}'),
+    "a depth without end": http("[" * 100_000),
     "a compressed body": http(gzip.compress(b"{}"), "Content-Encoding: gzip"),
     "too large a body": http(b"[" + b"1," * 1_100_000 + b"1]"),
     "too large a body in chunks": head("Transfer-Encoding: chunked")
@@ -128,6 +131,21 @@ async def test_a_write_whose_connection_breaks_is_not_sent_again() -> None:
         with pytest.raises(OutcomeUnknown):
             await backend.write(WRITE, 1.0)
         assert len(server.seen) == 1
+
+
+async def test_what_came_unasked_on_a_kept_connection_is_no_answer() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(http('{"n": 1}'))
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(http('{"n": "an answer to nobody"}'))
+        await reader.read()
+
+    async with raw(talk, http('{"n": 2}')) as server, asking(server.url) as backend:
+        assert (await backend.read(ASK)).data == {"n": 1}
+        await asyncio.sleep(0.1)
+        assert (await backend.read(ASK)).data == {"n": 2}
+        assert server.connections == 2
 
 
 async def test_every_write_has_a_connection_of_its_own() -> None:
