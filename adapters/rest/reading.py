@@ -92,7 +92,11 @@ class ResourceReader:
         if self._one is None:
             raise TypeError(self.name)
         request = self._one.request(Values({"id": public_id}))
-        found = self._item((await self._backend.read(request, one=True)).data)
+        answer = await self._backend.read(request, one=True)
+        try:
+            found = self._item(answer.data)
+        except Unreadable as error:
+            raise BackendNonsense(f"{request.label}: there is no record in the answer") from error
         if found is None or found == []:
             raise NotFound(f"{request.label}: there is none")
         return found
@@ -191,6 +195,10 @@ class _Rows:
             made = self._reader.made(row)
         except NotFound:
             return None
+        except BackendNonsense:  # one bad row fails no list
+            bad = self._doubtful if isinstance(row, dict) else self._nameless
+            self._report(bad)
+            return bad
         return self._nameless if made is None else made
 
     async def _detailed(self, row: Any) -> "Record | Trouble | None":
@@ -209,6 +217,10 @@ class _Rows:
         except Unreadable:
             return None
         return found
+
+    @property
+    def _doubtful(self) -> Trouble:
+        return Trouble("unreadable", self._reader.name, "where", "")
 
     @property
     def _nameless(self) -> Trouble:
