@@ -243,6 +243,9 @@ class _Checker:
         for number, step in enumerate(booking.calls):
             yield from self._call(("booking", "calls", number), step, DRAFT_FIELDS, made)
             made += step.keep
+        if all(step.get is not None for step in booking.calls):
+            text = "a get is a read, which may be sent twice: what books must be another method"
+            yield self._at_key(("booking", "calls"), text)
         if booking.appointment not in made:
             near = did_you_mean(booking.appointment, made)
             text = f"{booking.appointment} is nothing that a call keeps{near}"
