@@ -44,8 +44,8 @@ WRONG: dict[str, tuple[str, str, str]] = {
                                    "condition"),
     "a meaning": ("means: rejected", "means: no", "slot taken"),
     "details without one": ("    one: /stock/{id}\n", "", "missing"),
-    "a booking that only reads": ("    - post: /visits\n      body:", "    - get: /visits\n      query:",
-                                  "may be sent twice"),
+    "a booking that only reads": (
+        "    - post: /visits\n      body:", "    - get: /visits\n      query:", "sent twice"),
     "a list's key": ("        key: no\n", "", "key is missing"),
     "whose patient": ("      patientId: animal.id\n      appointment", "      appointment",
                       "no booking can be made"),

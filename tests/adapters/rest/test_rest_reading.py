@@ -1,5 +1,6 @@
 """Reading over HTTP: what a backend shows, leaves out, ignores, or hands over by mistake."""
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from adapters.rest import reading
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import NOW, TODAY, ask, everything, slots
-from tests.adapters.rest.cloud import MAPPING, connect, replaced
+from tests.adapters.rest.cloud import MAPPING, connect, listening, new_cloud, replaced
 
 
 async def test_fact_20_an_embedded_record_never_comes_out_as_a_value(
@@ -45,6 +46,22 @@ async def test_a_row_without_an_id_is_left_out_and_counted(
     cloud.records.kinds[2]["id"] = None
     page = await adapter.read_many(ask("appointmentTypes"))
     assert (len(page.records), page.skipped) == (2, 1)
+
+
+async def test_a_match_does_not_look_into_what_is_too_long(tmp_path: Path) -> None:
+    cloud = new_cloud()
+    cloud.records.animals[1]["name"] = "a" * 100_000
+    slow = (
+        "      name: name\n      species",
+        '      name: {path: name, match: "(a+)b"}\n      species',
+    )
+    async with listening(cloud) as address:
+        adapter = connect(address, tmp_path, replaced(slow))
+        begun = time.monotonic()
+        record = (await adapter.read_many(ask("patients", limit=1))).records[0]
+        assert record["name"] is None
+        assert time.monotonic() - begun < 1
+        await adapter.aclose()
 
 
 async def test_a_row_that_is_no_object_is_left_out_and_counted(
