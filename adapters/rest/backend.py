@@ -53,7 +53,7 @@ class Backend:
     def __init__(self, backend: BackendMap, templates: Templates, client: Client) -> None:
         self._client = client
         self._rules = Rules(backend.errors)
-        self.relative = client.relative
+        self.linked = client.linked
         secrets = templates.secrets
         fixed = {
             name: str(templates.tree(each, {})(Values())) for name, each in backend.headers.items()

@@ -16,7 +16,6 @@ from adapters.base import (
 )
 from adapters.convert import Unreadable
 from adapters.rest.backend import Answer
-from adapters.rest.client import Request
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
 from adapters.rest.paging import Ask, Params, pager
@@ -122,14 +121,12 @@ class ResourceReader:
 
     def _asking(self, rows: "_Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
-        label = rows.endpoint.label
-        rows.endpoint.request(values, params)  # an id of nobody is found out before anything
+        first = rows.endpoint.request(values, params)  # finds an id of nobody before anything
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
             if link is None:
                 return self._backend.read(rows.endpoint.request(values, [*params, *more]))
-            parts, query = self._backend.relative(link, label)
-            return self._backend.read(Request(label=label, method="GET", parts=parts, query=query))
+            return self._backend.read(self._backend.linked(link, first))
 
         return ask
 

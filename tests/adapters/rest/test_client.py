@@ -186,8 +186,10 @@ async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
 
 async def test_a_link_is_followed_on_the_backend_alone() -> None:
     async with asking("https://cloud.example.org/api") as backend:
-        parts, query = backend.relative("/api/things?after=a%26b", "GET /things")
-        assert (parts, query) == (("things",), (("after", "a&b"),))
+        for link in ("/api/things?after=a%26b", "?after=a%26b", "things?after=a%26b"):
+            following = backend.linked(link, ASK)
+            assert (following.method, following.parts) == ("GET", ("things",))
+            assert following.query == (("after", "a&b"),)
         for link in (
             "https://elsewhere.example.org/api/things",
             "http://cloud.example.org/api/things",
@@ -195,10 +197,12 @@ async def test_a_link_is_followed_on_the_backend_alone() -> None:
             "/admin",
             "//elsewhere.example.org/api",
             "../admin",
+            "/apis/things",
+            "/api/%2e%2e/admin",
             "http://[",
         ):
             with pytest.raises(BackendNonsense):
-                backend.relative(link, "GET /things")
+                backend.linked(link, ASK)
 
 
 @pytest.mark.parametrize(
