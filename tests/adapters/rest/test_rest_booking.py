@@ -103,6 +103,16 @@ async def test_fact_20_a_sentence_in_a_400_says_that_the_time_is_taken(
     assert standing(cloud) == before + 1
 
 
+async def test_what_a_partner_writes_is_not_taken_for_what_the_backend_says(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    change = replaced(("{status: 400, path: error, text", "{text"))
+    adapter = connect(url, tmp_path, change)
+    record = await adapter.create_appointment(await a_draft(adapter, reason="Already booked?"))
+    assert record["reason"] == "Already booked?"
+    await adapter.aclose()
+
+
 async def test_fact_20_a_200_that_says_no_is_a_refusal(adapter: RestAdapter, cloud: Cloud) -> None:
     draft = await a_draft(adapter)
     cloud.before_booking = lambda wanted: wanted.update(animal="?")

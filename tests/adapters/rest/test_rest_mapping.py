@@ -42,6 +42,8 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "what is given elsewhere": ("day: {given: day}", "day: {given: id}", "called id"),
     "a rule without a condition": ("{path: success, is: [false], means", "{path: success, means",
                                    "condition"),
+    "a text of a good answer": ("{status: 400, path: error, text", "{status: 200, text",
+                                "text needs path"),
     "a meaning": ("means: rejected", "means: no", "slot taken"),
     "details without one": ("    one: /stock/{id}\n", "", "missing"),
     "a booking that only reads": (
