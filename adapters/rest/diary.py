@@ -34,7 +34,7 @@ from adapters.rest.reading import ResourceReader
 from adapters.rest.templates import Values
 from adapters.rest.together import together
 from adapters.rest.toolbox import Toolbox
-from adapters.slots import Interval, day_window, free_slots
+from adapters.slots import Interval, covered_slots, day_window, free_slots
 from adapters.times import instant_text
 
 MOST_MINUTES = 1_000_000
@@ -249,7 +249,7 @@ class Diary:
             busy = [each.time for each in await self._spans(self._busy, asked)]
             if self._free:
                 offered = [each.time for each in await self._spans(self._free, asked)]
-                free = _covered(offered, busy, window, duration, now)
+                free = covered_slots(offered, busy, window, duration, now)
             else:
                 lists = await together(*(each.shifts(asked) for each in self._hours))
                 shifts = [shift for each in lists for shift in each]
@@ -283,28 +283,6 @@ def _name(draft: Draft) -> tuple[str, str]:
 
 def _minutes(time: Interval) -> int:
     return int((time.end - time.start).total_seconds() // 60)
-
-
-def _covered(
-    offered: list[Interval],
-    busy: list[Interval],
-    window: Interval,
-    duration: timedelta,
-    now: datetime,
-) -> list[Interval]:
-    """The slots that begin where the backend says, and are free in their whole length."""
-    found = set()
-    spans = sorted(offered)
-    for start in {each.start for each in spans}:
-        slot = Interval(start, start + duration)
-        until = start
-        for each in spans:
-            if each.start <= until:
-                until = max(until, each.end) if each.end > start else until
-        inside = window.start <= start < window.end and start > now
-        if inside and until >= slot.end and not any(slot.overlaps(each) for each in busy):
-            found.add(slot)
-    return sorted(found)
 
 
 def _is_of(record: Record, draft: Draft, since: datetime, mapped: Any) -> bool:
