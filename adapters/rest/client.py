@@ -158,8 +158,9 @@ class Client:
             data=data,
             headers={**OWN_HEADERS, **kind, **headers},
             allow_redirects=False,
+            # not `connect`: it would bound the wait for a connection in use too
             timeout=aiohttp.ClientTimeout(
-                total=patience, connect=CONNECT_PATIENCE, sock_read=patience
+                total=patience, sock_connect=CONNECT_PATIENCE, sock_read=patience
             ),
             trace_request_ctx=sent,
         ) as response:

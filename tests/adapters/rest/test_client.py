@@ -8,6 +8,7 @@ import time
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
+from adapters.rest import client
 from adapters.rest.client import Request, address_problem
 from tests.adapters.rest.asking import ASK, WRITE, asking
 from tests.adapters.rest.raw import head, http, raw
@@ -131,6 +132,22 @@ async def test_a_write_whose_connection_breaks_is_not_sent_again() -> None:
         with pytest.raises(OutcomeUnknown):
             await backend.write(WRITE, 1.0)
         assert len(server.seen) == 1
+
+
+async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.2)
+    monkeypatch.setattr(client, "CONNECTIONS", 1)
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        writer.write(http("{}", "Connection: close"))
+        await writer.drain()
+
+    async with raw(slow) as server, asking(server.url, patience=3.0) as backend:
+        answers = await asyncio.gather(*(backend.read(ASK) for _ in range(3)))
+        assert [each.data for each in answers] == [{}, {}, {}]
 
 
 async def test_what_came_unasked_on_a_kept_connection_is_no_answer() -> None:
