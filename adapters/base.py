@@ -206,9 +206,9 @@ class AdapterOptions:
     for a practice system that asks who we are.
     """
 
-    url: str
+    url: str = member(repr=False)
     mapping: Path | None
-    secret: bytes
+    secret: bytes = member(repr=False)
     shapes: Shapes
     report: Report
     timeout: float = 3.0

@@ -1,4 +1,4 @@
-"""Whether an appointment of the practice system is what a draft asked for."""
+"""What a draft asks for, and whether an appointment of the practice system is that."""
 
 from typing import Any
 
@@ -31,6 +31,23 @@ def difference(
 def is_of(record: Record, draft: Draft, mapped: Any) -> bool:
     """Whether an appointment is what this very draft would have made, whatever became of it."""
     return _other(record, _asked(draft), mapped) is None
+
+
+def draft_values(draft: Draft, wanted: Interval) -> dict[str, Any]:
+    """The draft by the names that a mapping uses: those of DRAFT_FIELDS."""
+    return {
+        "clientId": draft.client_id,
+        "patientId": draft.patient_id,
+        "vetId": draft.vet_id,
+        "appointmentTypeId": draft.appointment_type_id,
+        "scheduledAt": wanted.start,
+        "endTime": wanted.end,
+        "minutes": int((wanted.end - wanted.start).total_seconds()) // 60,
+        "createdAt": draft.now,
+        "reason": draft.reason,
+        "isUrgent": draft.is_urgent,
+        "reference": draft.reference,
+    }
 
 
 def _asked(draft: Draft) -> dict[str, Any]:

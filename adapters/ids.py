@@ -149,6 +149,8 @@ def _plain_key(raw: Any) -> Any:
             return raw.decode()
         except UnicodeDecodeError as error:
             raise Unreadable from error
+    if isinstance(raw, float) and abs(raw) >= 2**53:  # rounded: another key's too
+        raise Unreadable
     return str(raw)
 
 

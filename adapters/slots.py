@@ -137,3 +137,25 @@ def closed_days(text: str) -> tuple[date, ...]:
     if not 0 <= (end - begin).days < MOST_CLOSED:
         raise ValueError(f"{text} ends before it begins, or lasts longer than ten years")
     return tuple(begin + timedelta(days=number) for number in range((end - begin).days + 1))
+
+
+def covered_slots(
+    offered: list[Interval],
+    busy: list[Interval],
+    window: Interval,
+    duration: timedelta,
+    now: datetime,
+) -> list[Interval]:
+    """The slots that begin where the backend says, and are free in their whole length."""
+    found = set()
+    spans = sorted(offered)
+    for start in {each.start for each in spans}:
+        slot = Interval(start, start + duration)
+        until = start
+        for each in spans:
+            if each.start <= until:
+                until = max(until, each.end) if each.end > start else until
+        inside = window.start <= start < window.end and start > now
+        if inside and until >= slot.end and not any(slot.overlaps(each) for each in busy):
+            found.add(slot)
+    return sorted(found)

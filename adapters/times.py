@@ -79,7 +79,10 @@ def _of_two(raw: tuple[Any, ...], zero: tuple[str, ...], pattern: str) -> dateti
     if day is None:
         return None
     shown = datetime.combine(day, clock(raw[1]))
-    return shown + timedelta(days=1) if (plain(raw[1]) or "").startswith("24") else shown
+    try:
+        return shown + timedelta(days=1) if (plain(raw[1]) or "").startswith("24") else shown
+    except OverflowError as error:
+        raise Unreadable from error
 
 
 def clock(raw: Any) -> time:

@@ -58,6 +58,18 @@ async def test_a_fault_in_an_adapter_is_told_by_its_kind_alone(tmp_path: Path) -
     assert "Sesame" not in repr(found)
 
 
+async def test_a_fault_while_it_is_asked_whether_it_answers_is_told_so_too(tmp_path: Path) -> None:
+    async def broken() -> None:
+        raise KeyError("Sesame")
+
+    for verb, check in (("ping", "connection"), ("check", "mapping")):
+        found = await looked_at(tmp_path, **{verb: broken})
+        [one] = [each for each in found if each.check == check]
+        assert one.verdict is Verdict.FAILED
+        assert one.text.endswith("the adapter itself fails: KeyError")
+        assert "Sesame" not in repr(found)
+
+
 async def test_ids_that_lead_to_another_record_fail(tmp_path: Path) -> None:
     async def other(query: Query) -> Record:
         return {"id": query.id}

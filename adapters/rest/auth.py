@@ -1,6 +1,7 @@
 """How the gateway proves to the backend who it is: fixed headers, or a token that expires."""
 
 import asyncio
+import math
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +16,8 @@ from adapters.rest.paths import path
 USUAL_LIFETIME = 300
 # Renewed so many seconds before its end, or after four fifths of a short life.
 MARGIN = 30.0
+# Seconds between two logins of which the first did not help: more would lock the account.
+REST = 5.0
 
 
 class Auth(Protocol):
@@ -47,7 +50,8 @@ def basic(user: str, password: str) -> dict[str, str]:
 class Token:
     """Fixed headers, and a token that `ask` gets: the login call's answer, as JSON.
 
-    Renewed before it ends, and when it is refused; by one call, for which the others wait.
+    Renewed before it ends, and when it is refused; by one call, for which the others wait. A login
+    that was turned down, or whose token was, is not tried again for a while.
     """
 
     def __init__(
@@ -64,6 +68,8 @@ class Token:
         self._lock = asyncio.Lock()
         self._headers: dict[str, str] | None = None
         self._until = 0.0
+        self._turned_down: tuple[float, str] = (-math.inf, "")
+        self._refused_at = -math.inf
 
     async def headers(self) -> Mapping[str, str]:
         """The headers with a token that still lives for a while."""
@@ -76,12 +82,25 @@ class Token:
     async def renew(self, refused: Mapping[str, str]) -> bool:
         async with self._lock:
             if self._headers is None or self._headers == refused:
+                if self._clock() < self._refused_at + REST:
+                    return False
+                self._refused_at = self._clock()
                 await self._renew()
         return True
 
     async def _renew(self) -> None:
         self._headers = None
         began = self._clock()
+        at, said = self._turned_down
+        if began < at + REST:
+            raise BackendNonsense(said)
+        try:
+            await self._log_in(began)
+        except BackendNonsense as error:
+            self._turned_down = (began, str(error))
+            raise
+
+    async def _log_in(self, began: float) -> None:
         answer = await self._ask()
         try:
             token = path(self._login.token)(answer)
@@ -95,6 +114,8 @@ class Token:
             or not token.isprintable()
         ):
             raise BackendNonsense("the login's answer has no token: see backend.login.token")
-        lives = whole(seconds) or self._login.lifetime or USUAL_LIFETIME
+        lives = whole(seconds)
+        if lives is None or lives <= 0:
+            lives = self._login.lifetime or USUAL_LIFETIME
         self._until = began + max(lives - MARGIN, lives * 0.8)
         self._headers = {**self._fixed, self._login.header: self._login.form.format(token)}

@@ -117,16 +117,24 @@ def _clock(raw: Any) -> time:
 
 
 class Rows:
-    """The rows of a call of the diary, all pages of it."""
+    """The rows of a call of the diary, all pages of it; `doubt` keeps those that may not count."""
 
-    def __init__(self, call: Many, where: str | None, tools: Toolbox, key: Any = None) -> None:
+    def __init__(
+        self,
+        call: Many,
+        where: str | None,
+        tools: Toolbox,
+        key: Found | None = None,
+        *,
+        doubt: bool = False,
+    ) -> None:
         self._endpoint = tools.templates.call(call, GIVEN)
         self._backend = tools.backend
         self._where = path(where) if where else None
-        raw = RawValue(key) if key is not None else None
+        self._doubt = doubt
+        self._key = None if key is None else RawValue(key)
         page = call.page if isinstance(call, Times) else None
-        mark = raw.read if raw is not None else lambda row: row
-        self._pager = pager(page, path(call.items), mark, self._endpoint.label)
+        self._pager = pager(page, path(call.items), self._mark, self._endpoint.label)
 
     async def read(self, given: Mapping[str, Any]) -> list[Any]:
         """The rows that fulfil the condition; BackendNonsense where there is no end of them."""
@@ -145,7 +153,19 @@ class Rows:
                     raise BackendNonsense(f"{self._endpoint.label}: it gives too many rows")
                 if batch.last:
                     break
-        return [row for row in rows if self._where is None or holds(self._where(row))]
+        return [row for row in rows if self._counts(row)]
+
+    def _counts(self, row: Any) -> bool:
+        try:
+            return self._where is None or holds(self._where(row))
+        except Unreadable:
+            return self._doubt
+
+    def _mark(self, row: Any) -> Any:
+        try:
+            return row if self._key is None else self._key.read(row)
+        except Unreadable:
+            return None
 
 
 class Spans:
@@ -157,7 +177,7 @@ class Spans:
         values = tools.values
         self._report, self._zone, self._blocks = tools.report, zone, blocks
         self._name = "diary.busy" if blocks else "diary.free"
-        self._rows = Rows(times, times.where, tools, times.key)
+        self._rows = Rows(times, times.where, tools, times.key, doubt=blocks)
         self._vet = None if times.vet is None else values.make(times.vet, _VET)
         self._key = None if times.key is None else values.key(times.key, "appointments")
         self._start = values.make(times.start, TIME)

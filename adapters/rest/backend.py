@@ -1,5 +1,6 @@
 """The backend as one that is asked: proves who asks, judges the answer, hands over its JSON."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,7 @@ class Backend:
     def __init__(self, backend: BackendMap, templates: Templates, client: Client) -> None:
         self._client = client
         self._rules = Rules(backend.errors)
-        self.relative = client.relative
+        self.linked = client.linked
         secrets = templates.secrets
         fixed = {
             name: str(templates.tree(each, {})(Values())) for name, each in backend.headers.items()
@@ -93,9 +94,14 @@ class Backend:
     async def _asked(self, request: Request, patience: float | None) -> "_Judged":
         """The answer and what it means; asked again with a new token where the old was refused."""
         headers = await self._auth.headers()
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         judged = self._judged(request, await self._sent(request, headers, patience))
         if judged.means == "logged out" and await self._auth.renew(headers):
-            again = await self._sent(request, await self._auth.headers(), patience)
+            left = None if patience is None else patience - (clock() - begun)
+            if left is not None and left <= 0:
+                raise BackendUnavailable(f"{request.label}: no time was left after a new login")
+            again = await self._sent(request, await self._auth.headers(), left)
             judged = self._judged(request, again)
         return judged
 

@@ -112,12 +112,19 @@ class BookingCalls:
 
     def _records(self, rows: list[Any], reference: str) -> Iterator[Record]:
         for row in rows:
-            if self.reference is not None and reference and self.reference(row) != reference:
+            if reference and not self._carries(row, reference):
                 continue
             with suppress(NotFound):
                 record = self._reader.made(row)
                 if record is not None:
                     yield record
+
+    def _carries(self, row: Any, reference: str) -> bool:
+        """Whether a row has the reference, where one is kept at all."""
+        try:
+            return self.reference is None or self.reference(row) == reference
+        except Unreadable:  # what we wrote could be read
+            return False
 
     def _made(self, values: Values) -> str:
         """The new appointment's public id."""

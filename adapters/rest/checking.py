@@ -17,10 +17,10 @@ from adapters.document import (
     read_document,
 )
 from adapters.rest.availability import GIVEN, TIME
+from adapters.rest.calls import CallChecker
 from adapters.rest.filters import SEARCH
 from adapters.rest.mapping import (
     Booking,
-    Call,
     FilterBy,
     Found,
     HoursCall,
@@ -29,8 +29,6 @@ from adapters.rest.mapping import (
     Paging,
     ResourceMap,
     Times,
-    Tree,
-    Value,
 )
 
 # What a booking cannot do without: to know whose animal it is, and to know itself again.
@@ -74,8 +72,8 @@ class _Checker:
         self.document = document
         self.shapes = shapes
         self.mapping = mapping
-        self.secrets = secrets
         self.conversions = ConversionChecker(document, shapes)
+        self.calls = CallChecker(document, self.conversions, secrets)
 
     def problems(self) -> Iterator[Problem]:
         yield from self._backend()
@@ -100,11 +98,11 @@ class _Checker:
     def _backend(self) -> Iterator[Problem]:
         backend = self.mapping.backend
         for name, tree in backend.headers.items():
-            yield from self._tree(("backend", "headers", name), tree, {}, ())
+            yield from self.calls.tree(("backend", "headers", name), tree, {}, ())
         for number, name in enumerate(backend.basic or ()):
-            yield from self._secret(("backend", "basic", number), name)
+            yield from self.calls.secret(("backend", "basic", number), name)
         if backend.login is not None:
-            yield from self._call(("backend", "login"), backend.login, {}, ())
+            yield from self.calls.call(("backend", "login"), backend.login, {}, ())
             if backend.login.seconds is None and backend.login.lifetime is None:
                 text = "say how long the token lives: seconds, a path, or lifetime, a number"
                 yield self._at_key(("backend", "login"), text)
@@ -114,8 +112,8 @@ class _Checker:
         yield from self._fields(place, name, "", resource.fields)
         if resource.one is not None:
             shapes = {"id": FieldShape(format="uuid", refers=name)}
-            yield from self._call((*place, "one"), resource.one, shapes, ())
-            yield from self._only_get((*place, "one"), resource.one)
+            yield from self.calls.call((*place, "one"), resource.one, shapes, ())
+            yield from self.calls.only_get((*place, "one"), resource.one)
         if resource.list_ is not None:
             yield from self._list((*place, "list"), name, resource, resource.list_)
         elif name not in UNLISTED:
@@ -156,8 +154,8 @@ class _Checker:
     def _list(
         self, place: Place, name: str, resource: ResourceMap, call: ListCall
     ) -> Iterator[Problem]:
-        yield from self._call(place, call, self.shapes[name], ())
-        yield from self._only_get(place, call)
+        yield from self.calls.call(place, call, self.shapes[name], ())
+        yield from self.calls.only_get(place, call)
         if call.page is not None:
             yield from self._page((*place, "page"), call.page)
         if call.key is not None:
@@ -210,7 +208,7 @@ class _Checker:
         for number, hours in enumerate(diary.hours):
             if isinstance(hours, HoursCall):
                 place: Place = ("diary", "hours", number)
-                yield from self._call(place, hours, {"vet": GIVEN["vet"]}, ())
+                yield from self.calls.call(place, hours, {"vet": GIVEN["vet"]}, ())
                 yield from self._whose(place, hours)
                 yield from self.conversions.problems((*place, "weekday"), hours.weekday, _TEXT)
         for name, sources in (("free", diary.free), ("busy", diary.busy)):
@@ -218,7 +216,7 @@ class _Checker:
                 yield from self._times(("diary", name, number), times)
 
     def _times(self, place: Place, times: Times) -> Iterator[Problem]:
-        yield from self._call(place, times, GIVEN, ())
+        yield from self.calls.call(place, times, GIVEN, ())
         yield from self._whose(place, times)
         yield from self.conversions.problems((*place, "start"), times.start, TIME)
         if times.end is not None:
@@ -236,21 +234,24 @@ class _Checker:
             yield self._at_key(place, text)
         if call.vet is not None:
             yield from self.conversions.problems((*place, "vet"), call.vet, GIVEN["vet"])
-        yield from self._only_get(place, call)
+        yield from self.calls.only_get(place, call)
 
     def _booking(self, booking: Booking) -> Iterator[Problem]:
         made: list[str] = []
         for number, step in enumerate(booking.calls):
-            yield from self._call(("booking", "calls", number), step, DRAFT_FIELDS, made)
+            yield from self.calls.call(("booking", "calls", number), step, DRAFT_FIELDS, made)
             made += step.keep
+        if all(step.get is not None for step in booking.calls):
+            text = "a get is a read, which may be sent twice: what books must be another method"
+            yield self._at_key(("booking", "calls"), text)
         if booking.appointment not in made:
             near = did_you_mean(booking.appointment, made)
             text = f"{booking.appointment} is nothing that a call keeps{near}"
             yield self.document.problem(("booking", "appointment"), text)
-        yield from self._call(("booking", "find"), booking.find, DRAFT_FIELDS, ())
-        yield from self._only_get(("booking", "find"), booking.find)
+        yield from self.calls.call(("booking", "find"), booking.find, DRAFT_FIELDS, ())
+        yield from self.calls.only_get(("booking", "find"), booking.find)
         if booking.cancel is not None:
-            yield from self._call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, made)
+            yield from self.calls.call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, made)
 
     def _needed(self) -> Iterator[Problem]:
         needed = dict(NEEDED)
@@ -264,58 +265,6 @@ class _Checker:
                     if name == "createdAt":
                         text += ", unless booking.reference says where a booking's reference is"
                     yield self._at_key(("resources", resource, "fields"), text)
-
-    def _only_get(self, place: Place, call: Call) -> Iterator[Problem]:
-        if call.get is None:
-            yield self._at_key((*place, call.method), "what reads is a get")
-
-    def _call(
-        self, place: Place, call: Call, shapes: Group[str, FieldShape], made: Iterable[str]
-    ) -> Iterator[Problem]:
-        known = [*shapes, *made]
-        for name in call.names:
-            if name not in known:
-                text = f"nothing here is called {name}{did_you_mean(name, known)}"
-                yield self.document.problem((*place, call.method), text)
-        for name, tree in call.query.items():
-            yield from self._tree((*place, "query", name), tree, shapes, made)
-        if call.body is not None:
-            yield from self._tree((*place, "body"), call.body, shapes, made)
-
-    def _tree(
-        self, place: Place, tree: Tree, shapes: Group[str, FieldShape], made: Iterable[str]
-    ) -> Iterator[Problem]:
-        root: object = tree.root
-        if isinstance(root, Value):
-            yield from self._value(place, root, shapes, made)
-        elif isinstance(root, dict | list):
-            for name, each in root.items() if isinstance(root, dict) else enumerate(root):
-                yield from self._tree((*place, name), each, shapes, made)
-
-    def _value(
-        self, place: Place, value: Value, shapes: Group[str, FieldShape], made: Iterable[str]
-    ) -> Iterator[Problem]:
-        if value.secret is not None:
-            yield from self._secret((*place, "secret"), value.secret)
-        if value.made is not None and value.made not in made:
-            near = did_you_mean(value.made, made)
-            text = f"no call before this one keeps {value.made}{near}"
-            yield self.document.problem((*place, "made"), text)
-        for source in ("draft", "given"):
-            name = getattr(value, source)
-            if name is None:
-                continue
-            if name not in shapes or (source == "draft") != (shapes is DRAFT_FIELDS):
-                text = f"nothing here is called {name}{did_you_mean(name, shapes)}"
-                yield self.document.problem((*place, source), text)
-                continue
-            # what is only sent may leave the time of a day out
-            yield from self.conversions.problems(place, value, shapes[name], whole=False)
-
-    def _secret(self, place: Place, name: str) -> Iterator[Problem]:
-        if name not in self.secrets:
-            text = f"backend.{name} is not set, which this needs: write it into gateway.yaml"
-            yield self.document.problem(place, f"{text} or GATEWAY_BACKEND_{name.upper()}")
 
 
 def _own(conversion: Conversion) -> bool:

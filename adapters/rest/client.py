@@ -117,20 +117,24 @@ class Client:
             if session is not None:
                 await session.close()
 
-    def relative(
-        self, link: str, label: str
-    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """A link as parts and query behind the address; BackendNonsense for one that leads away."""
+    def linked(self, link: str, request: Request) -> Request:
+        """The request of a link that stands in the answer to another.
+
+        BackendNonsense for one that leads away from the address.
+        """
+        home = self._base.raw_path.rstrip("/") + "/"
         try:
-            url = self._base.join(URL(link))
-            below = url.raw_path.removeprefix(self._base.raw_path.rstrip("/"))
+            url = self._url(request).join(URL(link))
             same = url.origin() == self._base.origin() and not url.fragment
         except ValueError as error:
-            raise BackendNonsense(f"{label}: the link to the next page is no address") from error
-        if not same or (below == url.raw_path and self._base.raw_path.strip("/")):
-            raise BackendNonsense(f"{label}: the link to the next page leads elsewhere")
-        parts = tuple(URL.build(path=each, encoded=True).path for each in below.split("/")[1:])
-        return parts, tuple(url.query.items())
+            said = "the link to the next page is no address"
+            raise BackendNonsense(f"{request.label}: {said}") from error
+        if not same or not url.raw_path.startswith(home):
+            raise BackendNonsense(f"{request.label}: the link to the next page leads elsewhere")
+        below = url.raw_path[len(home) :].split("/")
+        parts = tuple(URL.build(path=each, encoded=True).path for each in below)
+        query = tuple(url.query.items())
+        return Request(label=request.label, method="GET", parts=parts, query=query)
 
     def _url(self, request: Request) -> URL:
         # each part is quoted by itself: a slash or a ? in an id stays within it
@@ -154,8 +158,9 @@ class Client:
             data=data,
             headers={**OWN_HEADERS, **kind, **headers},
             allow_redirects=False,
+            # not `connect`: it would bound the wait for a connection in use too
             timeout=aiohttp.ClientTimeout(
-                total=patience, connect=CONNECT_PATIENCE, sock_read=patience
+                total=patience, sock_connect=CONNECT_PATIENCE, sock_read=patience
             ),
             trace_request_ctx=sent,
         ) as response:
@@ -193,11 +198,22 @@ async def _body(response: aiohttp.ClientResponse, label: str) -> bytes:
     return bytes(body)
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Takes no connection on which something came unasked: it would pass for the next answer."""
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        while (kept := await super()._get(key, traces)) is not None:
+            if kept.protocol is not None and not kept.protocol.should_close:
+                break
+            kept.close()
+        return kept
+
+
 def _session(*, force_close: bool) -> aiohttp.ClientSession:
     trace = aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(_note_sent)
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
+        connector=_Connector(
             limit=CONNECTIONS,
             limit_per_host=CONNECTIONS,
             force_close=force_close,

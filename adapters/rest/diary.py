@@ -17,7 +17,7 @@ from adapters.base import (
     Record,
     SlotTaken,
 )
-from adapters.booked import difference, is_of
+from adapters.booked import difference, draft_values, is_of
 from adapters.document import Place
 from adapters.rest.availability import (
     LONGEST_OPEN,
@@ -34,7 +34,7 @@ from adapters.rest.reading import ResourceReader
 from adapters.rest.templates import Values
 from adapters.rest.together import together
 from adapters.rest.toolbox import Toolbox
-from adapters.slots import Interval, day_window, free_slots
+from adapters.slots import Interval, covered_slots, day_window, free_slots
 from adapters.times import instant_text
 
 MOST_MINUTES = 1_000_000
@@ -150,7 +150,7 @@ class Diary:
             raise SlotTaken("beyond the calendar") from error
         except TimeoutError as error:
             raise BackendUnavailable("no time was left to book in") from error
-        values = Values(_given(draft, wanted), {})
+        values = Values(draft_values(draft, wanted), {})
         try:
             appointment = await self._calls.make(values, deadline)
             return await self._verified(draft, wanted, values, appointment, deadline)
@@ -212,7 +212,7 @@ class Diary:
     async def _left_behind(self, draft: Draft, since: datetime) -> list[Record]:
         duration = timedelta(minutes=self._minutes)
         wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
-        found = await self._calls.find(draft, Values(_given(draft, wanted)))
+        found = await self._calls.find(draft, Values(draft_values(draft, wanted)))
         if self._calls.reference is not None and draft.reference:
             return [each for each in found if each["patientId"] == draft.patient_id]
         mapped = self._readers["appointments"].maker.fields.by_name
@@ -249,7 +249,7 @@ class Diary:
             busy = [each.time for each in await self._spans(self._busy, asked)]
             if self._free:
                 offered = [each.time for each in await self._spans(self._free, asked)]
-                free = _covered(offered, busy, window, duration, now)
+                free = covered_slots(offered, busy, window, duration, now)
             else:
                 lists = await together(*(each.shifts(asked) for each in self._hours))
                 shifts = [shift for each in lists for shift in each]
@@ -283,44 +283,6 @@ def _name(draft: Draft) -> tuple[str, str]:
 
 def _minutes(time: Interval) -> int:
     return int((time.end - time.start).total_seconds() // 60)
-
-
-def _covered(
-    offered: list[Interval],
-    busy: list[Interval],
-    window: Interval,
-    duration: timedelta,
-    now: datetime,
-) -> list[Interval]:
-    """The slots that begin where the backend says, and are free in their whole length."""
-    found = set()
-    spans = sorted(offered)
-    for start in {each.start for each in spans}:
-        slot = Interval(start, start + duration)
-        until = start
-        for each in spans:
-            if each.start <= until:
-                until = max(until, each.end) if each.end > start else until
-        inside = window.start <= start < window.end and start > now
-        if inside and until >= slot.end and not any(slot.overlaps(each) for each in busy):
-            found.add(slot)
-    return sorted(found)
-
-
-def _given(draft: Draft, wanted: Interval) -> dict[str, Any]:
-    """The draft by the names that a mapping uses."""
-    return {
-        "clientId": draft.client_id,
-        "patientId": draft.patient_id,
-        "vetId": draft.vet_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": wanted.start,
-        "endTime": wanted.end,
-        "createdAt": draft.now,
-        "reason": draft.reason,
-        "isUrgent": draft.is_urgent,
-        "reference": draft.reference,
-    }
 
 
 def _is_of(record: Record, draft: Draft, since: datetime, mapped: Any) -> bool:

@@ -352,7 +352,16 @@ class ErrorRule(Strict):
             self.path is not None and self.is_ is None and self.text is None
         ):
             raise ValueError("path goes with is or text, and is with path")
+        if self.text is not None and self.path is None and self._good_alone():
+            raise ValueError(
+                "text needs path in an answer of 2xx, which may repeat what a partner wrote"
+            )
         return self
+
+    def _good_alone(self) -> bool:
+        """Whether only answers that say that all is well are meant."""
+        statuses = (self.status,) if isinstance(self.status, int) else self.status
+        return statuses is not None and all(200 <= each < 300 for each in statuses)
 
 
 class Backend(Strict):

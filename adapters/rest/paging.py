@@ -68,6 +68,11 @@ class Pager:
         """A short text for each row, by its key."""
         return [_digest(self._mark(row)) for row in rows]
 
+    def _endless(self, name: str) -> BackendNonsense:
+        return BackendNonsense(
+            f"{self._label}: the list does not end; does the backend know {name}?"
+        )
+
     def place(self, *parts: Any) -> str:
         text = json.dumps(parts, separators=(",", ":"))
         if len(text) > LONGEST_PLACE:
@@ -129,9 +134,7 @@ class Offsets(Pager):
             if last or not rows:
                 return
             at, mark = until - 1, marks[-1]
-        raise BackendNonsense(
-            f"{self._label}: the list does not end; does the backend know {self._offset}?"
-        )
+        raise self._endless(self._offset)
 
     async def _around(
         self, ask: Ask, at: int, mark: str, size: int
@@ -174,7 +177,8 @@ class Numbers(Pager):
         self, ask: Ask, after: str | None, wanted: int
     ) -> AsyncGenerator[Batch, None]:
         number, index, mark = json.loads(after) if after is not None else (0, -1, "")
-        while True:
+        barren = 0
+        while barren < MOST_BARREN:
             size = ((self._size, self._most),) if self._size else ()
             answer = await ask(((self._page, number + self._first), *size), None)
             rows = self.rows(answer)
@@ -190,7 +194,9 @@ class Numbers(Pager):
             yield Batch(rows=[rows[row] for row in each], places=places, last=last)
             if last:
                 return
+            barren = 0 if places else barren + 1
             number, index, mark = number + 1, -1, marks[-1]
+        raise self._endless(self._page)
 
     async def _moved(self, ask: Ask, number: int, index: int, mark: str) -> int:
         """Where to go on in a page that the marked row is no longer in."""

@@ -87,7 +87,7 @@ def _searched(compiled: Any) -> Path:
     def found(value: Any) -> Any:
         try:
             return compiled.search(value)
-        except (JMESPathError, ValueError, TypeError) as error:
+        except (JMESPathError, ValueError, TypeError, ArithmeticError) as error:
             raise Unreadable from error
 
     return found

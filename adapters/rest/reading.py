@@ -16,7 +16,6 @@ from adapters.base import (
 )
 from adapters.convert import Unreadable
 from adapters.rest.backend import Answer
-from adapters.rest.client import Request
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
 from adapters.rest.paging import Ask, Params, pager
@@ -92,7 +91,11 @@ class ResourceReader:
         if self._one is None:
             raise TypeError(self.name)
         request = self._one.request(Values({"id": public_id}))
-        found = self._item((await self._backend.read(request, one=True)).data)
+        answer = await self._backend.read(request, one=True)
+        try:
+            found = self._item(answer.data)
+        except Unreadable as error:
+            raise BackendNonsense(f"{request.label}: there is no record in the answer") from error
         if found is None or found == []:
             raise NotFound(f"{request.label}: there is none")
         return found
@@ -118,14 +121,12 @@ class ResourceReader:
 
     def _asking(self, rows: "_Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
-        label = rows.endpoint.label
-        rows.endpoint.request(values, params)  # an id of nobody is found out before anything
+        first = rows.endpoint.request(values, params)  # finds an id of nobody before anything
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
             if link is None:
                 return self._backend.read(rows.endpoint.request(values, [*params, *more]))
-            parts, query = self._backend.relative(link, label)
-            return self._backend.read(Request(label=label, method="GET", parts=parts, query=query))
+            return self._backend.read(self._backend.linked(link, first))
 
         return ask
 
@@ -191,6 +192,10 @@ class _Rows:
             made = self._reader.made(row)
         except NotFound:
             return None
+        except BackendNonsense:  # one bad row fails no list
+            bad = self._doubtful if isinstance(row, dict) else self._nameless
+            self._report(bad)
+            return bad
         return self._nameless if made is None else made
 
     async def _detailed(self, row: Any) -> "Record | Trouble | None":
@@ -209,6 +214,10 @@ class _Rows:
         except Unreadable:
             return None
         return found
+
+    @property
+    def _doubtful(self) -> Trouble:
+        return Trouble("unreadable", self._reader.name, "where", "")
 
     @property
     def _nameless(self) -> Trouble:

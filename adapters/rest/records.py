@@ -13,6 +13,8 @@ from adapters.rest.mapping import Found, Kept, ListOf, ResourceMap
 from adapters.rest.paths import holds, path
 
 _TEXT = Text()
+# Characters of a text that `match` looks into.
+LONGEST_MATCHED = 2_000
 # Converters that read a text: what is true in JSON is `true` to them, not Python's word.
 _OF_TEXTS = frozenset({"text", "code", "email", "split text"})
 
@@ -35,7 +37,8 @@ class RawValue:
         raw = self._path(value)
         if self._match is None or raw is None or raw == "":
             return raw
-        taken = self._match(raw) if isinstance(raw, str) else None
+        # an expression that tries again from every character takes long over a long text
+        taken = self._match(raw) if isinstance(raw, str) and len(raw) <= LONGEST_MATCHED else None
         if taken is None:
             raise Unreadable
         return taken[1]

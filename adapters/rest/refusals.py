@@ -47,8 +47,12 @@ class Rules:
         return _usual(received.status)
 
 
+def _good(status: int) -> bool:
+    return 200 <= status < 300
+
+
 def _usual(status: int) -> str | None:
-    if 200 <= status < 300:
+    if _good(status):
         return None
     if status in (401, 404):
         return {401: "logged out", 404: "no such record"}[status]
@@ -65,8 +69,8 @@ def _condition(rule: ErrorRule) -> Callable[[int, Any, str], bool]:
     def fits(status: int, data: Any, text: str) -> bool:
         if statuses is not None and status not in statuses:
             return False
-        if where is None:
-            return search is None or search(text) is not None
+        if where is None:  # a good answer may repeat what a partner wrote
+            return search is None or (not _good(status) and search(text) is not None)
         try:
             found = where(data)
         except Unreadable:

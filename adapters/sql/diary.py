@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Report, SlotTaken
-from adapters.booked import difference, is_of
+from adapters.booked import difference, draft_values, is_of
 from adapters.converters import Converters
 from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
 from adapters.sql.availability import (
@@ -113,7 +113,7 @@ class Diary:
         calendars: list[Calendar],
         done: Done,
     ) -> Record:
-        values = self._booking.draft_values(draft, offer.interval)
+        values = draft_values(draft, offer.interval)
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         key = self._booking.write(connection, values, done, of_slot=offer.slot is not None)
         done.place = ("resources", "appointments")

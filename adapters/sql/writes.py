@@ -110,22 +110,6 @@ class BookingWrites:
             return draft
         return replace(draft, reason=self._reason.encode(draft.reason)[0])
 
-    def draft_values(self, draft: Draft, wanted: Interval) -> dict[str, Any]:
-        """The draft by the names that a mapping uses."""
-        return {
-            "clientId": draft.client_id,
-            "patientId": draft.patient_id,
-            "vetId": draft.vet_id,
-            "appointmentTypeId": draft.appointment_type_id,
-            "scheduledAt": wanted.start,
-            "endTime": wanted.end,
-            "minutes": int((wanted.end - wanted.start).total_seconds()) // 60,
-            "createdAt": draft.now,
-            "reason": draft.reason,
-            "isUrgent": draft.is_urgent,
-            "reference": draft.reference,
-        }
-
     def write(self, connection: Connection, values: Values, done: Done, *, of_slot: bool) -> Any:
         """Write every row that is for such a time; the key of the appointment.
 

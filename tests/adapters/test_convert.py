@@ -114,6 +114,7 @@ UNREADABLE: list[tuple[convert.Converter, Any]] = [
     (SEALED, "much too long"),
     (TWO, ("2026-07-01", None)),
     (TWO, ("2026-07-01", "10h")),
+    (times.Day(), ("9999-12-31", "24:00:00")),
     (SLASHED, "2026/07/01"),
     (times.ZonedTime(), "2026-07-01 10:00:00"),
     (times.Epoch(), "soon"),

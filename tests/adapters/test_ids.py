@@ -96,6 +96,14 @@ async def test_hashed_ids_differ_by_resource_by_secret_and_by_how_a_key_is_parte
     assert HashedIds(SECRET, "stock", None).shown(("ab", None)) is None
 
 
+def test_a_number_that_was_rounded_is_nobodys_key() -> None:
+    # two numbers of JSON, beyond 64 bits, that read as the same one
+    raw = float("18446744073709551617")
+    for ids in (SEALED, HashedIds(SECRET, "clients", None)):
+        with pytest.raises(Unreadable):
+            ids.shown(raw)
+
+
 async def test_an_id_that_could_not_be_kept_is_kept_the_next_time() -> None:
     class Full(Shelf):
         async def remember(self, resource: str, keys: Mapping[str, str]) -> None:

@@ -92,3 +92,11 @@ def test_what_goes_wrong_inside_a_constructor_stays_what_it_is() -> None:
         open_adapter("own_clinic:Faulty", OPTIONS)
     with pytest.raises(DocumentErrors):
         open_adapter("sql", replace(OPTIONS, mapping=Path("none.yaml")))
+
+
+def test_what_an_adapter_is_made_of_shows_no_secret() -> None:
+    url = "postgresql://gateway:sesame@127.0.0.1/practice"
+    shown = repr(
+        replace(OPTIONS, url=url, secret=b"sesame" * 5, credentials={"password": "sesame"})
+    )
+    assert "sesame" not in shown

@@ -1,15 +1,17 @@
 """Who the gateway says it is: a token is got once, renewed in time, and never asked for twice."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
 
-from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.base import BackendNonsense, BackendUnavailable, OutcomeUnknown
+from adapters.rest import auth
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import a_draft, ask
-from tests.adapters.rest.asking import ASK, asking
+from tests.adapters.rest.asking import ASK, WRITE, asking
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 from tests.adapters.rest.raw import http, raw
 
@@ -93,6 +95,65 @@ async def test_who_is_refused_for_ever_asks_only_once_more() -> None:
             await backend.read(ASK)
         assert len(server.seen) == 4
         assert "Authorization: Bearer t\r\n" in server.seen[1]
+
+
+async def test_a_login_that_was_turned_down_is_left_alone_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    login = {"post": "/login", "token": "token", "lifetime": 60}
+    refused = http("{}", status="401 Unauthorized")
+    async with raw(refused) as server, asking(server.url, login=login) as backend:
+        for _ in range(5):
+            with pytest.raises(BackendNonsense, match=r"backend\.password"):
+                await backend.read(ASK)
+        assert len(server.seen) == 1
+        monkeypatch.setattr(auth, "REST", 0.0)
+        with pytest.raises(BackendNonsense):
+            await backend.read(ASK)
+        assert len(server.seen) == 2
+
+
+async def test_calls_that_are_refused_for_ever_do_not_log_in_each_time() -> None:
+    login = {"post": "/login", "token": "token", "lifetime": 60}
+    token, refused = http('{"token": "t"}'), http("{}", status="401 Unauthorized")
+    answers = (token, refused, token, refused)
+    async with raw(*answers) as server, asking(server.url, login=login) as backend:
+        for _ in range(5):
+            with pytest.raises(BackendNonsense):
+                await backend.read(ASK)
+        assert sum("POST /api/login" in each for each in server.seen) == 2
+
+
+async def test_a_write_with_a_new_token_has_what_is_left_of_its_time() -> None:
+    login = {"post": "/login", "token": "token", "lifetime": 60}
+
+    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.4)
+        writer.write(http("{}", "Connection: close", status="401 Unauthorized"))
+        await writer.drain()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    token = http('{"token": "t"}')
+    async with (
+        raw(token, late, token, silent) as server,
+        asking(server.url, login=login) as backend,
+    ):
+        begun = time.monotonic()
+        with pytest.raises(OutcomeUnknown):
+            await backend.write(WRITE, 0.6)
+        assert time.monotonic() - begun < 0.9
+        assert len(server.seen) == 4
+
+
+async def test_a_life_that_makes_no_sense_is_none() -> None:
+    login = {"post": "/login", "token": "token", "seconds": "lives", "lifetime": 60}
+    answers = (http('{"token": "t", "lives": -1}'), http())
+    async with raw(*answers) as server, asking(server.url, login=login) as backend:
+        for _ in range(5):
+            await backend.read(ASK)
+        assert sum("POST /api/login" in each for each in server.seen) == 1
 
 
 async def test_a_login_that_is_down_is_a_backend_that_is_down() -> None:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
+from adapters.rest import client
 from adapters.rest.client import Request, address_problem
 from tests.adapters.rest.asking import ASK, WRITE, asking
 from tests.adapters.rest.raw import head, http, raw
@@ -25,6 +26,9 @@ UNUSABLE = {
     "fewer bytes than promised": head("Content-Length: 100", "Connection: close") + b'{"a": 1}',
     "chunks that break off": head("Transfer-Encoding: chunked") + b'8\r\n{"a": 1',
     "no length": head("Connection: close") + b"{}",
+    "two lengths": head("Content-Length: 2", "Content-Length: 9") + b'{"a": 123}',
+    "a surrogate alone": http('{"a": "\\ud800"}'),
+    "a depth without end": http("[" * 100_000),
     "a compressed body": http(gzip.compress(b"{}"), "Content-Encoding: gzip"),
     "too large a body": http(b"[" + b"1," * 1_100_000 + b"1]"),
     "too large a body in chunks": head("Transfer-Encoding: chunked")
@@ -130,6 +134,37 @@ async def test_a_write_whose_connection_breaks_is_not_sent_again() -> None:
         assert len(server.seen) == 1
 
 
+async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.2)
+    monkeypatch.setattr(client, "CONNECTIONS", 1)
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        writer.write(http("{}", "Connection: close"))
+        await writer.drain()
+
+    async with raw(slow) as server, asking(server.url, patience=3.0) as backend:
+        answers = await asyncio.gather(*(backend.read(ASK) for _ in range(3)))
+        assert [each.data for each in answers] == [{}, {}, {}]
+
+
+async def test_what_came_unasked_on_a_kept_connection_is_no_answer() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(http('{"n": 1}'))
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(http('{"n": "an answer to nobody"}'))
+        await reader.read()
+
+    async with raw(talk, http('{"n": 2}')) as server, asking(server.url) as backend:
+        assert (await backend.read(ASK)).data == {"n": 1}
+        await asyncio.sleep(0.1)
+        assert (await backend.read(ASK)).data == {"n": 2}
+        assert server.connections == 2
+
+
 async def test_every_write_has_a_connection_of_its_own() -> None:
     async with raw(http()) as server, asking(server.url) as backend:
         await backend.read(ASK)
@@ -168,8 +203,10 @@ async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
 
 async def test_a_link_is_followed_on_the_backend_alone() -> None:
     async with asking("https://cloud.example.org/api") as backend:
-        parts, query = backend.relative("/api/things?after=a%26b", "GET /things")
-        assert (parts, query) == (("things",), (("after", "a&b"),))
+        for link in ("/api/things?after=a%26b", "?after=a%26b", "things?after=a%26b"):
+            following = backend.linked(link, ASK)
+            assert (following.method, following.parts) == ("GET", ("things",))
+            assert following.query == (("after", "a&b"),)
         for link in (
             "https://elsewhere.example.org/api/things",
             "http://cloud.example.org/api/things",
@@ -177,10 +214,12 @@ async def test_a_link_is_followed_on_the_backend_alone() -> None:
             "/admin",
             "//elsewhere.example.org/api",
             "../admin",
+            "/apis/things",
+            "/api/%2e%2e/admin",
             "http://[",
         ):
             with pytest.raises(BackendNonsense):
-                backend.relative(link, "GET /things")
+                backend.linked(link, ASK)
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,18 @@ async def test_a_backend_that_knows_no_offset_is_found_out() -> None:
         await through(made(OFFSET), ask)
 
 
+async def test_a_backend_that_knows_no_page_is_found_out() -> None:
+    backend, calls = Backend(10), []
+
+    async def ask(params: Params, link: str | None) -> Answer:
+        calls.append(params)
+        assert len(calls) < 20, "it would ask for ever"
+        return Answer({"rows": backend.rows})
+
+    with pytest.raises(BackendNonsense, match="does the backend know p"):
+        await through(made(PAGE), ask)
+
+
 async def test_a_next_page_that_was_read_already_ends_with_an_error() -> None:
     async def ask(params: Params, link: str | None) -> Answer:
         return Answer({"rows": [{"id": 1}]}, '</rows?s=1>; rel="next"')

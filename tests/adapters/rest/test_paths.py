@@ -36,8 +36,9 @@ def test_any_other_path_is_the_librarys(expression: str) -> None:
 
 
 def test_a_function_that_fails_is_a_value_that_cannot_be_read() -> None:
-    with pytest.raises(Unreadable):
-        path("join(', ', [a, b])")({"a": "x"})
+    for expression in ("join(', ', [a, b])", "ceil(to_number('inf'))", "merge(a, b)"):
+        with pytest.raises(Unreadable):
+            path(expression)({"a": "x"})
 
 
 def test_what_is_no_path_is_said() -> None:

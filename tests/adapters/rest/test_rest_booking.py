@@ -103,6 +103,31 @@ async def test_fact_20_a_sentence_in_a_400_says_that_the_time_is_taken(
     assert standing(cloud) == before + 1
 
 
+async def test_a_booking_may_say_how_long_it_is(
+    url: str, cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    enter = Cloud._enter
+    monkeypatch.setattr(
+        Cloud, "_enter", lambda self, body: (sent.append(body["length"]), enter(self, body))[1]
+    )
+    change = replaced(("        source: gateway\n", "        length: {draft: minutes}\n"))
+    adapter = connect(url, tmp_path, change)
+    await adapter.create_appointment(await a_draft(adapter))
+    assert sent == [30]
+    await adapter.aclose()
+
+
+async def test_what_a_partner_writes_is_not_taken_for_what_the_backend_says(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    change = replaced(("{status: 400, path: error, text", "{text"))
+    adapter = connect(url, tmp_path, change)
+    record = await adapter.create_appointment(await a_draft(adapter, reason="Already booked?"))
+    assert record["reason"] == "Already booked?"
+    await adapter.aclose()
+
+
 async def test_fact_20_a_200_that_says_no_is_a_refusal(adapter: RestAdapter, cloud: Cloud) -> None:
     draft = await a_draft(adapter)
     cloud.before_booking = lambda wanted: wanted.update(animal="?")

@@ -42,8 +42,12 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "what is given elsewhere": ("day: {given: day}", "day: {given: id}", "called id"),
     "a rule without a condition": ("{path: success, is: [false], means", "{path: success, means",
                                    "condition"),
+    "a text of a good answer": ("{status: 400, path: error, text", "{status: 200, text",
+                                "text needs path"),
     "a meaning": ("means: rejected", "means: no", "slot taken"),
     "details without one": ("    one: /stock/{id}\n", "", "missing"),
+    "a booking that only reads": (
+        "    - post: /visits\n      body:", "    - get: /visits\n      query:", "sent twice"),
     "a list's key": ("        key: no\n", "", "key is missing"),
     "whose patient": ("      patientId: animal.id\n      appointment", "      appointment",
                       "no booking can be made"),

@@ -1,5 +1,6 @@
 """Reading over HTTP: what a backend shows, leaves out, ignores, or hands over by mistake."""
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from adapters.document import DocumentErrors
 from adapters.rest import reading
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
-from tests.adapters.clinic import NOW, ask, everything, slots
-from tests.adapters.rest.cloud import MAPPING, connect, replaced
+from tests.adapters.clinic import NOW, TODAY, ask, everything, slots
+from tests.adapters.rest.cloud import MAPPING, connect, listening, new_cloud, replaced
 
 
 async def test_fact_20_an_embedded_record_never_comes_out_as_a_value(
@@ -45,6 +46,67 @@ async def test_a_row_without_an_id_is_left_out_and_counted(
     cloud.records.kinds[2]["id"] = None
     page = await adapter.read_many(ask("appointmentTypes"))
     assert (len(page.records), page.skipped) == (2, 1)
+
+
+async def test_a_match_does_not_look_into_what_is_too_long(tmp_path: Path) -> None:
+    cloud = new_cloud()
+    cloud.records.animals[1]["name"] = "a" * 100_000
+    slow = (
+        "      name: name\n      species",
+        '      name: {path: name, match: "(a+)b"}\n      species',
+    )
+    async with listening(cloud) as address:
+        adapter = connect(address, tmp_path, replaced(slow))
+        begun = time.monotonic()
+        record = (await adapter.read_many(ask("patients", limit=1))).records[0]
+        assert record["name"] is None
+        assert time.monotonic() - begun < 1
+        await adapter.aclose()
+
+
+async def test_a_row_that_is_no_object_is_left_out_and_counted(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    cloud.records.kinds[2] = None  # type: ignore[assignment]
+    page = await adapter.read_many(ask("appointmentTypes"))
+    assert (len(page.records), page.skipped) == (2, 1)
+
+
+async def test_a_row_that_the_condition_cannot_be_asked_of_fails_no_list(
+    url: str, tmp_path: Path, cloud: Cloud
+) -> None:
+    change = replaced(("where: archived == `false`", "where: \"contains(mail, '@')\""))
+    troubles: list[Trouble] = []
+    adapter = connect(url, tmp_path, change, troubles)
+    for each in cloud.records.owners.values():
+        each["mail"] = "a@example.org"
+    next(iter(cloud.records.owners.values()))["mail"] = None
+    page = await adapter.read_many(ask("clients", limit=5))
+    assert (len(page.records), page.skipped) == (4, 1)
+    assert troubles == [Trouble("unreadable", "clients", "where", "")]
+    await adapter.aclose()
+
+
+async def test_an_answer_that_the_items_path_cannot_be_asked_of_is_nonsense(
+    url: str, tmp_path: Path
+) -> None:
+    item = 'one: {get: "/vets/{id}", item: data}'
+    adapter = connect(url, tmp_path, replaced((item, item.replace("data}", '"keys(label)"}'))))
+    vet = (await adapter.read_many(ask("vets"))).records[0]["id"]
+    with pytest.raises(BackendNonsense, match="no record in the answer"):
+        await adapter.read_one(ask("vets", id=vet))
+    await adapter.aclose()
+
+
+async def test_what_may_block_does(url: str, tmp_path: Path, cloud: Cloud) -> None:
+    adapter = connect(url, tmp_path)
+    vet = (await adapter.read_many(ask("vets"))).records[0]["id"]
+    usual = await slots(adapter, vet, TODAY)
+    await adapter.aclose()
+    change = replaced(("where: state != 'cancelled'", "where: \"!starts_with(note_, 'x')\""))
+    adapter = connect(url, tmp_path, change)
+    assert await slots(adapter, vet, TODAY) == usual
+    await adapter.aclose()
 
 
 async def test_fact_20_a_parameter_that_the_backend_ignores_shows_no_more(
