@@ -15,6 +15,8 @@ from gateway.sealing import sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused
 from gateway.store import Store
 
+# What every adapter can do.
+VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member) and name[0] != "_")
 # Seconds between two looks at the practice system's tables.
 CHECK_EVERY = 30.0
 
@@ -95,9 +97,16 @@ def bare_adapter_of(
         credentials=_credentials(backend),
     )
     try:
-        return open_adapter(backend.adapter, options)
+        adapter = open_adapter(backend.adapter, options)
     except ValueError as error:
         raise StartRefused(str(error)) from error
+    lacking = [name for name in VERBS if not callable(getattr(adapter, name, None))]
+    if lacking:
+        raise StartRefused(
+            f"the adapter {backend.adapter} has no {', '.join(lacking)}: an adapter has all verbs"
+            " of adapters/base.py; docs/own-adapter.md shows a whole one"
+        )
+    return adapter
 
 
 def _credentials(backend: BackendSettings) -> dict[str, str]:

@@ -108,7 +108,11 @@ class BookingCalls:
             rows = None
         if not isinstance(rows, list):
             raise BackendNonsense(f"{self._find.label}: there is no array in the answer")
-        return list(self._records(rows, draft.reference))
+        found = list(self._records(rows, draft.reference))
+        if rows and not found and draft.reference and self.reference is not None:
+            # the parameter was ignored, and ours may be among what was not given
+            raise OutcomeUnknown(f"{self._find.label}: the backend gives others than was asked for")
+        return found
 
     def _records(self, rows: list[Any], reference: str) -> Iterator[Record]:
         for row in rows:

@@ -214,6 +214,10 @@ class _Checker:
         for name, sources in (("free", diary.free), ("busy", diary.busy)):
             for number, times in enumerate(sources):
                 yield from self._times(("diary", name, number), times)
+        if diary.busy and not any(times.key for times in diary.busy):
+            text = "no source here has a key: name that of the appointment in the one that holds"
+            text += " the bookings, so that a booking is told from what the desk writes"
+            yield self._at_key(("diary", "busy"), text)
 
     def _times(self, place: Place, times: Times) -> Iterator[Problem]:
         yield from self.calls.call(place, times, GIVEN, ())

@@ -11,12 +11,12 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from adapters.base import Adapter
+from adapters.base import Adapter, AdapterError
 from gateway.store.base import Store
 from gateway.store.tables import bookings
 
 EVERY = 60.0  # seconds between two looks
-AT_ONCE = 50  # bookings that are looked at in one call of the adapter
+AT_ONCE = 10  # bookings that are looked at in one call of the adapter
 MOST = 5_000
 
 
@@ -58,12 +58,16 @@ class Watch:
                 await self._task
 
     async def look(self, now: datetime) -> None:
-        """Ask about every booking that is not over. StoreError, AdapterError."""
+        """Ask about every booking that is not over. StoreError."""
         coming = await self._coming(now)
         seen: set[str] = set()
         for start in range(0, len(coming), AT_ONCE):
             some = coming[start : start + AT_ONCE]
-            seen.update(await self._adapter.find_overwritten(some))
+            try:
+                seen.update(await self._adapter.find_overwritten(some))
+            except AdapterError as error:  # what is known of these stays known
+                self._failed(error)
+                seen.update(self._known.intersection(some))
         self._tell(seen - self._known)
         self._known = frozenset(seen)
 
