@@ -22,14 +22,20 @@ _ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").ful
 _LENGTH = re.compile(r"([0-9]{1,3}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?").fullmatch
 # What a pattern may hold so that its texts sort as their times do.
 _SORTED = "YmdHMS"
+# Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
+# time, needs some room. What really lies within is decided on the times that were read.
+ROOM = timedelta(days=1, hours=2)
 
 
 class TimeConverter(Protocol):
     """A converter of times; `instant` reads one as an aware datetime in UTC.
 
     `as_text`: whether raw values are texts that sort as their times do, and not times, or numbers,
-    of the database's own. `compares` as for every converter.
+    of the database's own. `zero` are those that mean none. `compares` as for every converter.
     """
+
+    @property
+    def zero(self) -> tuple[str, ...]: ...
 
     @property
     def as_text(self) -> bool: ...
@@ -276,6 +282,7 @@ class Later:
     """A time that is another one plus a length in real time: the raw value's last part."""
 
     start: TimeConverter
+    zero: ClassVar[tuple[str, ...]] = ()
     compares: ClassVar[bool] = False
     as_text: ClassVar[bool] = False
 

@@ -16,15 +16,13 @@ from adapters.slots import ONE_DAY, Interval, Shift
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Busy, Durations, Hours, Rowspan, SlotRows
-from adapters.times import TimeConverter, clock, length, wall
+from adapters.times import ROOM, Epoch, TimeConverter, clock, length, wall
 
-# Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
-# time, needs some room. What then really blocks is decided on the times that were read.
-ROOM = timedelta(days=1, hours=2)
 LONGEST_OPEN = timedelta(days=2)
 UNREADABLE = object()
 # The first date that is more than a placeholder.
 EARLIEST = datetime(1902, 1, 2, tzinfo=None)  # noqa: DTZ001 - compared as it is written
+LAST_DAY = "9999-12-31"
 NO_DAYS = ("____-00%", "_______-00%")
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
@@ -39,10 +37,14 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A time that is taken; `key` is the appointment's, where the source names one."""
+    """A time that is taken; `key` is the appointment's, where the source names one.
+
+    `schedule` is the one that it blocks, None where it blocks the vet wherever that is.
+    """
 
     interval: Interval
     key: Any = None
+    schedule: Any = None
 
 
 class Whose:
@@ -55,6 +57,10 @@ class Whose:
 
     def rows(self, statement: Select[Any]) -> Select[Any]:
         return statement if self._condition is None else statement.where(self._condition)
+
+    def schedule(self, calendar: Calendar) -> Any:
+        """The calendar's schedule, where the rows are that schedule's; else None."""
+        return calendar.schedule if self._by_schedule else None
 
     def bound(self, calendar: Calendar) -> dict[str, Any]:
         if self._condition is None:
@@ -229,8 +235,21 @@ class BusyRows(SpanRows):
         if self.end_columns is None:
             return null().is_(None), false()
         end = self._compared(self.end_columns, self.end)
-        no_end = or_(end.is_(None), end < given("earliest_end"))
+        no_end = or_(end.is_(None), end < given("earliest_end"), *self._marks(end))
         return no_end, end < start
+
+    def _marks(self, end: ColumnElement[Any]) -> Iterator[ColumnElement[bool]]:
+        """Ends that mean none, and are no old dates: they matter where that is for good."""
+        for zero in self.end.zero if self._endless else ():
+            if isinstance(self.end, Epoch):
+                yield end == given(None, int(zero))
+            elif zero <= str(EARLIEST):
+                continue
+            elif self.end.as_text:
+                yield end.like(f"{zero}%")
+            elif _DAY(zero):
+                over = date.fromisoformat(zero) + ONE_DAY
+                yield and_(end >= given(None, zero), end < given(None, over.isoformat()))
 
     def _since(self) -> ColumnElement[bool]:
         if self.end_columns is None:
@@ -268,7 +287,7 @@ class BusyRows(SpanRows):
                 interval = self._interval(around, start, end, minutes)
                 if interval is not None:
                     key = None if self._key is None else self._key.take(rest, 0)
-                    yield Block(interval, key)
+                    yield Block(interval, key, self.whose.schedule(calendar))
 
     def _bounds(self, window: Interval) -> dict[str, Any]:
         zone_less = EARLIEST.replace(tzinfo=window.start.tzinfo)
@@ -287,26 +306,42 @@ class BusyRows(SpanRows):
 
     def _interval(self, around: Interval, start: Any, end: Any, minutes: Any) -> Interval | None:
         begins = self.instant(self.start, start)
-        ends = self.instant(self.end, _whole_day(end), latest=True)
+        ends = self._end(end, around)
         if isinstance(begins, datetime):
             return Interval(begins, self._end_of(begins, ends, minutes, around))
         if isinstance(ends, datetime):  # nobody knows from when on: from the beginning
             return Interval(min(around.start, ends), ends)
         return around if UNREADABLE in (begins, ends) else None
 
+    def _end(self, raw: Any, around: Interval) -> datetime | object | None:
+        """The end, as `instant` has it; of a day without a time when it is over."""
+        if _is_for_good(raw, self.end.zero):
+            return around.end
+        ends = self.instant(self.end, raw, latest=True)
+        if not isinstance(ends, datetime):
+            return ends
+        return self.instant(self.end, _whole_day(raw), latest=True)
+
     def _end_of(self, begins: datetime, ends: object, minutes: Any, around: Interval) -> datetime:
         """The end as it is written where that makes sense, else after the minutes."""
         if isinstance(ends, datetime) and ends > begins:
             return ends
-        if ends is None and self._endless:
+        lasts = self.length(minutes)
+        if ends is None and lasts is None and self._endless:
             return max(begins, around.end)
-        return begins + (self.length(minutes) or self._default)
+        return begins + (lasts or self._default)
 
 
 def _first(converter: TimeConverter, moment: datetime) -> Any:
     """The first column of a moment as it is kept."""
     raw = converter.encode(moment)[0]
     return raw[0] if isinstance(raw, tuple) else raw
+
+
+def _is_for_good(end: Any, zero: Sequence[str]) -> bool:
+    """Whether it is what databases write for the end of time: in UTC it may lie beyond that."""
+    shown = str(end[0] if isinstance(end, tuple) else end).strip()
+    return shown == "infinity" or (shown[:10] == LAST_DAY and LAST_DAY not in zero)
 
 
 def _whole_day(end: Any) -> Any:

@@ -19,7 +19,6 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy import Sequence as SqlSequence
 from sqlalchemy.exc import DBAPIError
 
 from adapters.convert import Unreadable
@@ -28,7 +27,7 @@ from adapters.ids import NATIVE, PublicIds
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
-from adapters.sql.writes import named_table
+from adapters.sql.writes import following, named_table
 
 # Where it stands, what it is about, the statement, and its parameters.
 # Where rows cannot be had at all, nothing else is asked about them.
@@ -201,8 +200,7 @@ def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Check]:
 
 def _write(place: Place, write: Write) -> Iterator[Check]:
     if write.sequence is not None:
-        following = select(SqlSequence(write.sequence).next_value())
-        yield (*place, "sequence"), place, following, {}
+        yield (*place, "sequence"), place, following(write.sequence), {}
         return
     kind = next(each for each in ("insert", "update", "counter") if getattr(write, each))
     bare = named_table(write.table, ())

@@ -58,8 +58,8 @@ class Diary:
         self._zone = converters.zone
         self._step = timedelta(minutes=diary.step)
         self._minutes = diary.duration
-        closed = frozenset(day for each in diary.closed for day in closed_days(each))
-        self._shifts = [ShiftRows(hours, closed, report) for hours in diary.hours]
+        self._closed = frozenset(day for each in diary.closed for day in closed_days(each))
+        self._shifts = [ShiftRows(hours, self._closed, report) for hours in diary.hours]
         self._busy = [
             BusyRows(each, converters, self._minutes, report, speech) for each in diary.busy
         ]
@@ -178,13 +178,15 @@ class Diary:
             return [each for each in carrying if each["patientId"] == draft.patient_id]
         wanted = [
             Filter("equals", ("vetId",), draft.vet_id),
-            Filter("equals", ("scheduledAt",), draft.scheduled_at),
+            Filter("around", ("scheduledAt",), draft.scheduled_at),
             Filter("equals", ("patientId",), draft.patient_id),
         ]
         if "createdAt" in reader.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
         found = reader.page(connection, wanted, MOST_ALIKE, None).records
-        return [each for each in found if is_of(each, draft, reader.table.by_name)]
+        at = instant_text(draft.scheduled_at)
+        mine = [each for each in found if is_of(each, draft, reader.table.by_name)]
+        return [each for each in mine if each["scheduledAt"] == at]
 
     def overwritten(self, connection: Connection, public_ids: Iterable[str]) -> list[str]:
         """Those of the appointments that still block, and over which something else blocks too."""
@@ -203,12 +205,11 @@ class Diary:
         begins = datetime.fromisoformat(record["scheduledAt"])
         around = Interval(begins, begins + timedelta(minutes=1))
         blocks = list(self._blocks(connection, self.calendars(connection, vet), around))
-        own = [each.interval for each in blocks if _same(each.key, key)]
-        return any(
-            not _same(each.key, key) and each.interval.overlaps(mine)
-            for each in blocks
-            for mine in own
-        )
+        own = [each for each in blocks if _same(each.key, key)]
+        # what another vet does in a room that this one is not in is nothing to it
+        mine = {None, *(each.schedule for each in own)}
+        others = [each for each in blocks if each.schedule in mine and not _same(each.key, key)]
+        return any(other.interval.overlaps(each.interval) for other in others for each in own)
 
     def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:
         """The appointments that carry the draft's reference, where the mapping says what does."""
@@ -243,7 +244,9 @@ class Diary:
         """The vet's calendars, alone for this booking. The order of the locks is one for all."""
         self._speech.lock(connection, f"vet:{vet}")
         calendars = self.calendars(connection, vet)
-        for schedule in sorted(str(each.schedule) for each in calendars if each.schedule):
+        for schedule in sorted(
+            str(each.schedule) for each in calendars if each.schedule is not None
+        ):
             self._speech.lock(connection, f"schedule:{schedule}")
         return calendars
 
@@ -288,6 +291,8 @@ class Diary:
         now: datetime,
     ) -> Iterator[Offer]:
         """What is free on a day: the practice's own free rows first, then what is worked out."""
+        if day in self._closed:
+            return
         try:
             window = day_window(day, self._zone)
             for calendar in calendars:

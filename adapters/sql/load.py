@@ -23,7 +23,16 @@ from adapters.document import (
     forgiving,
     read_document,
 )
-from adapters.sql.mapping import NAMED, Booking, Diary, Expression, Mapping, Rowspan, Value
+from adapters.sql.mapping import (
+    NAMED,
+    Booking,
+    Diary,
+    Expression,
+    Mapping,
+    Rowspan,
+    Value,
+    Write,
+)
 from adapters.times import PATTERN, sorts
 
 # What a booking cannot do without: to know whose animal it is, and to know itself again.
@@ -220,10 +229,21 @@ class _BookingChecker:
             if write.for_ == "slot" and not self.diary.slots:
                 text = "there are no slot rows: diary.slots says where they are"
                 yield self.document.problem((*place, "for"), text)
+            if write.table in booking.without_transactions:
+                yield from self._never_undone(place, write)
             if write.name is not None:
                 made.append(write.name)
         yield from self._appointment(booking)
         yield from self._reference(booking)
+
+    def _never_undone(self, place: Place, write: Write) -> Iterator[Problem]:
+        """What could not be taken back, and nothing else, without a transaction."""
+        if write.insert is not None and not write.keys:
+            text = f"{write.table} has no transactions: say its key, by which a row that has to be"
+            yield self.document.problem((*place, "insert"), f"{text} taken back is deleted")
+        elif write.update is not None:
+            text = f"{write.table} has no transactions: what an update changes there cannot be"
+            yield self.document.problem((*place, "update"), f"{text} taken back")
 
     def _appointment(self, booking: Booking) -> Iterator[Problem]:
         """The step that makes the appointment, for slot rows and for all other times."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select
 
 from adapters.base import (
     BackendNonsense,
@@ -25,6 +25,7 @@ from adapters.ids import Id
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Expression, ListOf, ResourceMap
+from adapters.times import ROOM
 from adapters.words import fold
 
 MOST_BLANK = 1_000
@@ -120,14 +121,17 @@ class Children:
 
     def fill(self, connection: Connection, records: Mapping[Any, Record]) -> None:
         """Give each record, by its key, the list of its rows."""
-        for record in records.values():
+        parents: dict[Any, Record] = {}
+        for key, record in records.items():
             record[self.name] = []
-        for row in self._rows(connection, list(records)):
+            # as a backend compares them that takes no notice of case, then as they are
+            parents.setdefault(_spelt(key, folded=True), record)
+        parents |= {_spelt(key): record for key, record in records.items()}
+        for row in self._rows(connection, [_bare(key) for key in records]):
             child = self.table.record(row, self._parent.width)
             key = self._parent.take(row, 0)
-            parent = records.get(key)
-            if parent is None:
-                parent = records.get(whole(key))
+            spellings = (_spelt(key), _spelt(key, folded=True), _spelt(whole(key)))
+            parent = next((parents[each] for each in spellings if each in parents), None)
             if parent is None:
                 self.table.report(Trouble("unreadable", self.table.resource, self.name, ""))
             elif child is not None:
@@ -195,13 +199,15 @@ class ResourceReader:
 
     def must_exist(self, connection: Connection, key: Any) -> None:
         found = connection.execute(self._exists, self.table.key.bound("key", key)).first()
-        if found is None:
+        if found is None or not _may_be(found[0], key):
             raise NotFound(f"no {self.name} has that id")
 
     def one(self, connection: Connection, key: Any) -> Record:
         """The record with that key."""
         row = connection.execute(self._one, self.table.key.bound("key", key)).first()
         if row is None:
+            raise NotFound(f"no {self.name} has that id")
+        if not _may_be(self.table.key.take(row, 0), key):
             raise NotFound(f"no {self.name} has that id")
         record = self.table.record(row)
         if record is None:
@@ -286,10 +292,8 @@ class ResourceReader:
         converter: Any = column.converter
         if not converter.compares:
             raise BackendNonsense(f"{self.name} cannot be compared by {column.name}")
-        if wanted.match == "since":
-            return column.at_least(converter.since(wanted.value))
-        if wanted.match == "written since":
-            return column.at_least(converter.encode(wanted.value)[0])
+        if wanted.match != "equals":
+            return _bounded(column, converter, wanted)
         raw = converter.encode(wanted.value)
         if isinstance(converter, Id):
             return column.among(raw if self._speech.loose_types else raw[-1:])
@@ -321,6 +325,34 @@ class ResourceReader:
         for each in folded[1:]:
             joined = joined.concat(each)
         return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
+
+
+def _bounded(column: Columns, converter: Any, wanted: Filter) -> ColumnElement[bool]:
+    if wanted.match == "since":
+        return column.at_least(converter.since(wanted.value))
+    if wanted.match == "written since":
+        return column.at_least(converter.encode(wanted.value)[0])
+    early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
+    return and_(column.at_least(early), not_(column.beyond(late)))
+
+
+def _bare(key: Any) -> Any:
+    """A key without the blanks that a CHAR column puts behind it, and another column lacks."""
+    if isinstance(key, tuple):
+        return tuple(map(_bare, key))
+    return key.rstrip() if isinstance(key, str) else key
+
+
+def _may_be(found: Any, asked: Any) -> bool:
+    """Whether the row is the one that was asked for: MySQL finds 12 by the text `12;13` too."""
+    number = isinstance(found, int) and not isinstance(asked, tuple)
+    return not number or whole(asked) == found
+
+
+def _spelt(key: Any, *, folded: bool = False) -> tuple[str, ...]:
+    """A key by which two are the same, however each of their columns keeps them."""
+    shown = Columns.spelling(key)
+    return tuple(map(str.casefold, shown)) if folded else shown
 
 
 def _is_text(converter: Converter) -> bool:

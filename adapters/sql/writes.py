@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnClause,
     ColumnElement,
     Connection,
+    Select,
     String,
     TableClause,
     and_,
@@ -160,6 +161,12 @@ def named_table(name: str, columns: Sequence[str]) -> TableClause:
     return table(bare, *made, schema=schema or None)
 
 
+def following(name: str) -> Select[Any]:
+    """The next value of a sequence by such a name."""
+    schema, _, bare = name.rpartition(".")
+    return select(SqlSequence(bare, schema=schema or None).next_value())
+
+
 class _Sources:
     """Where the values of a row come from."""
 
@@ -278,8 +285,7 @@ class _Counter:
 
 class _Sequence:
     def __init__(self, write: Write) -> None:
-        schema, _, bare = (write.sequence or "").rpartition(".")
-        self._next = select(SqlSequence(bare, schema=schema or None).next_value())
+        self._next = following(write.sequence or "")
         self._name = write.name or ""
 
     def run(self, connection: Connection, values: Values, done: Done) -> None:

@@ -276,3 +276,18 @@ def test_the_sample_maps_every_field_of_every_resource() -> None:
             f"{n}[].{f}" for n, own in rows.lists.items() for f in own.fields
         }
         assert {path for path in fields if path.split("[].")[-1] != "id"} == mapped
+
+
+def test_what_could_never_be_taken_back_is_refused_where_there_are_no_transactions(
+    tmp_path: Path,
+) -> None:
+    text = MAPPING.read_text().replace(
+        "  appointment: rdv\n",
+        "  appointment: rdv\n  without_transactions: [RDV, RDV_JOURNAL, COMPTEURS]\n",
+    )
+    [said] = problems(tmp_path, text)
+    assert "RDV_JOURNAL has no transactions: say its key" in said
+    update = "    - {update: RDV_JOURNAL, where: ID_RDV = :rdv, values: {ACTION: C}}\n"
+    head, _, _ = text.partition("    - insert: RDV_JOURNAL")
+    [said] = problems(tmp_path, head + update)
+    assert "what an update changes there cannot be taken back" in said

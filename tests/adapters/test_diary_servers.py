@@ -1,0 +1,189 @@
+"""Diaries as old systems keep them, on each kind of server: absences for good, rooms, spellings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.base import Adapter, Query, Record
+from tests.adapters.test_booking_servers import DAY, a_draft
+from tests.races.practice import KINDS, Practice, practice
+
+ABSENCES = "- {from: absence, vet: vet, start: starts, end: ends}"
+AFTER = datetime.combine(DAY - timedelta(days=10), datetime.min.time(), UTC)
+
+
+async def slots(adapter: Adapter, vet: int = 0, day: date = DAY) -> Sequence[Record]:
+    now = datetime.now(UTC)
+    vets = (await adapter.read_many(Query(resource="vets", now=now))).records
+    values = {"vetId": vets[vet]["id"], "date": day}
+    return (await adapter.read_many(Query(resource="slots", now=now, values=values))).records
+
+
+def changed(made: Practice, *pairs: tuple[str, str]) -> str:
+    """The practice's mapping with other texts in it."""
+    text = made.mapping
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+FOR_GOOD = [
+    ("mariadb", "date", "local time", "1900-01-01", ""),
+    ("postgresql", "date", "local time", "1900-01-01", ""),
+    ("postgresql", "timestamp", "local time", "1970-01-01", ", zero: ['1970-01-01']"),
+    ("sqlite", "text", "local time", "1970-01-01 00:00:00", ", zero: ['1970-01-01']"),
+    ("mariadb", "bigint", "epoch", "0", ""),
+    ("sqlite", "integer", "epoch", "0", ""),
+    ("postgresql", "timestamp", "local time", "infinity", ""),
+    ("postgresql", "timestamptz", "zoned time", "infinity", ""),
+    ("mariadb", "datetime", "local time", "9999-12-31 23:59:59", ""),
+    ("sqlite", "text", "local time", "9999-12-31 23:59:59", ""),
+]
+
+
+# A far end is one, though: `longest` would say that there is none.
+LONGEST = [(*each, ", longest: 2") for each in FOR_GOOD if each[3][0] in "01"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "type_", "how", "end", "zero", "longest"),
+    [*((*each, "") for each in FOR_GOOD), *LONGEST],
+)
+async def test_an_absence_that_ends_never_blocks_however_that_is_written(
+    kind: str, type_: str, how: str, end: str, zero: str, longest: str, tmp_path: Path
+) -> None:
+    start = str(int(AFTER.timestamp())) if how == "epoch" else str(AFTER.date())
+    with practice(kind, tmp_path) as made:
+        await made.run(
+            "DROP TABLE absence",
+            f"CREATE TABLE absence (vet INTEGER, starts {type_}, ends {type_})",
+            f"INSERT INTO absence VALUES (1, '{start}', '{end}')",
+        )
+        absences = (
+            f"- {{from: absence, vet: vet, start: {{sql: starts, as: {how}}},"
+            f" end: {{sql: ends, as: {how}{zero}}}, endless: true{longest}}}"
+        )
+        # far in the west the last second of the calendar is no time in UTC
+        zone = ("Europe/Paris", "America/New_York")
+        adapter = made.open(tmp_path, changed(made, (ABSENCES, absences), zone))
+        assert await slots(adapter) == []
+        assert await slots(adapter, vet=1)
+        await adapter.aclose()
+
+
+async def test_without_an_end_the_minutes_hold_also_where_rows_may_be_endless(
+    tmp_path: Path,
+) -> None:
+    with practice("sqlite", tmp_path) as made:
+        await made.run(f"INSERT INTO absence (vet, starts) VALUES (1, '{DAY} 09:00:00')")
+        absences = ABSENCES.replace("end: ends", "end: ends, minutes: '60', endless: true")
+        adapter = made.open(tmp_path, changed(made, (ABSENCES, absences)))
+        assert len(await slots(adapter)) == len(await slots(adapter, vet=1)) - 4
+        await adapter.aclose()
+
+
+async def test_on_a_closed_day_free_rows_are_not_offered_either(tmp_path: Path) -> None:
+    with practice("sqlite", tmp_path, slots_on=(DAY,)) as made:
+        adapter = made.open(tmp_path)
+        assert await slots(adapter)
+        await adapter.aclose()
+        closed = ("  duration: 30\n", f"  duration: 30\n  closed: ['{DAY}']\n")
+        adapter = made.open(tmp_path, changed(made, closed))
+        assert await slots(adapter) == []
+        await adapter.aclose()
+
+
+SPELLINGS = [
+    ("postgresql", "timestamptz", "as: zoned time"),
+    ("postgresql", "timestamp", "as: local time"),
+    ("mariadb", "datetime(6)", "as: local time"),
+    ("mariadb", "bigint", "as: epoch"),
+    ("sqlite", "text", 'pattern: "%Y-%m-%dT%H:%M"'),
+]
+
+
+@pytest.mark.parametrize(("kind", "type_", "how"), SPELLINGS)
+async def test_a_lost_booking_is_found_however_its_time_is_kept(
+    kind: str, type_: str, how: str, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path, "DELETE FROM appointment") as made:
+        if kind != "sqlite":
+            await made.run(
+                "ALTER TABLE appointment DROP COLUMN starts, DROP COLUMN ends",
+                f"ALTER TABLE appointment ADD COLUMN starts {type_}, ADD COLUMN ends {type_}",
+            )
+        read = "as: local time" if kind == "sqlite" else how
+        mapping = changed(
+            made,
+            ("scheduledAt: a.starts", f"scheduledAt: {{sql: a.starts, {read}}}"),
+            ("endTime: a.ends", f"endTime: {{sql: a.ends, {read}}}"),
+            ("start: b.starts", f"start: {{sql: b.starts, {read}}}"),
+            ("end: b.ends", f"end: {{sql: b.ends, {read}}}"),
+            ("{draft: scheduledAt}", f"{{draft: scheduledAt, {how}}}"),
+            ("{draft: endTime}", f"{{draft: endTime, {how}}}"),
+        )
+        adapter = made.open(tmp_path, mapping)
+        draft = await a_draft(adapter)
+        booked = await adapter.create_appointment(draft)
+        assert await adapter.find_appointments(draft, draft.now) == [booked]
+        later = replace(draft, scheduled_at=draft.scheduled_at + timedelta(hours=1))
+        assert await adapter.find_appointments(later, draft.now) == []
+        await adapter.aclose()
+
+
+ROOMS = (
+    "CREATE TABLE room (vet INTEGER, id INTEGER)",
+    "INSERT INTO room VALUES (1, 0), (1, 7), (2, 0), (2, 7)",
+    "ALTER TABLE appointment ADD COLUMN room INTEGER",
+)
+IN_ROOMS = (
+    ("    - {from: absence", "    - {from: appointment r, where: r.state = 'BOOKED',"
+     " schedule: r.room, key: r.id, start: r.starts, end: r.ends}\n    - {from: absence"),
+    ("booking:\n", "  schedules: {from: room, vet: vet, key: id}\nbooking:\n"),
+    ("state: BOOKED\n", "state: BOOKED\n        room: {draft: schedule}\n"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_vets_side_by_side_in_two_rooms_are_not_written_over_one_another(
+    kind: str, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path, *ROOMS) as made:
+        adapter = made.open(tmp_path, changed(made, *IN_ROOMS))
+        one = await adapter.create_appointment(await a_draft(adapter, vet=1))
+        other = await adapter.create_appointment(await a_draft(adapter, vet=2))
+        assert await made.run("SELECT count(DISTINCT room) FROM appointment") == [(2,)]
+        both = [one["id"], other["id"]]
+        assert await adapter.find_overwritten(both) == []
+        await made.run("UPDATE appointment SET room = 0 WHERE room = 7")
+        assert await adapter.find_overwritten(both) == both
+        await adapter.aclose()
+
+
+async def test_a_room_by_the_number_nought_is_locked_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with practice("sqlite", tmp_path, *ROOMS) as made:
+        adapter = made.open(tmp_path, changed(made, *IN_ROOMS))
+        locked: list[str] = []
+        speech = type(adapter._runner.speech)
+        monkeypatch.setattr(speech, "lock", lambda _self, _connection, name: locked.append(name))
+        await adapter.create_appointment(await a_draft(adapter))
+        assert locked == ["vet:1", "schedule:0", "schedule:7"]
+        await adapter.aclose()
+
+
+async def test_a_sequence_of_another_schema_is_found_by_the_check_as_by_a_booking(
+    tmp_path: Path,
+) -> None:
+    made_there = ("CREATE SCHEMA other", "CREATE SEQUENCE other.numbers")
+    with practice("postgresql", tmp_path, *made_there) as made:
+        step = "    - {sequence: other.numbers, name: number}\n    - insert: attendance\n"
+        adapter = made.open(tmp_path, changed(made, ("    - insert: attendance\n", step)))
+        await adapter.check()
+        assert await adapter.create_appointment(await a_draft(adapter))
+        await adapter.aclose()
