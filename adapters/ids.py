@@ -105,8 +105,11 @@ class HashedIds:
         parts = raw if isinstance(raw, tuple) else (raw,)
         if any(each is None or each == "" for each in parts):
             return None
-        key = json.dumps([_plain_key(each) for each in parts], ensure_ascii=False)
-        mixed = f"{self._resource}\0{key}".encode()
+        plain = [_plain_key(each) for each in parts]
+        # one key, whether a number is kept as one or as a text
+        spelt = json.dumps([str(each) for each in plain], ensure_ascii=False)
+        key = json.dumps(plain, ensure_ascii=False)
+        mixed = f"{self._resource}\0{spelt}".encode()
         public_id = uuid_of_digest(blake2b(mixed, key=self._key, digest_size=16).digest())
         if self._table is not None and public_id not in self._known:
             self._new[public_id] = key

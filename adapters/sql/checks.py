@@ -12,6 +12,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    String,
+    bindparam,
     insert,
     literal_column,
     null,
@@ -34,6 +36,8 @@ from adapters.sql.writes import following, named_table
 Check = tuple[Place, Place, Executable, dict[str, Any]]
 Piece = tuple[Place, str]
 _ONE: ColumnElement[Any] = literal_column("1")
+# What of a draft is a text in an expression, whatever column it is compared with.
+AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 
 
@@ -216,8 +220,10 @@ def _write(place: Place, write: Write) -> Iterator[Check]:
     for name, value in write.values.items():
         yield (*place, "values", name), place, *_into(write, name)
         if value.sql is not None:
-            nothing = dict.fromkeys(NAMED(value.sql))
-            yield (*place, "values", name, "sql"), place, text(f"SELECT ({value.sql})"), nothing
+            names = NAMED(value.sql)
+            typed = [bindparam(each, type_=String()) for each in names if each in AS_TEXT]
+            statement = text(f"SELECT ({value.sql})").bindparams(*typed)
+            yield (*place, "values", name, "sql"), place, statement, dict.fromkeys(names)
 
 
 def _into(write: Write, name: str) -> tuple[Executable, dict[str, Any]]:

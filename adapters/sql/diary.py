@@ -82,7 +82,11 @@ class Diary:
         kind = self._kind(connection, query_values.get("appointmentTypeId"))
         calendars = self.calendars(connection, vet)
         offers = self._offers(connection, calendars, kind, query_values["date"], now)
-        free = sorted({each.interval for each in offers})
+        # of one start the first offer counts, as in a booking
+        first: dict[datetime, Interval] = {}
+        for offer in offers:
+            first.setdefault(offer.interval.start, offer.interval)
+        free = sorted(first.values())
         return [
             {"startTime": instant_text(each.start), "endTime": instant_text(each.end)}
             for each in free
@@ -241,8 +245,11 @@ class Diary:
         return [Calendar(vet, each) for each in dict.fromkeys(row[0] for row in rows)]
 
     def _locked(self, connection: Connection, vet: Any) -> list[Calendar]:
-        """The vet's calendars, alone for this booking. The order of the locks is one for all."""
-        self._speech.lock(connection, f"vet:{vet}")
+        """The vet's calendars, alone for this booking. The order of the locks is one for all.
+
+        A database may take two spellings of a key for one row: the lock takes them for one too.
+        """
+        self._speech.lock(connection, f"vet:{str(vet).strip().casefold()}")
         calendars = self.calendars(connection, vet)
         for schedule in sorted(
             str(each.schedule) for each in calendars if each.schedule is not None

@@ -67,6 +67,7 @@ class _Checker:
 
     def problems(self, mapping: Mapping) -> Iterator[Problem]:
         yield from self._resources(mapping)
+        yield from self._vets(mapping)
         yield from self._diary(mapping.diary)
         yield from _BookingChecker(self.document, self.conversions, mapping.diary).problems(
             mapping.booking
@@ -115,6 +116,12 @@ class _Checker:
                         place = ("resources", name, *inner, "fields", field)
                         yield self.document.problem(place, text)
 
+    def _vets(self, mapping: Mapping) -> Iterator[Problem]:
+        vets = mapping.resources.get("vets")
+        if vets is not None and len(vets.key.sql) > 1:
+            text = "a vet's key must be one column: the diary knows vets by it"
+            yield self.document.problem(("resources", "vets", "key"), text)
+
     def _diary(self, diary: Diary) -> Iterator[Problem]:
         for number, busy in enumerate(diary.busy):
             yield from self._span(("diary", "busy", number), busy)
@@ -126,6 +133,10 @@ class _Checker:
             yield self.document.problem(("diary", "busy"), text, at_key=True)
         if diary.schedules is None:
             yield from self._no_schedules(diary)
+        elif not any(busy.key and busy.vet for busy in diary.busy):
+            text = "no source with a key has a vet here: in two schedules one vet would be booked"
+            text += " for one time; give what blocks a vet, whatever the schedule, as a source too"
+            yield self.document.problem(("diary", "busy"), text, at_key=True)
 
     def _span(self, place: Place, rows: Rowspan) -> Iterator[Problem]:
         for name in ("start", "end"):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select
+from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
     BackendNonsense,
@@ -30,6 +31,8 @@ from adapters.words import fold
 
 MOST_BLANK = 1_000
 LONGEST_PLACE = 200
+# PostgreSQL's words for a value that is none of the column's kind, or too large for it.
+MISFITS = frozenset({"22P02", "22003"})
 
 
 class FieldColumn(Columns):
@@ -108,8 +111,9 @@ class KeyedRows:
 class Children:
     """A list inside the records of a page: one statement for all of them."""
 
-    def __init__(self, name: str, rows: ListOf, table: KeyedRows) -> None:
+    def __init__(self, name: str, rows: ListOf, table: KeyedRows, *, loose: bool) -> None:
         self.name = name
+        self._loose = loose
         self.table = table
         self._parent = Columns(rows.parent)
         self._statement = rows_of(
@@ -139,7 +143,9 @@ class Children:
 
     def _rows(self, connection: Connection, keys: list[Any]) -> Iterable[Any]:
         if self._parent.width == 1:
-            return connection.execute(self._of_many, {"parents": keys})
+            # a number against a text column would be compared as numbers, past its index
+            spelt = keys if self._loose else [str(each) for each in keys]
+            return connection.execute(self._of_many, {"parents": spelt})
         return connection.execute(self._statement.where(self._parent.among(keys)))
 
 
@@ -160,7 +166,10 @@ class ResourceReader:
         self.table = KeyedRows(rows, "", shapes, converters, report, name)
         self.children = [
             Children(
-                each, nested, KeyedRows(nested, f"{each}[].", shapes, converters, report, name)
+                each,
+                nested,
+                KeyedRows(nested, f"{each}[].", shapes, converters, report, name),
+                loose=speech.loose_types,
             )
             for each, nested in rows.lists.items()
         ]
@@ -198,13 +207,13 @@ class ResourceReader:
         return keys[0] if self._speech.loose_types else keys[-1]
 
     def must_exist(self, connection: Connection, key: Any) -> None:
-        found = connection.execute(self._exists, self.table.key.bound("key", key)).first()
+        found = self._first(connection, self._exists, key)
         if found is None or not _may_be(found[0], key):
             raise NotFound(f"no {self.name} has that id")
 
     def one(self, connection: Connection, key: Any) -> Record:
         """The record with that key."""
-        row = connection.execute(self._one, self.table.key.bound("key", key)).first()
+        row = self._first(connection, self._one, key)
         if row is None:
             raise NotFound(f"no {self.name} has that id")
         if not _may_be(self.table.key.take(row, 0), key):
@@ -214,6 +223,15 @@ class ResourceReader:
             raise BackendNonsense(f"a row of {self.name} has no usable id")
         self._fill(connection, {self.table.key.take(row, 0): record})
         return record
+
+    def _first(self, connection: Connection, statement: Select[Any], key: Any) -> Any:
+        """The row; None for a key that the column cannot hold, as it names nothing."""
+        try:
+            return connection.execute(statement, self.table.key.bound("key", key)).first()
+        except DBAPIError as error:
+            if self._speech.code(error) in MISFITS:
+                return None
+            raise
 
     def marked(
         self, connection: Connection, mark: ColumnElement[Any], value: str, limit: int
