@@ -147,7 +147,13 @@ def check_serves(adapter: Adapter) -> None:
             what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"
             raise StartRefused(
                 f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
+                f"{_remedy(name, missing)}"
             )
+
+
+def _remedy(resource: str, missing: set[str]) -> str:
+    lines = ", ".join(f"resources.{resource}.fields.{each}" for each in sorted(missing))
+    return f": write {lines}" if missing else f": write resources.{resource}"
 
 
 class BackendProbe:

@@ -186,6 +186,15 @@ async def test_what_was_not_found_is_said_loudly(tmp_path: Path) -> None:
     assert {"booking", "busy"} <= {each.text.split()[0] for each in caught.value.problems}
 
 
+async def test_a_key_without_a_default_is_not_said_to_be_numbered() -> None:
+    table = "CREATE TABLE appointments (id INT {} PRIMARY KEY, starts DATETIME, reason TEXT)"
+    for numbered in ("", "AUTO_INCREMENT"):
+        with mariadb_database(table.format(numbered)) as url:
+            text = (await drafted(url)).text
+        assert ("key: id  # the database numbers it" in text) is bool(numbered)
+        assert ("TODO: if the database numbers it" in text) is not bool(numbered)
+
+
 async def test_a_database_without_tables_makes_a_draft_of_todos(tmp_path: Path) -> None:
     database = tmp_path / "empty.db"
     sqlite3.connect(database).close()

@@ -103,3 +103,10 @@ def test_the_page_on_connecting_shows_what_is_printed(folder: Path) -> None:
     varies = re.compile(r"\(\d+ ms\)|^\d+ failed, \d+ warnings?, \d+ ok|^\.\.\.$")
     for line in shown[1].splitlines():
         assert " ".join(varies.sub("", line).split()) in printed
+
+
+def test_a_field_that_an_operation_needs_is_named_with_its_place(folder: Path) -> None:
+    change(folder, "      isLow:", "      # isLow:")
+    result = check()
+    assert result.exit_code != 0
+    assert "write resources.stock.fields.isLow" in result.output

@@ -180,7 +180,11 @@ def _booking(draft: Draft, links: Links, rows: RowsGuess) -> None:
     values.update(_still_needed(table, values))
     lines = [("insert", table.name, ""), ("name", "appointment", "")]
     if len(table.key) == 1 and table.key[0] not in values:
-        lines.insert(1, ("key", table.key[0], "the database numbers it"))
+        sure = table.column(table.key[0]).has_default
+        said = (
+            "the database numbers it" if sure else "TODO: if the database numbers it; or a counter"
+        )
+        lines.insert(1, ("key", table.key[0], said))
     elif table.key:
         lines.insert(1, ("key", table.key[0], ""))
     written = tuple((name, value, said) for name, (value, said) in values.items())

@@ -1,0 +1,55 @@
+"""The tour of docs/connecting.md, typed as it stands there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+TOUR = (DOCS / "connecting.md").read_text("utf-8").partition("<!-- tour -->")[2]
+BLOCK = re.compile(r"^```(sh|diff|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def typed(lines: str, folder: Path) -> str:
+    """What a shell prints, with single blanks and without the breaks of a narrow table."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", lines],
+        check=False,  # a check that finds something ends with 1
+        cwd=folder,
+        env={"PATH": path, "COLUMNS": "200", "LC_ALL": "C.UTF-8", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def edit(mapping: Path, change: str) -> None:
+    lines = change.splitlines(keepends=True)
+    old = "".join(each[1:] for each in lines if each.startswith("-"))
+    new = "".join(each[1:] for each in lines if each.startswith("+"))
+    text = mapping.read_text("utf-8")
+    assert text.count(old) == 1, f"the draft has no such lines, or several: {old}"
+    mapping.write_text(text.replace(old, new), "utf-8")
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="install sqlite3 to follow the tour")
+def test_the_tour_goes_from_an_empty_folder_to_green(tmp_path: Path) -> None:
+    (tmp_path / "docs").symlink_to(DOCS)
+    seen = ""
+    kinds = set()
+    for kind, content in BLOCK.findall(TOUR.partition("<!-- /tour -->")[0]):
+        kinds.add(kind)
+        if kind == "sh":
+            seen = typed(content, tmp_path)
+        elif kind == "diff":
+            edit(tmp_path / "clinic.yaml", content)
+        else:
+            for line in content.splitlines():
+                assert line in seen
+    assert kinds == {"sh", "diff", "text"}
