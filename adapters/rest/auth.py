@@ -22,12 +22,18 @@ class Auth(Protocol):
 
     async def headers(self) -> Mapping[str, str]: ...
 
+    @property
+    def lives(self) -> float | None:
+        """How many seconds a token is good for; None where there is none, or none yet."""
+
     async def renew(self, refused: Mapping[str, str]) -> bool:
         """Whether there are others now than those that were refused."""
 
 
 class Fixed:
     """The same headers for ever."""
+
+    lives = None
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = dict(headers)
@@ -64,6 +70,7 @@ class Token:
         self._lock = asyncio.Lock()
         self._headers: dict[str, str] | None = None
         self._until = 0.0
+        self.lives: float | None = None
 
     async def headers(self) -> Mapping[str, str]:
         """The headers with a token that still lives for a while."""
@@ -96,5 +103,6 @@ class Token:
         ):
             raise BackendNonsense("the login's answer has no token: see backend.login.token")
         lives = whole(seconds) or self._login.lifetime or USUAL_LIFETIME
+        self.lives = lives
         self._until = began + max(lives - MARGIN, lives * 0.8)
         self._headers = {**self._fixed, self._login.header: self._login.form.format(token)}

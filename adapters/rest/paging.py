@@ -174,7 +174,8 @@ class Numbers(Pager):
         self, ask: Ask, after: str | None, wanted: int
     ) -> AsyncGenerator[Batch, None]:
         number, index, mark = json.loads(after) if after is not None else (0, -1, "")
-        while True:
+        barren = 0
+        while barren < MOST_BARREN:
             size = ((self._size, self._most),) if self._size else ()
             answer = await ask(((self._page, number + self._first), *size), None)
             rows = self.rows(answer)
@@ -190,7 +191,11 @@ class Numbers(Pager):
             yield Batch(rows=[rows[row] for row in each], places=places, last=last)
             if last:
                 return
+            barren = 0 if each else barren + 1
             number, index, mark = number + 1, -1, marks[-1]
+        raise BackendNonsense(
+            f"{self._label}: the list does not end; does the backend know {self._page}?"
+        )
 
     async def _moved(self, ask: Ask, number: int, index: int, mark: str) -> int:
         """Where to go on in a page that the marked row is no longer in."""
