@@ -35,7 +35,7 @@ async def _resource(case: Case, reader: ResourceReader) -> AsyncIterator[Finding
         yield case.warning("calls", reader.name, text, ("resources", reader.name))
         return
     try:
-        raws = await case.parts.keeper.kept(reader.sample(_most(case, call)))
+        raws = await reader.sample(_most(case, call))
     except AdapterError as error:
         yield await _unanswered(case, reader, call, error)
         return

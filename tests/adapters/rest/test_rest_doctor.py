@@ -25,6 +25,15 @@ from tests.adapters.rest.ill_clouds import (
 EXAMPLE = MAPPING.read_text()
 FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
 KEY_OF_PATIENTS = "key: id\n    fields:\n      clientId: {path: owner"
+HOURS = EXAMPLE[EXAMPLE.index("  hours:") : EXAMPLE.index("  busy:")]
+FREE = """\
+  free:
+    - get: /absences
+      items: absences
+      vet: vet
+      start: {path: from, as: zoned time}
+      end: {path: to, as: zoned time}
+"""
 CANCEL = '  cancel: {post: "/visits/{visit}/cancel", body: {}}\n'
 
 
@@ -164,6 +173,18 @@ FAULTS = [
     Fault(
         "absences that cannot be read", "diary", FAILED, "start: {path: from",
         "block whatever they may mean", away_in_words,
+    ),
+    Fault(
+        "free times that cannot be read", "diary", FAILED, "start: {path: from",
+        "are free for nobody", away_in_words, ((HOURS, FREE),),
+    ),
+    Fault(
+        "free times of nobody", "diary", WARNING, "- get: /absences", "nothing is free by this",
+        lambda cloud: cloud.records.absences.clear(), ((HOURS, FREE),),
+    ),
+    Fault(
+        "vets without hours", "diary", FAILED, "- get: /vets/{vet}/week", "nothing can be booked",
+        write("vets", "week", []),
     ),
     Fault(
         "two visits at one time", "diary", WARNING, "- get: /visits",
