@@ -38,7 +38,7 @@ demo: $(runs) ## Serve the sample clinic on this machine
 	$(bin)/clinic-gateway demo $(ARGS)
 
 test: $(checks) ## Run the tests
-	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope $(ARGS)
 
 check: lint types test ## Lint, types and tests
 

@@ -43,6 +43,7 @@ ADAPTERS = {
         "adapters.base",
         "adapters.document",
         "adapters.examine",
+        "adapters.rest",
         "adapters.sample",
         "adapters.sql",
     },

@@ -4,23 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from adapters.base import AdapterOptions, BackendTimeout, Draft, Page, Query, Record
-from adapters.converters import Converters
-from adapters.document import Document, DocumentErrors, Problem
-from adapters.ids import SEALED, IdKeeper
-from adapters.rest.backend import Backend
-from adapters.rest.checking import load_mapping
+from adapters.document import DocumentErrors
+from adapters.examine import Examination, Finding
 from adapters.rest.checks import problems_in
-from adapters.rest.client import Client, address_problem
-from adapters.rest.diary import Diary
 from adapters.rest.mapping import Call
-from adapters.rest.mapping import Mapping as MappingFile
-from adapters.rest.reading import ResourceReader
-from adapters.rest.records import FoundValues
-from adapters.rest.templates import Templates, Values
-from adapters.rest.toolbox import Toolbox
+from adapters.rest.parts import open_parts
+from adapters.rest.templates import Values
 
 
 class RestAdapter:
@@ -30,16 +21,10 @@ class RestAdapter:
     """
 
     def __init__(self, options: AdapterOptions) -> None:
-        mapping, document = _mapping(options)
-        self._mapping, self._document = mapping, document
-        self._tools = tools = _tools(mapping, options)
+        self._options = options
+        self._parts = parts = open_parts(options)
         self._timeout = options.timeout
-        self._readers = {
-            name: ResourceReader(name, resource, tools)
-            for name, resource in mapping.resources.items()
-        }
-        self._diary = Diary(mapping, self._readers, tools, options.booking_timeout)
-        self._keeper = IdKeeper(dict(tools.values.converters.hashed), options.shapes)
+        self._readers, self._diary, self._keeper = parts.readers, parts.diary, parts.keeper
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
@@ -81,26 +66,30 @@ class RestAdapter:
 
     async def check(self) -> None:
         """DocumentErrors where a call fails, or a path leads to nothing in what it answers."""
-        found = [
-            each
-            async for each in problems_in(self._mapping, self._document, self._readers, self._diary)
-        ]
+        found = [each async for each in problems_in(self._parts)]
         if found:
             raise DocumentErrors(found)
+
+    def examine(self, examination: Examination) -> AsyncIterator[Finding]:
+        """Through connections of its own, which have more time than a call's."""
+        # imported only now: no gateway that serves needs it
+        from adapters.rest.doctor import examine  # noqa: PLC0415
+
+        return examine(self._options, examination)
 
     async def ping(self) -> None:
         """The mapping's own cheap call, or one for the appointment types."""
         async with self._in_time():
-            if self._mapping.backend.ping is None:
+            tools, ping = self._parts.tools, self._parts.mapping.backend.ping
+            if ping is None:
                 await self._readers["appointmentTypes"].page((), 1, None)
                 return
-            call = Call(get=self._mapping.backend.ping)
-            request = self._tools.templates.call(call, {}).request(Values())
-            await self._tools.backend.read(request)
+            request = tools.templates.call(Call(get=ping), {}).request(Values())
+            await tools.backend.read(request)
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._tools.backend.aclose()
+        await self._parts.tools.backend.aclose()
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
@@ -110,36 +99,3 @@ class RestAdapter:
                 yield
         except TimeoutError as error:
             raise BackendTimeout("the backend did not answer all in time") from error
-
-
-def _tools(mapping: MappingFile, options: AdapterOptions) -> Toolbox:
-    kinds = {name: resource.key.as_ or SEALED for name, resource in mapping.resources.items()}
-    converters = Converters(ZoneInfo(mapping.zone), options.secret, kinds=kinds, table=options.ids)
-    templates = Templates(converters, options.credentials)
-    client = Client(options.url, timeout=options.timeout)
-    return Toolbox(
-        shapes=options.shapes,
-        values=FoundValues(converters),
-        templates=templates,
-        backend=Backend(mapping.backend, templates, client),
-        report=options.report,
-        timeout=options.timeout,
-    )
-
-
-def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
-    """The mapping, and where all of it stands.
-
-    DocumentErrors with all that is wrong with it and with the address.
-    """
-    if options.mapping is None:
-        raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
-    said = address_problem(options.url)
-    problems = [] if said is None else [Problem("backend.url", 0, 0, said)]
-    try:
-        loaded = load_mapping(options.mapping, options.shapes, options.credentials)
-    except DocumentErrors as error:
-        raise DocumentErrors([*problems, *error.problems]) from error
-    if problems:
-        raise DocumentErrors(problems)
-    return loaded

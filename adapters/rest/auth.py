@@ -25,12 +25,18 @@ class Auth(Protocol):
 
     async def headers(self) -> Mapping[str, str]: ...
 
+    @property
+    def lives(self) -> float | None:
+        """How many seconds a token is good for; None where there is none, or none yet."""
+
     async def renew(self, refused: Mapping[str, str]) -> bool:
         """Whether there are others now than those that were refused."""
 
 
 class Fixed:
     """The same headers for ever."""
+
+    lives = None
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = dict(headers)
@@ -70,6 +76,7 @@ class Token:
         self._until = 0.0
         self._turned_down: tuple[float, str] = (-math.inf, "")
         self._refused_at = -math.inf
+        self.lives: float | None = None
 
     async def headers(self) -> Mapping[str, str]:
         """The headers with a token that still lives for a while."""
@@ -117,5 +124,6 @@ class Token:
         lives = whole(seconds)
         if lives is None or lives <= 0:
             lives = self._login.lifetime or USUAL_LIFETIME
+        self.lives = lives
         self._until = began + max(lives - MARGIN, lives * 0.8)
         self._headers = {**self._fixed, self._login.header: self._login.form.format(token)}

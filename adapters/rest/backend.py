@@ -66,6 +66,11 @@ class Backend:
             self._login_headers = fixed
             self._auth = Token(backend.login, fixed, self._log_in)
 
+    async def log_in(self) -> float | None:
+        """Get a token where one is needed: the seconds that it is good for; None without."""
+        await self._auth.headers()
+        return self._auth.lives
+
     async def read(self, request: Request, *, one: bool = False) -> Answer:
         """The answer to a question; with `one` a 404 says that there is no such record."""
         judged = await self._asked(request, None)

@@ -1,6 +1,6 @@
 """Asks the calls of a mapping once: whether they answer, and whether paths lead to anything."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,21 +9,20 @@ from adapters.document import Document, Place, Problem, did_you_mean
 from adapters.rest.availability import Asked
 from adapters.rest.diary import Diary
 from adapters.rest.mapping import Found
-from adapters.rest.mapping import Mapping as MappingFile
 from adapters.rest.paging import NoArray
-from adapters.rest.paths import plain_steps
+from adapters.rest.parts import Parts
+from adapters.rest.paths import Steps, plain_steps
 from adapters.rest.reading import ResourceReader
 from adapters.slots import Interval
 
 
-async def problems_in(
-    mapping: MappingFile, document: Document, readers: Mapping[str, ResourceReader], diary: Diary
-) -> AsyncIterator[Problem]:
+async def problems_in(parts: Parts) -> AsyncIterator[Problem]:
     """What the backend does not answer as the mapping says, each at its place in the file.
 
     A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
     """
-    for name, resource in mapping.resources.items():
+    document, readers = parts.document, parts.readers
+    for name, resource in parts.mapping.resources.items():
         place: Place = ("resources", name)
         try:
             rows = await readers[name].sample()
@@ -35,26 +34,29 @@ async def problems_in(
             continue
         wanted: dict[Place, Found] = {(*place, "key"): resource.key}
         wanted |= {(*place, "fields", field): each for field, each in resource.fields.items()}
-        for problem in _lost(wanted, rows, document):
-            yield problem
-    async for problem in _diary(readers, document, diary):
+        for at, found in wanted.items():
+            if text := leads_nowhere(found.path, rows):
+                yield document.problem(at, text)
+    async for problem in _diary(readers, document, parts.diary):
         yield problem
 
 
-def _lost(wanted: Mapping[Place, Found], rows: list[Any], document: Document) -> Iterator[Problem]:
-    """The paths that end in the middle of every record: a name in them is not there at all."""
-    for place, found in wanted.items():
-        steps = plain_steps(found.path)
-        if not rows or not steps:
-            continue
-        missing = [_missing(steps, row) for row in rows]
-        if all(each is not None for each in missing):
-            name, near = missing[0] or ("", "")
-            text = f"no record of the backend has {name}{near}: {found.path} leads to nothing"
-            yield document.problem(place, text)
+def leads_nowhere(expression: str, rows: list[Any]) -> str:
+    """What is said of a plain path that ends in the middle of every row; "" of any other."""
+    steps = plain_steps(expression)
+    text = ends_early(steps, rows) if steps else ""
+    return f"no record of the backend has {text}: {expression} leads to nothing" if text else ""
 
 
-def _missing(steps: tuple[str | int, ...], value: Any) -> tuple[str, str] | None:
+def ends_early(steps: Steps, rows: list[Any]) -> str:
+    """The name that every row lacks on that way, with near ones; "" where some row has it."""
+    missing = [_missing(steps, row) for row in rows]
+    if not missing or not all(each is not None for each in missing):
+        return ""
+    return "".join(missing[0] or ())
+
+
+def _missing(steps: Steps, value: Any) -> tuple[str, str] | None:
     """The name that an object on the way lacks, and a near one; None where nothing is amiss."""
     for step in steps:
         if isinstance(step, int):

@@ -59,6 +59,7 @@ class Received:
     kind: str
     charset: str
     link: str
+    date: str
     body: bytes
 
 
@@ -185,6 +186,7 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
         kind=response.content_type,
         charset=(response.charset or "utf-8").lower(),
         link=headers.get("Link", ""),
+        date=headers.get("Date", ""),
         body=await _body(response, label),
     )
 

@@ -55,15 +55,15 @@ class Diary:
         self._zone = tools.values.converters.zone
         self._step = timedelta(minutes=diary.step)
         self._minutes = diary.duration
-        self._hours: list[Hours] = [
+        self.hours: list[Hours] = [
             WrittenHours(each, tools.values)
             if isinstance(each, HoursWritten)
             else AskedHours(each, tools)
             for each in diary.hours
         ]
         length = diary.duration
-        self._free = [Spans(each, tools, self._zone, length, blocks=False) for each in diary.free]
-        self._busy = [Spans(each, tools, self._zone, length, blocks=True) for each in diary.busy]
+        self.free = [Spans(each, tools, self._zone, length, blocks=False) for each in diary.free]
+        self.busy = [Spans(each, tools, self._zone, length, blocks=True) for each in diary.busy]
         self._calls = BookingCalls(mapping.booking, readers["appointments"], tools)
         self._patience = patience
         self._settle = mapping.booking.settle
@@ -83,9 +83,9 @@ class Diary:
 
     def sources(self) -> Iterator[tuple[Place, Callable[[Asked], Awaitable[object]]]]:
         """Everything that is asked about a day, with its place in the mapping."""
-        for number, hours in enumerate(self._hours):
+        for number, hours in enumerate(self.hours):
             yield ("diary", "hours", number), hours.shifts
-        for name, sources in (("free", self._free), ("busy", self._busy)):
+        for name, sources in (("free", self.free), ("busy", self.busy)):
             for number, each in enumerate(sources):
                 yield ("diary", name, number), each.read
 
@@ -119,7 +119,7 @@ class Diary:
 
         Where no source of `busy` has the appointments' ids, nobody can tell.
         """
-        if not any(source.knows_appointments for source in self._busy):
+        if not any(source.knows_appointments for source in self.busy):
             return []
         return [each for each in appointments if await self._is_overwritten(each)]
 
@@ -133,7 +133,7 @@ class Diary:
         begins = datetime.fromisoformat(record["scheduledAt"])
         around = Interval(begins, begins + timedelta(minutes=1))
         asked = Asked(record["vetId"], around, self._minutes, record["appointmentTypeId"])
-        spans = await self._spans(self._busy, asked)
+        spans = await self._spans(self.busy, asked)
         own = [each for each in spans if each.key == appointment]
         return any(
             each.key != appointment and each.time.overlaps(mine.time)
@@ -196,14 +196,12 @@ class Diary:
     async def _clash(self, appointment: str, draft: Draft, wanted: Interval) -> AdapterError | None:
         """Whether another one is there at that time, or ours blocks nothing."""
         asked = Asked(draft.vet_id, wanted, _minutes(wanted), draft.appointment_type_id)
-        spans = [
-            each for each in await self._spans(self._busy, asked) if each.time.overlaps(wanted)
-        ]
-        if any(source.knows_appointments for source in self._busy):
+        spans = [each for each in await self._spans(self.busy, asked) if each.time.overlaps(wanted)]
+        if any(source.knows_appointments for source in self.busy):
             ours = [each for each in spans if each.key == appointment]
         else:
             ours = spans[:1]
-        if self._busy and not ours:
+        if self.busy and not ours:
             return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
         if len(spans) > len(ours):
             return SlotTaken("the desk booked that time in between")
@@ -246,12 +244,12 @@ class Diary:
             window = day_window(day, self._zone)
             wide = Interval(window.start, window.end + duration)
             asked = Asked(vet, wide, int(duration.total_seconds() // 60), kind)
-            busy = [each.time for each in await self._spans(self._busy, asked)]
-            if self._free:
-                offered = [each.time for each in await self._spans(self._free, asked)]
+            busy = [each.time for each in await self._spans(self.busy, asked)]
+            if self.free:
+                offered = [each.time for each in await self._spans(self.free, asked)]
                 free = covered_slots(offered, busy, window, duration, now)
             else:
-                lists = await together(*(each.shifts(asked) for each in self._hours))
+                lists = await together(*(each.shifts(asked) for each in self.hours))
                 shifts = [shift for each in lists for shift in each]
                 free = free_slots(
                     day, self._zone, shifts, busy, duration=duration, step=self._step, now=now

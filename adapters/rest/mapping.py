@@ -7,7 +7,16 @@ the reference.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, RootModel, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    RootModel,
+    Tag,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 from adapters.conversion import Conversion, Listed, Scalar, Strict, Zone
 from adapters.rest.paths import path_problem
@@ -63,7 +72,23 @@ Form = Annotated[str, AfterValidator(_one_place)]
 CallPath = Annotated[str, AfterValidator(_call_path)]
 
 
-class Found(Conversion):
+class OrText(Strict):
+    """What may be written as a text alone."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        long = handler.resolve_ref_schema(handler(schema))
+        needed = [each for each in long.get("required", ()) if each not in _SHORT]
+        return long if needed else {"anyOf": [{"type": "string"}, long]}
+
+
+# What a text alone stands for.
+_SHORT = ("path", "query", "get")
+
+
+class Found(OrText, Conversion):
     """A value of an answer: a path into the JSON, what is taken of it, and how it is written."""
 
     path: Expr
@@ -76,7 +101,7 @@ class Found(Conversion):
         return {"path": value} if isinstance(value, str) else value
 
 
-class Kept(Strict):
+class Kept(OrText):
     """What a call of a booking leaves for later ones."""
 
     path: Expr
@@ -125,8 +150,19 @@ _Plain = Annotated[Scalar, Tag("<plain>")]
 class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_kind)]]):
     """JSON with values in it."""
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = handler.resolve_ref_schema(handler(schema))
+        kinds = made.pop("oneOf")
+        for kind in kinds:
+            if kind.get("type") == "object":  # a value is no group
+                kind["not"] = {"anyOf": [{"required": [name]} for name in SOURCES]}
+        return {**made, "anyOf": kinds}
 
-class Call(Strict):
+
+class Call(OrText):
     """One request: its method and path, its parameters and its body."""
 
     get: CallPath | None = None
@@ -194,7 +230,7 @@ class Paging(Strict):
     header: bool = False
 
 
-class FilterBy(Conversion):
+class FilterBy(OrText, Conversion):
     """The parameter by which the backend filters."""
 
     query: str = Field(min_length=1)

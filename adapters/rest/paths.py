@@ -42,6 +42,29 @@ def plain_steps(expression: str) -> Steps | None:
     return _steps(jmespath.compile(expression).parsed)
 
 
+def heads(expression: str) -> list[Steps]:
+    """The plain ways into a value by which an expression begins; none that it can do without."""
+    return [steps for steps in _heads(jmespath.compile(expression).parsed) if steps]
+
+
+def _heads(node: Any) -> list[Steps]:
+    steps = _steps(node)
+    if steps is not None:
+        return [steps]
+    kind, children = node["type"], node["children"]
+    if kind in ("literal", "or_expression", "expref"):
+        return []
+    if kind in _OF_THE_SAME:
+        return [each for child in children for each in _heads(child)]
+    return _heads(children[0])
+
+
+# Expressions whose parts are all asked of the same value; of others it is the first alone.
+_OF_THE_SAME = frozenset(
+    ("and_expression", "not_expression", "comparator", "function_expression", "multi_select_list")
+)
+
+
 def _steps(node: Any) -> Steps | None:
     """The keys and numbers of a plain path; None for any other expression."""
     kind = node["type"]

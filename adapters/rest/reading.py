@@ -46,7 +46,7 @@ class ResourceReader:
             self._one = tools.templates.call(resource.one, of_one)
             self._item = path(resource.one.item)
         self._filters = FilterParams(resource, shapes, tools.templates)
-        self._list = None if resource.list_ is None else _Rows(resource.list_, self, tools)
+        self._list = None if resource.list_ is None else Rows(resource.list_, self, tools)
 
     @property
     def filterable(self) -> frozenset[str]:
@@ -80,11 +80,24 @@ class ResourceReader:
             return Page(records=[])
         return await self._list.page(ask, filters, limit, after)
 
-    async def sample(self) -> list[Any]:
+    async def sample(self, most: int = AT_ONCE) -> list[Any]:
         """Some records as the backend gives them; none where they cannot be had without an id."""
-        if self._list is None or self._filters.needs_values:
-            return []
-        return await self._list.sample(self._asking(self._list, ()))
+        listing = self.listing()
+        return [] if listing is None else await listing[0].sample(listing[1], most)
+
+    def listing(self, filters: Sequence[Filter] = ()) -> tuple["Rows", Ask] | None:
+        """The list and how to ask for it; None where there is none without an id."""
+        if self._list is None or (self._filters.needs_values and not filters):
+            return None
+        return self._list, self._asking(self._list, filters)
+
+    def id_of(self, value: Any) -> str | None:
+        """The public id of a record as the backend gives it; None where it has no usable one."""
+        try:
+            found: str | None = self.maker.key.read(value)
+        except Unreadable:
+            return None
+        return found
 
     async def answer(self, public_id: str) -> Any:
         """The JSON of the record with that id; NotFound."""
@@ -119,7 +132,7 @@ class ResourceReader:
                 raise NotFound(f"no {self.name} has that id")
             after = page.after
 
-    def _asking(self, rows: "_Rows", filters: Sequence[Filter]) -> Ask:
+    def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
         first = rows.endpoint.request(values, params)  # finds an id of nobody before anything
 
@@ -131,28 +144,28 @@ class ResourceReader:
         return ask
 
 
-class _Rows:
+class Rows:
     """The list of a resource: its rows, and the records made of them."""
 
     def __init__(self, call: ListCall, reader: ResourceReader, tools: Toolbox) -> None:
         self.endpoint = tools.templates.call(call, tools.shapes[reader.name])
         self._reader = reader
         self._report = tools.report
-        self._details = call.details
+        self.has_details = call.details
         self._key = reader.maker.key
         if call.key is not None:
             self._key = tools.values.key(call.key, reader.name)
-        self._pager = pager(call.page, path(call.items), self._mark, self.endpoint.label)
+        self.pager = pager(call.page, path(call.items), self._mark, self.endpoint.label)
         self._patience = tools.timeout * ENOUGH
 
     async def page(
         self, ask: Ask, filters: Sequence[Filter], limit: int, after: str | None
     ) -> Page:
         """Goes through the rows until the page is full, or enough was looked at."""
-        filling = _Filling(limit, MOST_DETAILS if self._details else MOST_ROWS, self._patience)
+        filling = _Filling(limit, MOST_DETAILS if self.has_details else MOST_ROWS, self._patience)
         wanted = MOST_ROWS if filters else limit
-        size = AT_ONCE if self._details else 1
-        async with aclosing(self._pager.batches(ask, after, wanted)) as batches:
+        size = AT_ONCE if self.has_details else 1
+        async with aclosing(self.pager.batches(ask, after, wanted)) as batches:
             async for batch in batches:
                 for rows, places in _parts(batch.rows, batch.places, size):
                     if filling.is_done:
@@ -165,14 +178,17 @@ class _Rows:
                     break
         return filling.page(more=False)
 
-    async def sample(self, ask: Ask) -> list[Any]:
+    async def sample(self, ask: Ask, most: int) -> list[Any]:
         """The first rows; where they are no whole records, the records of the first few."""
-        async with aclosing(self._pager.batches(ask, None, AT_ONCE)) as batches:
-            first = await anext(batches, None)
-        rows = [] if first is None else first.rows
-        if not self._details:
-            return list(rows)
-        ids = [public_id for public_id in map(self._public_id, rows[:AT_ONCE]) if public_id]
+        rows: list[Any] = []
+        async with aclosing(self.pager.batches(ask, None, most)) as batches:
+            async for batch in batches:
+                rows += batch.rows
+                if batch.last or len(rows) >= most:
+                    break
+        if not self.has_details:
+            return rows
+        ids = [public_id for public_id in map(self._public_id, rows[:most]) if public_id]
         return await for_each(self._reader.answer, ids)
 
     def _mark(self, row: Any) -> Any:
@@ -183,7 +199,7 @@ class _Rows:
 
     async def _made(self, rows: Sequence[Any]) -> list["Record | Trouble | None"]:
         """Each row's record; None for what is not to be, a trouble for what has no usable id."""
-        if self._details:
+        if self.has_details:
             return await for_each(self._detailed, rows)
         return [self._record(row) for row in rows]
 

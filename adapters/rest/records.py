@@ -136,7 +136,7 @@ class RecordMaker:
         self._report = report
         self._where = path(resource.where) if resource.where else None
         self.fields = Fields(resource, "", shapes, values, name)
-        self._lists = [
+        self.lists = [
             (each, path(nested.items), Fields(nested, f"{each}[].", shapes, values, name))
             for each, nested in resource.lists.items()
         ]
@@ -165,7 +165,7 @@ class RecordMaker:
             return None
         for name in self._no_lists:
             record[name] = None
-        for name, items, fields in self._lists:
+        for name, items, fields in self.lists:
             record[name] = self._children(name, items, fields, value, record["id"])
         return record
 

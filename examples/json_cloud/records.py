@@ -123,6 +123,7 @@ def _visits(records: Records, random: Random, today: date) -> None:
     vets = list(records.vets)
     for number in range(1, 61):
         day = today + timedelta(days=random.randrange(-20, 12))
+        day += timedelta(days=2 if day.weekday() > 4 else 0)  # nobody works at the weekend
         start = datetime.combine(day, time(9 + number % 3, 0))
         records.visits[number] = {
             "id": number,

@@ -128,11 +128,20 @@ async def _bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Ada
 
 
 @backend.command()
-def schema() -> None:
+@click.option(
+    "--adapter",
+    type=click.Choice(("sql", "rest")),
+    help="Whose mapping; that of backend.adapter where it is left out.",
+)
+@config_option
+def schema(adapter: str | None, config: Path | None) -> None:
     """Print the JSON Schema of a mapping file, for editors that complete and check it."""
-    from adapters.sql.schema import mapping_schema
     from gateway.backend import shapes
 
+    if (adapter or load_settings(config).backend.adapter) == "rest":
+        from adapters.rest.schema import mapping_schema
+    else:
+        from adapters.sql.schema import mapping_schema
     click.echo(json.dumps(mapping_schema(shapes()), indent=2))
 
 

@@ -12,8 +12,9 @@ from sqlalchemy import Connection
 
 from adapters.base import AdapterError, AdapterOptions, Trouble
 from adapters.examine import Examination, Finding
+from adapters.findings.maker import short
 from adapters.sql.doctor.account import account
-from adapters.sql.doctor.case import Case, Look, Step, short
+from adapters.sql.doctor.case import Case, Look, Step
 from adapters.sql.doctor.clocks import clocks
 from adapters.sql.doctor.diary import diary
 from adapters.sql.doctor.links import links

@@ -2,21 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import Connection
 
 from adapters.base import Record, Shapes, Trouble
-from adapters.document import Place
-from adapters.examine import Examination, Finding, Verdict
+from adapters.document import Document, Place
+from adapters.examine import Examination, Finding
+from adapters.findings.maker import FindingMaker
 from adapters.sql.parts import Parts
 from adapters.sql.reading import ResourceReader
 
-MOST_IDS = 3
-
 
 @dataclass(slots=True)
-class Case:
+class Case(FindingMaker):
     """A mapped database, and what is known of it so far.
 
     `lost` are the places of rows that the database does not have, `samples` the records that were
@@ -40,40 +38,9 @@ class Case:
             if not self.is_lost("resources", name):
                 yield name, reader
 
-    def ok(self, check: str, subject: str, text: str, place: Place = (), **more: Any) -> Finding:
-        return self.judged(Verdict.OK, check, subject, text, place, **more)
-
-    def warning(
-        self, check: str, subject: str, text: str, place: Place = (), **more: Any
-    ) -> Finding:
-        return self.judged(Verdict.WARNING, check, subject, text, place, **more)
-
-    def failed(
-        self, check: str, subject: str, text: str, place: Place = (), **more: Any
-    ) -> Finding:
-        return self.judged(Verdict.FAILED, check, subject, text, place, **more)
-
-    def judged(
-        self, verdict: Verdict, check: str, subject: str, text: str, place: Place, **more: Any
-    ) -> Finding:
-        """A finding with a place of the mapping; `more` are its other members, of ids the first."""
-        ids = tuple(more.pop("ids", ()))[:MOST_IDS]
-        return Finding(
-            check=check,
-            subject=subject,
-            verdict=verdict,
-            text=text,
-            place=self.at(place),
-            ids=ids,
-            **more,
-        )
-
-    def at(self, place: Place) -> str:
-        """`file:line:column` of a place in the mapping; "" for none."""
-        if not place:
-            return ""
-        problem = self.parts.document.problem(place, "")
-        return f"{problem.file}:{problem.line}:{problem.column}"
+    @property
+    def document(self) -> Document:
+        return self.parts.document
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +54,3 @@ class Step:
 
 
 Look = Callable[[Case], Iterator[Step]]
-
-
-def weighed(bad: int, all_: int, *, most: float) -> Verdict:
-    """FAILED where more than the share `most` is bad."""
-    if not bad:
-        return Verdict.OK
-    return Verdict.FAILED if bad > most * all_ else Verdict.WARNING
-
-
-def short(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"

@@ -7,14 +7,8 @@ from functools import partial
 from sqlalchemy import Connection
 
 from adapters.examine import Finding
-from adapters.sql.doctor.case import Case, Step, rows
-from adapters.times import UtcTime
-
-# A clock that differs by more is wrong.
-APART = 60.0
-# What is written now may be a little ahead.
-ROOM = timedelta(minutes=2)
-WRITTEN = ("createdAt", "updatedAt", "startedAt", "validatedAt")
+from adapters.findings.clocks import WRITTEN, beside, future
+from adapters.sql.doctor.case import Case, Step
 
 
 def clocks(case: Case) -> Iterator[Step]:
@@ -36,12 +30,7 @@ def _server(connection: Connection, case: Case) -> Iterator[Finding]:
     said = f"the server's zone is {clock.zone}"
     if abs(local - clinic) > timedelta(minutes=15):
         said += f": NOW() in the mapping is not the clinic's time ({case.parts.mapping.zone})"
-    if abs(apart) > APART:
-        way = "ahead of" if apart > 0 else "behind"
-        text = f"its clock is {abs(apart):.0f} s {way} this machine's; {said}"
-        yield case.warning("clock", "server", text, remedy="set one of them by the network's time")
-    else:
-        yield case.ok("clock", "server", f"it agrees with this machine's; {said}")
+    yield beside(case, apart, said)
 
 
 def _read(shown: str) -> datetime:
@@ -49,24 +38,7 @@ def _read(shown: str) -> datetime:
 
 
 def _future(_: Connection, case: Case, name: str, field: str) -> Iterator[Finding]:
-    now = case.examination.now
-    found = [
-        (e["id"], datetime.fromisoformat(e[field])) for e in case.samples.get(name, ()) if e[field]
-    ]
-    ahead = [(shown, moment - now) for shown, moment in found if moment > now + ROOM]
-    if not ahead:
-        return
-    place = ("resources", name, "fields", field)
-    text = f"{rows(len(ahead))} of {len(found):,} lie in the future"
-    offset = now.astimezone(case.parts.converters.zone).utcoffset() or timedelta()
-    converter = case.parts.readers[name].table.by_name[field].converter
-    ids = [shown for shown, _ in ahead if shown]
-    if isinstance(converter, UtcTime) and max(each for _, each in ahead) <= offset:
-        text += (
-            ", by no more than the clinic's zone: they look like local time, but are read as UTC"
-        )
-        yield case.failed(
-            "clock", f"{name}.{field}", text, place, ids=ids, remedy="write `as: local time`"
-        )
-    else:
-        yield case.warning("clock", f"{name}.{field}", text, place, ids=ids)
+    parts, records = case.parts, case.samples.get(name, ())
+    converter = parts.readers[name].table.by_name[field].converter
+    zone, now = parts.converters.zone, case.examination.now
+    yield from future(case, (name, field), records, converter, zone, now)

@@ -1,28 +1,30 @@
 """The diary's own rows: hours that open nothing, rows that block by mistake, overlaps."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
-from adapters.base import NotFound, Record, Trouble
+from adapters.base import NotFound, Trouble
 from adapters.convert import Unreadable
 from adapters.document import Place
-from adapters.examine import Finding, Verdict
+from adapters.examine import Finding
+from adapters.findings.diary import Booked, idle, missed, overlaps, to_come
+from adapters.findings.maker import rows, weighed
+from adapters.findings.values import TOLERABLE
 from adapters.slots import Interval
 from adapters.sql.availability import Block, BusyRows, Calendar, ShiftRows
 from adapters.sql.columns import Columns, rows_of, sql
-from adapters.sql.doctor.case import Case, Step, rows, weighed
-from adapters.sql.doctor.values import TOLERABLE, shown_id
+from adapters.sql.doctor.case import Case, Step
+from adapters.sql.doctor.values import shown_id
 from adapters.sql.mapping import Busy, Hours
+from adapters.sql.reading import KeyedRows
 
 AHEAD = timedelta(days=90)
 MOST_VETS = 50
 MOST_APPOINTMENTS = 50
-# What does not block, or no longer.
-PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
 
 
 def diary(case: Case) -> Iterator[Step]:
@@ -96,18 +98,9 @@ def _reads(source: ShiftRows, when: Any, start: Any, end: Any) -> bool:
 
 def _idle(connection: Connection, case: Case) -> Iterator[Finding]:
     known = vets(case)
-    idle = [shown for shown, key in known if not case.parts.diary.shifts(connection, key)]
-    if not idle:
-        yield case.ok("diary", "vets", f"{len(known)} vets, each with working hours")
-        return
-    text = f"{len(idle)} of {len(known)} vets have no working hours"
-    verdict = Verdict.WARNING
-    if len(idle) == len(known) and not case.parts.mapping.diary.slots:
-        verdict, text = Verdict.FAILED, f"{text}: nothing can be booked"
-    remedy = "is `vet` the key of vets?"
-    yield case.judged(
-        verdict, "diary", "vets", text, ("diary", "hours", 0), remedy=remedy, ids=idle
-    )
+    without = [shown for shown, key in known if not case.parts.diary.shifts(connection, key)]
+    hopeless = not case.parts.mapping.diary.slots
+    yield idle(case, without, len(known), ("diary", "hours", 0), hopeless=hopeless)
 
 
 def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Iterator[Finding]:
@@ -130,7 +123,9 @@ def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Itera
         yield case.ok(
             "diary", "busy", f"{rows(count)} block the next {AHEAD.days} days or a part of them"
         )
-    yield from _overlaps(case, blocks, place)
+    table = parts.readers["appointments"].table
+    booked = [[*_booked(own, table)] for own in blocks]
+    yield from overlaps(case, booked, now, place)
 
 
 def _calendars(connection: Connection, case: Case, busy: Busy) -> list[Calendar]:
@@ -143,37 +138,20 @@ def _calendars(connection: Connection, case: Case, busy: Busy) -> list[Calendar]
     return found[:1]
 
 
-def _overlaps(case: Case, blocks: Sequence[list[Block]], place: Place) -> Iterator[Finding]:
-    """Appointments over one another, each with one that begins before it has ended."""
-    now, over = case.examination.now, []
-    for own in blocks:
-        latest: Block | None = None
-        for each in sorted(own, key=lambda block: block.interval):
-            if each.key is None or each.interval.end <= now:
-                continue
-            if latest is not None and latest.interval.overlaps(each.interval):
-                over.append(each)
-            if latest is None or each.interval.end > latest.interval.end:
-                latest = each
-    if over:
-        table = case.parts.readers["appointments"].table
-        ids = [shown for each in over if (shown := shown_id(table, each.key))]
-        text = f"{len(over)} appointments to come lie over another of the same vet"
-        yield case.warning(
-            "diary",
-            "overlaps",
-            text,
-            place,
-            ids=ids,
-            remedy="the desk should part them; or some of them do not block: see `where`",
-        )
+def _booked(blocks: Sequence[Block], table: KeyedRows) -> Iterator[Booked]:
+    """Those blocks that are appointments."""
+    for each in blocks:
+        shown = None if each.key is None else shown_id(table, each.key)
+        if shown is not None:
+            yield each.interval, shown
 
 
 def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
     """Whether appointments to come block: what busy does not see is offered again."""
     known = dict(vets(case))
-    reader, missed, looked = case.parts.readers["appointments"], [], 0
-    for record in _to_come(case)[:MOST_APPOINTMENTS]:
+    reader, lost, looked = case.parts.readers["appointments"], [], 0
+    coming = to_come(case.samples.get("appointments", ()), case.examination.now, AHEAD)
+    for record in coming[:MOST_APPOINTMENTS]:
         if record["vetId"] not in known:
             continue
         looked += 1
@@ -185,30 +163,5 @@ def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
             b.key is not None and Columns.spelling(b.key) == own and b.interval.overlaps(window)
             for b in found
         ):
-            missed.append(record["id"])
-    if missed:
-        text = f"{len(missed)} of {looked} appointments to come block nothing: offered again"
-        verdict = weighed(len(missed), looked, most=TOLERABLE)
-        yield case.judged(
-            verdict,
-            "diary",
-            "busy",
-            text,
-            ("diary", "busy"),
-            ids=missed,
-            remedy="see `where`, `vet` and `start` there",
-        )
-    elif looked:
-        yield case.ok("diary", "busy", f"{looked} appointments to come block their time")
-
-
-def _to_come(case: Case) -> list[Record]:
-    now = case.examination.now
-    found = []
-    for each in case.samples.get("appointments", ()):
-        if not each["scheduledAt"] or not each["id"] or each["status"] in PAST:
-            continue
-        begins = datetime.fromisoformat(each["scheduledAt"])
-        if now < begins.astimezone(UTC) < now + AHEAD:
-            found.append(each)
-    return found
+            lost.append(record["id"])
+    yield from missed(case, lost, looked)

@@ -1,20 +1,18 @@
 """Ids inside records: whether they lead to a record."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from sqlalchemy import Connection
 
 from adapters.base import NotFound
-from adapters.examine import Finding, Verdict
+from adapters.examine import Finding
+from adapters.findings.links import led
 from adapters.sql.columns import rows_of
-from adapters.sql.doctor.case import Case, Step, rows
+from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.values import shown_id
 
 AT_ONCE = 500
-# More than half of the ids that lead nowhere: they are ids of something else.
-TOLERABLE = 0.5
 
 
 def links(case: Case) -> Iterator[Step]:
@@ -40,24 +38,8 @@ def _field(
     records = [each for each in case.samples.get(sample, ()) if each.get(name)]
     if not records:
         return
-    counted = Counter(each[name] for each in records)
-    gone, hidden = missing(connection, case, target, set(counted))
-    lost = sum(counted[each] for each in gone)
-    ids = [each["id"] for each in records if each[name] in gone and each.get("id")]
-    if lost:
-        text = f"{rows(lost)} of {len(records):,} lead to none of the {target}"
-        verdict = Verdict.FAILED if lost > TOLERABLE * len(records) else Verdict.WARNING
-        remedy = f"is it the key of {target}?" if verdict is Verdict.FAILED else ""
-        yield case.judged(verdict, "links", subject, text, place, remedy=remedy, ids=ids)
-        return
-    past = sum(counted[each] for each in hidden)
-    text = f"{rows(len(records))} lead to {target}"
-    if past:
-        text += f"; {past:,} of them to one that `where` hides, such as a vet who has left"
-    if past > TOLERABLE * len(records):
-        yield case.warning("links", subject, text, place, remedy=f"is it the key of {target}?")
-    else:
-        yield case.ok("links", subject, text)
+    gone, hidden = missing(connection, case, target, {each[name] for each in records})
+    yield led(case, subject, place, target, records, gone, hidden)
 
 
 def missing(

@@ -7,10 +7,12 @@ from sqlalchemy import Connection
 
 from adapters.base import Record
 from adapters.examine import Finding, Verdict
+from adapters.findings.maker import rows, weighed
+from adapters.findings.values import Tally, judged
 from adapters.sql.columns import Columns, rows_of
-from adapters.sql.doctor.case import Case, Step, rows, weighed
+from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.links import missing
-from adapters.sql.doctor.values import Tally, judged, read, shown_id, taken
+from adapters.sql.doctor.values import read, shown_id, taken
 from adapters.sql.mapping import ListOf
 from adapters.sql.reading import Children, ResourceReader
 

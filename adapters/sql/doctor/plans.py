@@ -14,9 +14,10 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import Filter
 from adapters.document import Place
 from adapters.examine import Finding, Verdict
+from adapters.findings.maker import rows
 from adapters.sql.columns import sql
 from adapters.sql.doctor.account import quoted
-from adapters.sql.doctor.case import Case, rows
+from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.case import Step as LookStep
 from adapters.sql.doctor.diary import vets
 from adapters.sql.reading import ResourceReader

@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
 from adapters.examine import Finding
-from adapters.sql.doctor.case import Case, short
+from adapters.findings.maker import short
+from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.diary import vets
 from adapters.sql.writes import Done
 

@@ -2,47 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
 from adapters.base import Record
-from adapters.convert import UnknownCode, Unreadable, plain
+from adapters.convert import Unreadable
 from adapters.examine import Finding, Verdict
+from adapters.findings.maker import rows
+from adapters.findings.values import Tally, judged, unmapped
 from adapters.sql.columns import rows_of, sql
-from adapters.sql.doctor.case import MOST_IDS, Case, Step, rows, weighed
-from adapters.sql.reading import MOST_BLANK, FieldColumn, KeyedRows, ResourceReader
-
-# A larger share of unreadable values is more than old sins.
-TOLERABLE = 0.01
-MOST_CODES = 20
-LONGEST_CODE = 20
-# Rows of which some should have a value.
-ENOUGH = 20
-BEFORE = "1902"
-# What old programs write for no date; the first three are none anyway.
-PLACEHOLDERS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1901-01-01", "9999-12-31")
-
-
-@dataclass(slots=True)
-class Tally:
-    """What the values of one field came to."""
-
-    present: int = 0
-    unreadable: int = 0
-    codes: Counter[str] = field(default_factory=Counter)
-    odd_days: Counter[str] = field(default_factory=Counter)
-    ids: list[str] = field(default_factory=list)
-
-    @property
-    def unknown(self) -> int:
-        return self.codes.total()
-
-    def bad(self, shown: str | None) -> None:
-        if shown and len(self.ids) < MOST_IDS:
-            self.ids.append(shown)
+from adapters.sql.doctor.case import Case, Step
+from adapters.sql.reading import MOST_BLANK, KeyedRows, ResourceReader
 
 
 def values(case: Case) -> Iterator[Step]:
@@ -65,7 +37,9 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
         said = list(judged(case, ("resources", reader.name), reader.name, name, tally, len(found)))
         bad += len(said)
         yield from said
-    yield from _unmapped(case, reader)
+    names = [*reader.table.names, *sorted(reader.lists)]
+    mapped = [*reader.table.by_name, *(each.name for each in reader.children)]
+    yield from unmapped(case, reader.name, names, mapped)
     sampled = len(records) >= (case.examination.rows or len(records) + 1)
     many = "a sample" if sampled else "all there are"
     if not bad:
@@ -100,7 +74,9 @@ def read(
         record["id"] = shown
         at = offset + table.key.width
         for column in table.columns:
-            record[column.name] = _value(column, column.take(row, at), tallies[column.name], shown)
+            raw, is_time = column.take(row, at), hasattr(column.converter, "zero")
+            tally = tallies[column.name]
+            record[column.name] = tally.take(column.converter.decode, raw, shown, is_time=is_time)
             at += column.width
         yield record
 
@@ -111,92 +87,6 @@ def shown_id(table: KeyedRows, key: Any) -> str | None:
         return table.ids.shown(key)
     except Unreadable:
         return None
-
-
-def _value(column: FieldColumn, raw: Any, tally: Tally, shown: str | None) -> Any:
-    try:
-        value = column.converter.decode(raw)
-    except UnknownCode:
-        tally.codes[_code(raw)] += 1
-        tally.bad(shown)
-        return None
-    except Unreadable:
-        tally.unreadable += 1
-        tally.bad(shown)
-        return None
-    tally.present += value is not None
-    if isinstance(value, str) and (value[:10] in PLACEHOLDERS or _is_old(column, value)):
-        tally.odd_days[value[:10]] += 1
-    return value
-
-
-def _is_old(column: FieldColumn, value: str) -> bool:
-    is_time = hasattr(column.converter, "zero")
-    return is_time and value[:4] < BEFORE
-
-
-def _code(raw: Any) -> str:
-    try:
-        return plain(raw) or ""
-    except Unreadable:
-        return ""
-
-
-def _told(codes: Counter[str]) -> dict[str, int]:
-    """Those that may be shown: what is long, or different in many rows, is no code but a text."""
-    if len(codes) > MOST_CODES:
-        return {}
-    return {code: many for code, many in codes.most_common() if len(code) <= LONGEST_CODE}
-
-
-def judged(
-    case: Case, place: tuple[str, ...], owner: str, name: str, tally: Tally, count: int
-) -> Iterator[Finding]:
-    """The findings about one field."""
-    at = (*place, "fields", name)
-    subject, all_ = f"{owner}.{name}", tally.present + tally.unreadable + tally.unknown
-    if tally.unknown:
-        known = _told(tally.codes)
-        what = ", ".join(f"{code or repr(code)} ({many})" for code, many in known.items())
-        text = (
-            f"{rows(tally.unknown)} with an unknown code: {what or 'long or many different texts'}"
-        )
-        remedy = (
-            "add them to its codes; null where one means nothing"
-            if known
-            else "is it a code at all?"
-        )
-        verdict = weighed(tally.unknown, all_, most=TOLERABLE)
-        yield case.judged(
-            verdict, "values", subject, text, at, remedy=remedy, ids=tally.ids, codes=known
-        )
-    if tally.unreadable:
-        text = f"{rows(tally.unreadable)} of {all_:,} that its converter cannot read"
-        verdict = weighed(tally.unreadable, all_, most=TOLERABLE)
-        remedy = "name another under `as`, or mend them"
-        yield case.judged(verdict, "values", subject, text, at, remedy=remedy, ids=tally.ids)
-    if tally.odd_days:
-        yield _odd_days(case, at, subject, tally)
-    if not all_ and count >= ENOUGH:
-        text = f"null in all of {rows(count)}: mapped in vain?"
-        yield case.warning("values", subject, text, at)
-
-
-def _odd_days(case: Case, at: tuple[str, ...], subject: str, tally: Tally) -> Finding:
-    named = [each for each in tally.odd_days if each in PLACEHOLDERS]
-    text = f"{rows(tally.odd_days.total())} with a day before {BEFORE} or after 9998"
-    if named:
-        text = f"{text}: {', '.join(named)}"
-    remedy = "where it means no value, list it under `zero`, with the others that do"
-    return case.warning("values", subject, text, at, remedy=remedy)
-
-
-def _unmapped(case: Case, reader: ResourceReader) -> Iterator[Finding]:
-    mapped = {*reader.table.by_name, "id", *(each.name for each in reader.children)}
-    missing = [each for each in [*reader.table.names, *sorted(reader.lists)] if each not in mapped]
-    if missing:
-        text = f"not mapped, and so null for everybody: {', '.join(missing)}"
-        yield case.warning("values", reader.name, text, ("resources", reader.name, "fields"))
 
 
 def _keys(

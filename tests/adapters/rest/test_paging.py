@@ -137,3 +137,13 @@ async def test_a_cursor_that_is_too_long_to_be_kept_is_said() -> None:
 
     with pytest.raises(BackendNonsense, match="too long"):
         await through(made({"by": "cursor", "cursor": "c", "next": "next"}), ask)
+
+
+async def test_a_page_number_that_is_ignored_is_found_out() -> None:
+    backend = Backend(10)
+
+    async def deaf(params: Params, link: str | None) -> Answer:
+        return await backend.page((("p", 1),), link)
+
+    with pytest.raises(BackendNonsense, match="does the backend know p"):
+        await through(made(PAGE), deaf)

@@ -1,0 +1,57 @@
+"""Clouds with a fault that no record shows: slow, late, or deaf to a parameter."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+from aiohttp import web
+
+from examples.json_cloud.backend import Cloud
+
+SLOW = 0.6
+
+
+class SlowCloud(Cloud):
+    """Thinks long about what kinds of appointments there are."""
+
+    async def kinds(self, request: web.Request) -> web.Response:
+        await asyncio.sleep(SLOW)
+        return await super().kinds(request)
+
+
+class LateCloud(Cloud):
+    """Its clock is five minutes behind."""
+
+    def app(self) -> web.Application:
+        app = super().app()
+        app.on_response_prepare.append(self._date)
+        return app
+
+    async def _date(self, _: web.Request, answer: web.StreamResponse) -> None:
+        there = datetime.now(UTC) - timedelta(minutes=5)
+        answer.headers["Date"] = format_datetime(there, usegmt=True)
+
+
+class DeafCloud(Cloud):
+    """Gives the first page of animals, whichever page is wanted."""
+
+    async def animals(self, request: web.Request) -> web.Response:
+        return await super().animals(request.clone(rel_url="/v2/animals?per_page=100"))
+
+
+class ShufflingCloud(Cloud):
+    """Gives its bills in another order each time."""
+
+    async def bills(self, request: web.Request) -> web.Response:
+        kept = self.records.bills
+        first = next(iter(kept))
+        kept[first] = kept.pop(first)
+        return await super().bills(request)
+
+
+class ForgetfulCloud(Cloud):
+    """Lets nobody in any more who asked for the kinds of appointments."""
+
+    async def kinds(self, request: web.Request) -> web.Response:
+        self._tokens.clear()
+        return await super().kinds(request)

@@ -1,0 +1,369 @@
+"""The doctor is green on a sound cloud, and names each planted fault at its line."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.examine import Examination, Finding, Verdict
+from examples.json_cloud.backend import Cloud
+from examples.json_cloud.records import made
+from gateway.examination import examined
+from tests.adapters.clinic import NOW, TODAY
+from tests.adapters.rest.cloud import MAPPING, connect, listening, replaced
+from tests.adapters.rest.ill_clouds import (
+    DeafCloud,
+    ForgetfulCloud,
+    LateCloud,
+    ShufflingCloud,
+    SlowCloud,
+)
+
+EXAMPLE = MAPPING.read_text()
+FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
+KEY_OF_PATIENTS = "key: id\n    fields:\n      clientId: {path: owner"
+HOURS = EXAMPLE[EXAMPLE.index("  hours:") : EXAMPLE.index("  busy:")]
+FREE = """\
+  free:
+    - get: /absences
+      items: absences
+      vet: vet
+      start: {path: from, as: zoned time}
+      end: {path: to, as: zoned time}
+"""
+CANCEL = '  cancel: {post: "/visits/{visit}/cancel", body: {}}\n'
+
+
+def nothing(cloud: Cloud) -> None:
+    """The cloud as it is."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to the cloud and to the mapping, and what is then to be said, and where."""
+
+    what: str
+    check: str
+    verdict: Verdict
+    line: str
+    said: str
+    cloud: Callable[[Cloud], None] = nothing
+    mapping: tuple[tuple[str, str], ...] = ()
+    kind: type[Cloud] = Cloud
+    timeout: float = 3.0
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def rename(rows: str, old: str, new: str) -> Callable[[Cloud], None]:
+    def change(cloud: Cloud) -> None:
+        for each in getattr(cloud.records, rows).values():
+            each[new] = each.pop(old)
+
+    return change
+
+
+def write(rows: str, name: str, value: Any, every: int = 1) -> Callable[[Cloud], None]:
+    """That value into the first row, and every so manieth behind it."""
+
+    def change(cloud: Cloud) -> None:
+        for each in list(getattr(cloud.records, rows).values())[::every]:
+            each[name] = value
+
+    return change
+
+
+def lose_animals(cloud: Cloud) -> None:
+    for key in (10, 20, 30):
+        cloud.records.reports[key]["visit"]["animal"] = {"id": 999_999}
+
+
+def book_over(cloud: Cloud) -> None:
+    coming = [
+        each
+        for each in cloud.records.visits.values()
+        if each["state"] == "booked" and each["starts_at"] > "2026-03-05"
+    ]
+    cloud.records.visits[1000] = {**coming[0], "id": 1000}
+
+
+def work_in_words(cloud: Cloud) -> None:
+    for each in cloud.records.vets.values():
+        each["week"] = [{**shift, "open": "morning"} for shift in each["week"]]
+
+
+def away_in_words(cloud: Cloud) -> None:
+    cloud.records.absences[0]["from"] = "soon"
+
+
+FAULTS = [
+    Fault(
+        "a moved endpoint", "calls", FAILED, "get: /customers", "GET /customers: it answers 404",
+        mapping=(("get: /owners", "get: /customers"),),
+    ),
+    Fault(
+        "a moved endpoint of single records", "calls", FAILED, "one: /pets/{id}",
+        "GET /pets/{id}: it answers 404|there is none, for a record of its own list",
+        mapping=(("one: /animals/{id}", "one: /pets/{id}"),),
+    ),
+    Fault(
+        "a method that the backend does not know", "booking", FAILED, "find: {get: /bookings",
+        "GET /bookings: it answers 404",
+        mapping=(("find: {get: /visits", "find: {get: /bookings"),),
+    ),
+    Fault(
+        "a renamed member", "mapping", FAILED, "breed: race",
+        r"has race \(did you mean races\?\): race leads to nothing",
+        rename("animals", "race", "races"),
+    ),
+    Fault(
+        "a renamed member in an expression", "mapping", WARNING, "phone: ",
+        r"has phones \(did you mean phone\?\)",
+        rename("owners", "phones", "phone"),
+    ),
+    Fault(
+        "a renamed list", "calls", FAILED, "items: lines", "no array.*near: results",
+        mapping=(("items: results", "items: lines"),),
+    ),
+    Fault(
+        "an unknown status", "values", FAILED, "status: {path: state, codes: {booked",
+        r"6 rows with an unknown code: moved \(6\)", write("visits", "state", "moved", 10),
+    ),
+    Fault(
+        "local times read as UTC", "clock", FAILED, "scheduledAt: ", "as: local time",
+        mapping=(
+            ("scheduledAt: starts_at", "scheduledAt: {path: starts_at, as: utc time}"),
+            ("endTime: ends_at", "endTime: {path: ends_at, as: utc time}"),
+        ),
+    ),
+    Fault(
+        "a login that is refused", "login", FAILED, "post: /session",
+        "it answers 200, rejected: see backend.user",
+        mapping=(("password: {secret: password}", "password: {secret: user}"),),
+    ),
+    Fault(
+        "tokens that die too early", "login", WARNING, "lifetime: 3600",
+        "were refused.*write a shorter", mapping=(("seconds: ttl", "lifetime: 3600"),),
+        kind=ForgetfulCloud,
+    ),
+    Fault(
+        "money that is no number", "values", FAILED, "total: gross",
+        "150 rows of 150 that its converter cannot read", write("bills", "gross", "Sesame"),
+    ),
+    Fault(
+        "a page above the maximum", "pages", FAILED, "by: page, page: page", "write most: 100",
+        mapping=(("size: per_page, most: 100", "size: per_page, most: 200"),),
+    ),
+    Fault(
+        "a page number that is ignored", "calls", FAILED, "get: /animals",
+        "the list does not end; does the backend know page", kind=DeafCloud,
+    ),
+    Fault(
+        "rows in any order", "pages", WARNING, "get: /bills",
+        "asked for again, has other rows or another order", kind=ShufflingCloud,
+    ),
+    Fault(
+        "hours that cannot be read", "diary", FAILED, "weekday: {path: day",
+        "cannot be read, and open nothing", work_in_words,
+    ),
+    Fault(
+        "absences that cannot be read", "diary", FAILED, "start: {path: from",
+        "block whatever they may mean", away_in_words,
+    ),
+    Fault(
+        "free times that cannot be read", "diary", FAILED, "start: {path: from",
+        "are free for nobody", away_in_words, ((HOURS, FREE),),
+    ),
+    Fault(
+        "free times of nobody", "diary", WARNING, "- get: /absences", "nothing is free by this",
+        lambda cloud: cloud.records.absences.clear(), ((HOURS, FREE),),
+    ),
+    Fault(
+        "vets without hours", "diary", FAILED, "- get: /vets/{vet}/week", "nothing can be booked",
+        write("vets", "week", []),
+    ),
+    Fault(
+        "two visits at one time", "diary", WARNING, "- get: /visits",
+        "1 appointments to come lie over another", book_over,
+    ),
+    Fault(
+        "visits that do not block", "diary", FAILED, "- get: /visits", "offered again",
+        mapping=(("where: state != 'cancelled'", "where: state == 'nothing'"),),
+    ),
+    Fault(
+        "records without an id", "rows", FAILED, KEY_OF_PATIENTS,
+        "3 records of 300 without a usable id", write("animals", "id", None, 100),
+    ),
+    Fault(
+        "one id of two records", "rows", FAILED,
+        KEY_OF_PATIENTS, "1 of 298 ids occur more than once",
+        write("animals", "id", 1, 100),
+    ),
+    Fault(
+        "records that are all hidden", "rows", FAILED, "where: archived", "though there are rows",
+        mapping=(("where: archived == `false`", "where: archived == 'no'"),),
+    ),
+    Fault(
+        "a member that is always null", "values", WARNING, "microchip: chip",
+        "null in all of 300 rows", write("animals", "chip", None),
+    ),
+    Fault(
+        "reports of an animal that is gone", "links", WARNING, "patientId: visit.animal.id",
+        "3 rows of 60 lead to none of the patients", lose_animals,
+    ),
+    Fault(
+        "a parameter that is ignored", "filters", WARNING, "filters: {clientId: customer}",
+        "does not obey customer.*`sift`",
+        mapping=(("filters: {clientId: owner}", "filters: {clientId: customer}"),),
+    ),
+    Fault(
+        "a slow endpoint", "calls", WARNING, "list: /kinds", "GET /kinds is slow", kind=SlowCloud,
+        timeout=1.1,
+    ),
+    Fault(
+        "an endpoint that is too slow", "calls", FAILED, "list: /kinds",
+        "backend.timeout is 0.5 s", kind=SlowCloud, timeout=0.5,
+    ),
+    Fault(
+        "a clash that cannot be withdrawn", "booking", WARNING, "- post: /visits",
+        "cannot be withdrawn", mapping=((CANCEL, ""),),
+    ),
+    Fault(
+        "a booking without a reference", "booking", WARNING, "- post: /visits", "no reference",
+        mapping=(("  reference: ext_ref\n", ""),),
+    ),
+]  # fmt: skip
+
+
+def sound_cloud(kind: type[Cloud] = Cloud) -> Cloud:
+    """The example's, in which no two visits are at one time."""
+    cloud, seen = kind(made(TODAY)), set()
+    for each in cloud.records.visits.values():
+        at = (each["vet"], each["starts_at"])
+        if each["state"] != "cancelled" and at in seen:
+            each["state"] = "cancelled"
+        seen.add(at)
+    return cloud
+
+
+async def found_in(
+    cloud: Cloud,
+    folder: Path,
+    *changes: tuple[str, str],
+    alone: bool = False,
+    booking: bool = False,
+    patience: float = 3.0,
+) -> list[Finding]:
+    """What is found; `alone` without running the operations."""
+    looked = Examination(now=NOW, booking=booking)
+    async with listening(cloud) as url:
+        adapter = connect(url, folder, replaced(*changes), timeout=patience)
+        try:
+            own = adapter.examine(looked)
+            findings = own if alone else examined(adapter, looked, patience=patience)
+            return [each async for each in findings]
+        finally:
+            await adapter.aclose()
+
+
+def said(findings: list[Finding]) -> list[str]:
+    """All that is not ok, to be read when a test fails."""
+    return [
+        f"{each.verdict} {each.check} {each.subject} {each.place.rpartition('/')[2]} {each.text}"
+        f" {each.remedy}"
+        for each in findings
+        if each.verdict is not Verdict.OK
+    ]
+
+
+async def test_nothing_fails_a_partner_of_the_sound_cloud(tmp_path: Path) -> None:
+    found = await found_in(sound_cloud(), tmp_path, booking=True)
+    assert [each for each in found if each.verdict is FAILED] == []
+    assert {each.subject for each in found if each.verdict is WARNING} == {
+        "patients",
+        "stock",
+        "consultations.ownerDiagnosis",
+        "consultations.createdAt",
+        "consultations.startedAt",
+        "consultations.validatedAt",
+        "rehearsal",
+    }, said(found)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+async def test_a_planted_fault_is_named_at_its_line(fault: Fault, tmp_path: Path) -> None:
+    cloud = sound_cloud(fault.kind)
+    fault.cloud(cloud)
+    found = await found_in(cloud, tmp_path, *fault.mapping, alone=True, patience=fault.timeout)
+    text = (tmp_path / "mapping.yaml").read_text()
+    line = text[: text.index(fault.line)].count("\n") + 1
+    assert [
+        each
+        for each in found
+        if (each.check, each.verdict) == (fault.check, fault.verdict)
+        and re.search(fault.said, f"{each.text} {each.remedy}")
+        and int(each.place.split(":")[-2]) == line
+    ], (line, said(found))
+
+
+async def test_a_clock_that_is_late_is_told(tmp_path: Path) -> None:
+    found = await found_in(sound_cloud(LateCloud), tmp_path, alone=True)
+    [clock] = [each for each in found if (each.check, each.subject) == ("clock", "server")]
+    assert clock.verdict is WARNING
+    assert re.search("its clock is (299|30[0-2]) s behind this machine's", clock.text)
+
+
+async def test_nothing_more_is_asked_of_a_backend_that_refuses_the_login(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    change = ("password: {secret: password}", "password: {secret: user}")
+    [only] = await found_in(cloud, tmp_path, change, alone=True)
+    assert only.verdict is FAILED
+    assert cloud.calls == ["POST /v2/session"]
+
+
+async def test_nothing_is_written_and_a_rehearsal_says_why_not(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    found = await found_in(cloud, tmp_path, booking=True)
+    assert {each for each in cloud.calls if not each.startswith("GET ")} == {"POST /v2/session"}
+    [rehearsed] = [each for each in found if each.subject == "rehearsal"]
+    assert rehearsed.verdict is WARNING
+    assert "there are no transactions" in rehearsed.text
+
+
+async def test_no_more_calls_are_under_way_than_one_read_may_have(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    found = await found_in(cloud, tmp_path, alone=True)
+    assert cloud.busiest <= 8
+    [stock] = [each for each in found if (each.check, each.subject) == ("pages", "stock")]
+    assert stock.text == "45 records in 46 calls"
+
+
+async def test_no_value_of_a_record_is_told(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    for key, each in cloud.records.visits.items():
+        each["state"] = f"Sesame, and much more than any code {key}"
+        each["ends_at"] = "Sesame"
+    for each in cloud.records.bills.values():
+        each["net"] = each["due"] = "Sesame"
+        each["payments"] = "Sesame"
+    for each in cloud.records.owners.values():
+        each["created"] = "Sesame"
+        each["name"] = {"given": "Sesame", "last": "Sesame"}
+    work_in_words(cloud)
+    found = await found_in(cloud, tmp_path, booking=True)
+    assert any(each.verdict is FAILED for each in found)
+    assert "Sesame" not in repr(found)
+
+
+async def test_a_cloud_that_is_not_there_is_one_finding(tmp_path: Path) -> None:
+    adapter = connect("http://127.0.0.1:9/v2", tmp_path)
+    try:
+        looked = Examination(now=NOW)
+        [only] = [each async for each in examined(adapter, looked, patience=3.0)]
+    finally:
+        await adapter.aclose()
+    assert (only.check, only.verdict) == ("connection", FAILED)
