@@ -134,7 +134,8 @@ async def _bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Ada
     help="Whose mapping; that of backend.adapter where it is left out.",
 )
 @config_option
-def schema(adapter: str | None, config: Path | None) -> None:
+@json_option
+def schema(adapter: str | None, config: Path | None, as_json: bool) -> None:
     """Print the JSON Schema of a mapping file, for editors that complete and check it."""
     from gateway.backend import shapes
 
