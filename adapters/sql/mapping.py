@@ -53,11 +53,8 @@ Columns = Annotated[
 ]
 
 
-class Expression(Conversion):
-    """A value of a row: an SQL expression, or several columns, and how it is written.
-
-    A text by itself is the expression, and a list the columns.
-    """
+class InColumns(Strict):
+    """What stands in one column or in several: a text by itself is the expression, a list them."""
 
     sql: Columns
 
@@ -73,6 +70,10 @@ class Expression(Conversion):
         long = handler.resolve_ref_schema(handler(schema))
         long["properties"]["sql"] = _COLUMNS_SCHEMA
         return {"anyOf": [*_COLUMNS_SCHEMA["anyOf"], long]}
+
+
+class Expression(InColumns, Conversion):
+    """A value of a row: an SQL expression, or several columns, and how it is written."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,30 +81,16 @@ class Expression(Conversion):
         return self.sql if self.plus is None else (*self.sql, self.plus)
 
 
-class Key(Strict):
+class Key(InColumns):
     """What names a row: one column, or several together; `as` is what public ids are made of."""
 
-    sql: Columns
     as_: Literal["id", "native id", "hashed id"] | None = Field(default=None, alias="as")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        return _long_form(value)
 
     @model_validator(mode="after")
     def _of_one_column(self) -> "Key":
         if len(self.sql) > 1 and self.as_ in (SEALED, NATIVE):
             raise ValueError(f"a key of several columns is no {self.as_}; leave `as` out")
         return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        long = handler.resolve_ref_schema(handler(schema))
-        long["properties"]["sql"] = _COLUMNS_SCHEMA
-        return {"anyOf": [*_COLUMNS_SCHEMA["anyOf"], long]}
 
     @property
     def kind(self) -> str:
