@@ -37,7 +37,7 @@ def led(
     past = sum(counted[each] for each in hidden)
     text = f"{rows(len(records))} lead to {target}"
     if past:
-        text += f"; {past:,} of them to one that `where` hides, such as a vet who has left"
+        text += f"; {past:,} of them to one that `where` hides"
     if past > TOLERABLE * len(records):
         return maker.warning("links", subject, text, place, remedy=f"is it the key of {target}?")
     return maker.ok("links", subject, text)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, null, or_
@@ -16,12 +16,12 @@ from adapters.slots import ONE_DAY, Interval, Shift
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Busy, Durations, Hours, Rowspan, SlotRows
-from adapters.times import ROOM, Epoch, TimeConverter, clock, length, wall
+from adapters.times import PATTERN, ROOM, Epoch, TimeConverter, clock, length, wall, written
 
 LONGEST_OPEN = timedelta(days=2)
 UNREADABLE = object()
 # The first date that is more than a placeholder.
-EARLIEST = datetime(1902, 1, 2, tzinfo=None)  # noqa: DTZ001 - compared as it is written
+EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
 LAST_DAY = "9999-12-31"
 NO_DAYS = ("____-00%", "_______-00%")
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
@@ -243,7 +243,7 @@ class BusyRows(SpanRows):
         for zero in self.end.zero if self._endless else ():
             if isinstance(self.end, Epoch):
                 yield end == given(None, int(zero))
-            elif zero <= str(EARLIEST):
+            elif zero <= written(EARLIEST, PATTERN):
                 continue
             elif self.end.as_text:
                 yield end.like(f"{zero}%")
@@ -290,15 +290,14 @@ class BusyRows(SpanRows):
                     yield Block(interval, key, self.whose.schedule(calendar))
 
     def _bounds(self, window: Interval) -> dict[str, Any]:
-        zone_less = EARLIEST.replace(tzinfo=window.start.tzinfo)
         bounds = {
             "until": _first(self.start, window.end + ROOM),
             "early": _first(self.start, window.start - LONGEST_OPEN),
-            "earliest": _first(self.start, zone_less),
+            "earliest": _first(self.start, EARLIEST),
         }
         if self.end_columns is not None:
             bounds["since"] = _first(self.end, window.start - ROOM)
-            bounds["earliest_end"] = _first(self.end, zone_less)
+            bounds["earliest_end"] = _first(self.end, EARLIEST)
         if self._longest is not None:
             longest = max(self._longest, LONGEST_OPEN) + ROOM
             bounds["first"] = _first(self.start, window.start - longest)
