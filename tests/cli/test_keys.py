@@ -20,6 +20,7 @@ from rich.cells import cell_len
 from gateway.cli import main
 from gateway.contract.access import Permission
 from gateway.keys.secret import mint
+from tests.command import clinic_gateway
 from tests.conftest import RunningGateway
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
@@ -27,9 +28,7 @@ CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--lev
 
 def keys(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
-    command = [sys.executable, "-m", "gateway", "keys", *words]
-    config = ["--config", str(folder / "gateway.yaml")]
-    return subprocess.run([*command, *config], capture_output=True, text=True, check=False)
+    return clinic_gateway("keys", *words, "--config", str(folder / "gateway.yaml"))
 
 
 def run(folder: Path, *words: str) -> Result:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from adapters.sample import MAPPING
+from tests.command import clinic_gateway
 from tests.conftest import Template
 
 SERVE = [sys.executable, "-m", "gateway", "serve"]
@@ -28,12 +29,12 @@ def folder(template: Template, tmp_path: Path) -> Path:
     return Path(shutil.copytree(template.folder, tmp_path / "state"))
 
 
-def refused(folder: Path, environ: dict[str, str] | None = None) -> str:
+def refused(folder: Path) -> str:
     """What a start says before it exits with 1."""
-    done = subprocess.run(
-        [*SERVE, "--config", str(folder / "gateway.yaml")],
-        capture_output=True, text=True, check=False, timeout=30, env=environ,
-    )  # fmt: skip
+    return the_refusal(clinic_gateway("serve", "--config", str(folder / "gateway.yaml")), folder)
+
+
+def the_refusal(done: subprocess.CompletedProcess[str], folder: Path) -> str:
     assert done.returncode == 1, done
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -216,7 +217,11 @@ def test_a_locked_store_is_one_sentence(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["PYTHONASYNCIODEBUG", "PYTHONDEVMODE"])
 def test_a_python_that_puts_tracebacks_into_answers_is_refused(folder: Path, name: str) -> None:
-    assert f"{name} is set" in refused(folder, {name: "1"})
+    done = subprocess.run(
+        [*SERVE, "--config", str(folder / "gateway.yaml")],
+        capture_output=True, text=True, check=False, timeout=30, env={name: "1"},
+    )  # fmt: skip
+    assert f"{name} is set" in the_refusal(done, folder)
 
 
 class Served:
@@ -251,12 +256,11 @@ def served(folder: Path) -> Iterator[Served]:
 
 
 def minted(folder: Path) -> str:
-    made = subprocess.run(
-        [sys.executable, "-m", "gateway", "keys", "create", "--name", "x", "--level", "FULL",
-         "--permission", "APPOINTMENT_CREATE", "--permission", "CLIENT_READ", "--json",
-         "--config", str(folder / "gateway.yaml")],
-        capture_output=True, text=True, check=True,
+    made = clinic_gateway(
+        "keys", "create", "--name", "x", "--level", "FULL", "--permission", "APPOINTMENT_CREATE",
+        "--permission", "CLIENT_READ", "--json", "--config", str(folder / "gateway.yaml"),
     )  # fmt: skip
+    assert made.returncode == 0, made
     secret: str = json.loads(made.stdout)["key"]
     return secret
 
