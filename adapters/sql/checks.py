@@ -29,7 +29,7 @@ from adapters.ids import NATIVE, PublicIds
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
-from adapters.sql.writes import following, named_table
+from adapters.sql.steps import following, named_table
 
 # Where it stands, what it is about, the statement, and its parameters.
 # Where rows cannot be had at all, nothing else is asked about them.

@@ -24,7 +24,8 @@ from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Mapping
 from adapters.sql.reading import ResourceReader
-from adapters.sql.writes import BookingWrites, Done
+from adapters.sql.steps import Done
+from adapters.sql.writes import BookingWrites
 from adapters.times import instant_text
 
 MOST_MINUTES = 1_000_000

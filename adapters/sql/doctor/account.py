@@ -11,7 +11,7 @@ from adapters.examine import Finding
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.engines.base import Kind
 from adapters.sql.mapping import NAMED, Write
-from adapters.sql.writes import named_table
+from adapters.sql.steps import named_table
 
 _USAGE = "GRANT USAGE ON SEQUENCE, as the page on connecting shows"
 # Columns that are numbered by themselves (identity) need no right.

@@ -21,7 +21,7 @@ from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.case import Step as LookStep
 from adapters.sql.doctor.diary import vets
 from adapters.sql.reading import ResourceReader
-from adapters.sql.writes import named_table
+from adapters.sql.steps import named_table
 
 # Rows of a table that may be read for one call, and those from which on it fails a partner.
 BIG, HUGE = 5_000, 100_000

@@ -15,7 +15,7 @@ from adapters.examine import Finding
 from adapters.findings.maker import short
 from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.diary import vets
-from adapters.sql.writes import Done
+from adapters.sql.steps import Done
 
 DAYS = 14
 REASON = "Contrôle"
