@@ -20,8 +20,8 @@ from gateway.backend import remembered, shapes
 from gateway.settings import Settings
 from tests.adapters.ailing import Ailing, AilingFile
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run
+from tests.adapters.waits import Waits
 
-READ_TIMEOUT, BOOKING_TIMEOUT = 0.7, 2.0
 PARIS = ZoneInfo("Europe/Paris")
 NO_ASKING = ("BEGIN", "COMMIT", "ROLLBACK", "SET", "START")
 BULK, FRONT = 1_000_000, 500_000
@@ -33,9 +33,11 @@ class SqlPractice(Practice):
     shapes = shapes()
     now = NOW
     zone = PARIS
-    patience = 1.0
+    slack = 0.3
 
-    def __init__(self, ailing: Ailing) -> None:
+    def __init__(self, ailing: Ailing, waits: Waits) -> None:
+        self.waits = waits
+        self.patience = waits.read + self.slack
         self.troubles: list[Trouble] = []
         self.ailing = ailing
         self.statements = 0
@@ -84,14 +86,13 @@ class SqlPractice(Practice):
 class SampleClinic(SqlPractice):
     """The sample, with its odd values."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, waits: Waits) -> None:
         self.database = copy_to(folder)
-        super().__init__(AilingFile(self.database))
+        super().__init__(AilingFile(self.database), waits)
 
     def open(self) -> Adapter:
-        return connect(
-            self.database, self.troubles, timeout=READ_TIMEOUT, booking_timeout=BOOKING_TIMEOUT
-        )
+        read, booking = self.waits
+        return connect(self.database, self.troubles, timeout=read, booking_timeout=booking)
 
     def _run(self, statement: str, *values: object) -> Sequence[Any]:
         return run(self.database, statement, *values)
@@ -140,9 +141,8 @@ class GuardedClinic(SampleClinic):
     """The same behind a guard."""
 
     def open(self) -> Adapter:
-        return Guarded(
-            super().open(), Limits(timeout=READ_TIMEOUT, booking_timeout=BOOKING_TIMEOUT)
-        )
+        read, booking = self.waits
+        return Guarded(super().open(), Limits(timeout=read, booking_timeout=booking))
 
 
 class CachedClinic(GuardedClinic):

@@ -13,12 +13,11 @@ from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile, relayed
 from tests.adapters.clinic import SECRET
 from tests.adapters.sample_practice import (
-    BOOKING_TIMEOUT,
-    READ_TIMEOUT,
     SqlPractice,
     key,
     place,
 )
+from tests.adapters.waits import Waits
 from tests.races.practice import Practice as Made
 from tests.races.practice import practice
 
@@ -80,10 +79,10 @@ class SmallPractice(SqlPractice):
     A server that says nothing at all is also asked, on another connection, to stop: two seconds.
     """
 
-    patience = 2.5
+    slack = 1.8
 
-    def __init__(self, made: Made, folder: Path, ailing: Ailing, url: str) -> None:
-        super().__init__(ailing)
+    def __init__(self, made: Made, folder: Path, ailing: Ailing, url: str, waits: Waits) -> None:
+        super().__init__(ailing, waits)
         self.made, self.url = made, url
         self._mapping = folder / "small.yaml"
         self._mapping.write_text(made.mapping)
@@ -96,8 +95,8 @@ class SmallPractice(SqlPractice):
                 secret=SECRET,
                 shapes=shapes(),
                 report=self.troubles.append,
-                timeout=READ_TIMEOUT,
-                booking_timeout=BOOKING_TIMEOUT,
+                timeout=self.waits.read,
+                booking_timeout=self.waits.booking,
             )
         )
 
@@ -154,12 +153,12 @@ def small_server(kind: str, folder: Path) -> Iterator[Made]:
 
 
 @asynccontextmanager
-async def small_practice(made: Made, folder: Path) -> AsyncIterator[SmallPractice]:
+async def small_practice(made: Made, folder: Path, waits: Waits) -> AsyncIterator[SmallPractice]:
     """It for one test, with the same rows for each."""
     begin, end = ("START TRANSACTION", "COMMIT") if made.kind != "sqlite" else ("BEGIN", "COMMIT")
     await made.run(begin, *_changing(), end)
     ailing, url = await _ailing(made)
-    opened = SmallPractice(made, folder, ailing, url)
+    opened = SmallPractice(made, folder, ailing, url, waits)
     try:
         with opened.counting():
             yield opened

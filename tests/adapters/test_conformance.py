@@ -9,6 +9,7 @@ import pytest
 from adapters.conformance import AdapterConformance
 from tests.adapters.sample_practice import CachedClinic, GuardedClinic, SampleClinic
 from tests.adapters.small_practice import SmallPractice, small_practice, small_server
+from tests.adapters.waits import waits_of
 from tests.races.practice import Practice as Made
 
 
@@ -16,8 +17,10 @@ class TestSample(AdapterConformance):
     made = SampleClinic
 
     @pytest.fixture
-    async def practice(self, tmp_path: Path) -> AsyncIterator[SampleClinic]:
-        opened = self.made(tmp_path)
+    async def practice(
+        self, request: pytest.FixtureRequest, tmp_path: Path
+    ) -> AsyncIterator[SampleClinic]:
+        opened = self.made(tmp_path, waits_of(request))
         with opened.counting():
             yield opened
         await opened.ailing.aclose()
@@ -45,8 +48,10 @@ class TestPostgres(AdapterConformance):
     cannot: ClassVar[set[str]] = {"write_unreadable"}  # its columns have types
 
     @pytest.fixture
-    async def practice(self, made: Made, tmp_path: Path) -> AsyncIterator[SmallPractice]:
-        async with small_practice(made, tmp_path) as opened:
+    async def practice(
+        self, request: pytest.FixtureRequest, made: Made, tmp_path: Path
+    ) -> AsyncIterator[SmallPractice]:
+        async with small_practice(made, tmp_path, waits_of(request)) as opened:
             yield opened
 
 

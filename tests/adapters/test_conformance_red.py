@@ -28,6 +28,7 @@ from adapters.base import (
 from adapters.conformance import AdapterConformance
 from adapters.conformance.asking import at
 from tests.adapters.sample_practice import PARIS, SampleClinic
+from tests.adapters.waits import HURRIED
 
 
 class Faithful:
@@ -516,7 +517,7 @@ class Suite(AdapterConformance):
 
 class BrokenClinic(SampleClinic):
     def __init__(self, folder: Path, broken: type[Faithful]) -> None:
-        super().__init__(folder)
+        super().__init__(folder, HURRIED)
         self.broken = broken
 
     def open(self) -> Adapter:

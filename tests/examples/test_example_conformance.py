@@ -16,7 +16,8 @@ from examples.postgres_slots.__main__ import EXAMPLE as POSTGRES
 from gateway.settings import load_settings
 from tests.adapters.ailing import relayed
 from tests.adapters.clinic import SECRET
-from tests.adapters.sample_practice import BOOKING_TIMEOUT, READ_TIMEOUT, SqlPractice
+from tests.adapters.sample_practice import SqlPractice
+from tests.adapters.waits import Waits, waits_of
 from tests.examples.clinic import Clinic, made
 
 
@@ -47,10 +48,11 @@ def clinic(
 class ExamplePractice(SqlPractice):
     """What the desk does there is proved by the example's own tests."""
 
-    patience = 2.5
+    slack = 1.8
     now = datetime.now(UTC).replace(microsecond=0)
 
-    def __init__(self, clinic: Clinic, zone: str) -> None:
+    def __init__(self, clinic: Clinic, zone: str, waits: Waits) -> None:
+        self.waits = waits
         self.zone = ZoneInfo(zone)
         self._backend = load_settings(clinic.folder / "gateway.yaml", {}).backend
         self._url, self._ids = "", Table()
@@ -59,7 +61,7 @@ class ExamplePractice(SqlPractice):
         url = self._backend.url
         assert url is not None
         ailing, self._url = await relayed(url.get_secret_value())
-        super().__init__(ailing)
+        super().__init__(ailing, self.waits)
 
     def open(self) -> Adapter:
         return open_adapter(
@@ -70,8 +72,8 @@ class ExamplePractice(SqlPractice):
                 secret=SECRET,
                 shapes=self.shapes,
                 report=self.troubles.append,
-                timeout=READ_TIMEOUT,
-                booking_timeout=BOOKING_TIMEOUT,
+                timeout=self.waits.read,
+                booking_timeout=self.waits.booking,
                 ids=self._ids,
             ),
         )
@@ -87,8 +89,10 @@ class TestMariadbExample(AdapterConformance):
     }
 
     @pytest.fixture
-    async def practice(self, clinic: Clinic) -> AsyncIterator[ExamplePractice]:
-        opened = ExamplePractice(clinic, self.zone)
+    async def practice(
+        self, request: pytest.FixtureRequest, clinic: Clinic
+    ) -> AsyncIterator[ExamplePractice]:
+        opened = ExamplePractice(clinic, self.zone, waits_of(request))
         await opened.begin()
         with opened.counting():
             yield opened

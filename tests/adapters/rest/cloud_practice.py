@@ -16,6 +16,7 @@ from gateway.backend import shapes
 from tests.adapters.ailing import Relay
 from tests.adapters.clinic import NOW, SECRET
 from tests.adapters.rest.cloud import connect, listening, new_cloud
+from tests.adapters.waits import Waits
 
 
 class CloudPractice(Practice):
@@ -24,16 +25,18 @@ class CloudPractice(Practice):
     shapes = shapes()
     now = NOW
     zone = ZONE
-    patience = 1.0
 
-    def __init__(self, cloud: Cloud, relay: Relay, url: str, folder: Path) -> None:
+    def __init__(self, cloud: Cloud, relay: Relay, url: str, folder: Path, waits: Waits) -> None:
+        self.waits = waits
+        self.patience = waits.read + 0.3
         self.cloud, self.relay = cloud, relay
         self.troubles: list[Trouble] = []
         self._url, self._folder = url, folder
 
     def open(self) -> Adapter:
+        read, booking = self.waits
         return connect(
-            self._url, self._folder, troubles=self.troubles, timeout=0.7, booking_timeout=2.0
+            self._url, self._folder, troubles=self.troubles, timeout=read, booking_timeout=booking
         )
 
     async def add_clients(self, count: int, *, front: bool) -> None:
@@ -88,7 +91,7 @@ class CloudPractice(Practice):
 
 
 @asynccontextmanager
-async def cloud_practice(folder: Path) -> AsyncIterator[CloudPractice]:
+async def cloud_practice(folder: Path, waits: Waits) -> AsyncIterator[CloudPractice]:
     """A new cloud, behind a port of the test's own."""
     cloud = new_cloud()
     async with listening(cloud) as address:
@@ -96,6 +99,6 @@ async def cloud_practice(folder: Path) -> AsyncIterator[CloudPractice]:
         relay = Relay(there.host or "", there.port or 80)
         await relay.open()
         try:
-            yield CloudPractice(cloud, relay, str(there.with_port(relay.port)), folder)
+            yield CloudPractice(cloud, relay, str(there.with_port(relay.port)), folder, waits)
         finally:
             await relay.aclose()

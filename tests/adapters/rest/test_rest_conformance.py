@@ -7,6 +7,7 @@ import pytest
 
 from adapters.conformance import AdapterConformance
 from tests.adapters.rest.cloud_practice import CloudPractice, cloud_practice
+from tests.adapters.waits import waits_of
 
 
 class TestCloud(AdapterConformance):
@@ -15,6 +16,8 @@ class TestCloud(AdapterConformance):
     in_parts = frozenset({"stock", "vets", "consultations"})
 
     @pytest.fixture
-    async def practice(self, tmp_path: Path) -> AsyncIterator[CloudPractice]:
-        async with cloud_practice(tmp_path) as opened:
+    async def practice(
+        self, request: pytest.FixtureRequest, tmp_path: Path
+    ) -> AsyncIterator[CloudPractice]:
+        async with cloud_practice(tmp_path, waits_of(request)) as opened:
             yield opened
