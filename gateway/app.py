@@ -236,6 +236,7 @@ class _Assembly:
         )
         server = PublicServer(front, replies, observers)
         probe = BackendProbe(adapter)
+        closers.push_async_callback(probe.aclose)
         readiness = self.readiness(own, ledger, ring, probe, policy)
         return Gateway(
             settings=settings,

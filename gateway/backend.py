@@ -1,5 +1,6 @@
 """Opens the practice system: its adapter with the sealing secret, and whether it is enough."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 
@@ -159,18 +160,37 @@ def _remedy(resource: str, missing: set[str]) -> str:
 class BackendProbe:
     """Whether the practice system answers, and still has all that the mapping names.
 
-    The second is looked at now and then, and until it is so.
+    The second is looked at now and then, and until it is so. A look that takes longer than its
+    caller waits goes on, and the next caller hears of it: over a slow line it takes many seconds.
     """
 
     def __init__(self, adapter: Adapter, clock: Callable[[], float] = time.monotonic) -> None:
         self._adapter = adapter
         self._clock = clock
         self._checked_at: float | None = None
+        self._look: asyncio.Task[None] | None = None
 
     async def __call__(self) -> None:
         """DocumentErrors with what it lacks; AdapterErrors."""
         await self._adapter.ping()
         checked = self._checked_at
         if checked is None or self._clock() - checked >= CHECK_EVERY:
+            await asyncio.shield(self._begun())
+
+    def _begun(self) -> asyncio.Task[None]:
+        if self._look is None:
+            self._look = asyncio.create_task(self._check())
+        return self._look
+
+    async def _check(self) -> None:
+        try:
             await self._adapter.check()
             self._checked_at = self._clock()
+        finally:
+            self._look = None
+
+    async def aclose(self) -> None:
+        """End a look that goes on."""
+        if self._look is not None:
+            self._look.cancel()
+            await asyncio.wait([self._look])

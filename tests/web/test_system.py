@@ -1,3 +1,4 @@
+import asyncio
 import io
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -153,6 +154,10 @@ async def test_figures_are_in_prometheus_form_and_tell_of_calls(
     assert 'gateway_request_seconds_bucket{le="0.001",operation="list_stock"}' in text
 
 
+def options(url: str) -> AdapterOptions:
+    return AdapterOptions(url=url, mapping=None, secret=bytes(32), shapes={}, report=print)
+
+
 async def test_the_tables_are_looked_at_now_and_then_and_until_nothing_is_missing() -> None:
     clock, missing, checks = [0.0], [True], 0
 
@@ -165,12 +170,7 @@ async def test_the_tables_are_looked_at_now_and_then_and_until_nothing_is_missin
             )
 
     WORLDS["probed"] = World(check=check)
-    adapter = WorldAdapter(
-        AdapterOptions(
-            url="probed", mapping=None, secret=bytes(32), shapes={}, report=lambda trouble: None
-        )
-    )
-    probe = BackendProbe(adapter, lambda: clock[0])
+    probe = BackendProbe(WorldAdapter(options("probed")), lambda: clock[0])
 
     async def backend() -> dict[str, Any]:
         await probe()
@@ -186,3 +186,46 @@ async def test_the_tables_are_looked_at_now_and_then_and_until_nothing_is_missin
     clock[0] = CHECK_EVERY
     await probe()
     assert checks == 3
+
+
+async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits() -> None:
+    """Over a slow line it takes longer than a readiness check may."""
+    ended, looks = asyncio.Event(), 0
+
+    class Distant(WorldAdapter):
+        async def check(self) -> None:
+            nonlocal looks
+            looks += 1
+            await ended.wait()
+
+    WORLDS["distant"] = World()
+    probe = BackendProbe(Distant(options("distant")))
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await probe()
+    assert looks == 1
+    ended.set()
+    await probe()
+    await probe()
+    assert looks == 1
+    await probe.aclose()
+
+
+async def test_a_probe_that_is_closed_ends_its_look() -> None:
+    WORLDS["closed"] = World()
+    stopped = asyncio.Event()
+
+    class Distant(WorldAdapter):
+        async def check(self) -> None:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                stopped.set()
+
+    probe = BackendProbe(Distant(options("closed")))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await probe()
+    await probe.aclose()
+    assert stopped.is_set()
