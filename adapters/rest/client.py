@@ -118,8 +118,8 @@ class Client:
             if session is not None:
                 await session.close()
 
-    def linked(self, link: str, request: Request) -> Request:
-        """The request of a link that stands in the answer to another.
+    def behind(self, link: str, request: Request) -> str:
+        """A link that stands in the answer to a request, as a path behind the address.
 
         BackendNonsense for one that leads away from the address.
         """
@@ -132,10 +132,14 @@ class Client:
             raise BackendNonsense(f"{request.label}: {said}") from error
         if not same or not url.raw_path.startswith(home):
             raise BackendNonsense(f"{request.label}: the link to the next page leads elsewhere")
-        below = url.raw_path[len(home) :].split("/")
-        parts = tuple(URL.build(path=each, encoded=True).path for each in below)
-        query = tuple(url.query.items())
-        return Request(label=request.label, method="GET", parts=parts, query=query)
+        return url.raw_path_qs.removeprefix(home.removesuffix("/"))
+
+    def linked(self, behind: str, label: str) -> Request:
+        """The request of such a path."""
+        path, _, query = behind.partition("?")
+        parts = tuple(URL.build(path=each, encoded=True).path for each in path.split("/")[1:])
+        given = tuple(URL.build(query_string=query, encoded=True).query.items())
+        return Request(label=label, method="GET", parts=parts, query=given)
 
     def _url(self, request: Request) -> URL:
         # each part is quoted by itself: a slash or a ? in an id stays within it

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from adapters.base import (
@@ -40,6 +41,7 @@ class ResourceReader:
         self.name = name
         self.maker = RecordMaker(name, resource, shapes, tools.values, tools.report)
         self._backend = tools.backend
+        self._places = tools.places
         self._one = None
         if resource.one is not None:
             of_one = {"id": FieldShape(format="uuid", refers=name)}
@@ -72,6 +74,10 @@ class ResourceReader:
 
     async def page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
         """Up to `limit` records behind the place `after`, all of them as the filters say."""
+        page = await self._page(filters, limit, await self._places.whole(after))
+        return replace(page, after=await self._places.short(page.after))
+
+    async def _page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
         if self._list is None:
             raise BackendNonsense(f"the mapping has no list of {self.name}")
         try:
@@ -124,7 +130,7 @@ class ResourceReader:
     async def _looked_for(self, public_id: str) -> Record:
         after: str | None = None
         while True:
-            page = await self.page((), MOST_ROWS, after)
+            page = await self._page((), MOST_ROWS, after)
             for record in page.records:
                 if record["id"] == public_id:
                     return record
@@ -134,12 +140,12 @@ class ResourceReader:
 
     def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
-        first = rows.endpoint.request(values, params)  # finds an id of nobody before anything
+        rows.endpoint.request(values, params)  # finds an id of nobody before anything
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
             if link is None:
                 return self._backend.read(rows.endpoint.request(values, [*params, *more]))
-            return self._backend.read(self._backend.linked(link, first))
+            return self._backend.read(self._backend.linked(link, rows.endpoint.label))
 
         return ask
 

@@ -1,6 +1,7 @@
 """Clouds with a fault that no record shows: slow, late, or deaf to a parameter."""
 
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -30,6 +31,27 @@ class LateCloud(Cloud):
     async def _date(self, _: web.Request, answer: web.StreamResponse) -> None:
         there = datetime.now(UTC) - timedelta(minutes=5)
         answer.headers["Date"] = format_datetime(there, usegmt=True)
+
+
+class WordyCloud(Cloud):
+    """Its cursors and its links to a next page hold a long text."""
+
+    words = "x" * 600
+
+    async def reports(self, request: web.Request) -> web.Response:
+        after = request.query.get("after", "0").removeprefix(self.words)
+        answer = await super().reports(request.clone(rel_url=f"/v2/reports?after={after}"))
+        found = json.loads(answer.text or "")
+        if found["cursor"] is not None:
+            found["cursor"] = f"{self.words}{found['cursor']}"
+        return web.json_response(found)
+
+    async def vets(self, request: web.Request) -> web.Response:
+        answer = await super().vets(request)
+        found = json.loads(answer.text or "")
+        if found["links"]["next"] is not None:
+            found["links"]["next"] += f"&words={self.words}"
+        return web.json_response(found)
 
 
 class DeafCloud(Cloud):
