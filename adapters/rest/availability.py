@@ -14,7 +14,7 @@ from adapters.base import BackendNonsense, FieldShape, Trouble
 from adapters.convert import Unreadable
 from adapters.rest.backend import Answer
 from adapters.rest.mapping import Found, HoursCall, HoursWritten, Many, Times
-from adapters.rest.paging import Params, pager
+from adapters.rest.paging import MOST_ROWS, Params, pager
 from adapters.rest.paths import holds, path
 from adapters.rest.records import FoundValue, FoundValues, RawValue
 from adapters.rest.templates import Values
@@ -23,7 +23,6 @@ from adapters.rest.toolbox import Toolbox
 from adapters.slots import ONE_DAY, Interval, Shift
 from adapters.times import TimeConverter
 
-MOST_ROWS = 5_000
 LONGEST_OPEN = timedelta(days=2)
 # What calls of the diary can be given.
 GIVEN = {

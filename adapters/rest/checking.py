@@ -254,6 +254,8 @@ class _Checker:
             yield self.document.problem(("booking", "appointment"), text)
         yield from self.calls.call(("booking", "find"), booking.find, DRAFT_FIELDS, ())
         yield from self.calls.only_get(("booking", "find"), booking.find)
+        if booking.find.page is not None:
+            yield from self._page(("booking", "find", "page"), booking.find.page)
         if booking.cancel is not None:
             yield from self.calls.call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, made)
 

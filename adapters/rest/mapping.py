@@ -230,6 +230,12 @@ class Paging(Strict):
     header: bool = False
 
 
+class Paged(Many):
+    """Reads an array of records that may come in pages."""
+
+    page: Paging | None = None
+
+
 class FilterBy(OrText, Conversion):
     """The parameter by which the backend filters."""
 
@@ -243,10 +249,9 @@ class FilterBy(OrText, Conversion):
         return {"query": value} if isinstance(value, str) else value
 
 
-class ListCall(Many):
-    """Reads the records of a resource, in pages."""
+class ListCall(Paged):
+    """Reads the records of a resource."""
 
-    page: Paging | None = None
     filters: dict[str, FilterBy] = Field(default_factory=dict)
     sift: Listed[str] = ()
     details: bool = False
@@ -312,10 +317,9 @@ Hours = Annotated[
 ]
 
 
-class Times(Many):
+class Times(Paged):
     """Spans of time of a vet: what blocks, or what is free."""
 
-    page: Paging | None = None
     where: Expr | None = None
     key: Found | None = None
     vet: Found | None = None
@@ -356,7 +360,7 @@ class Booking(Strict):
     appointment: str
     reference: Expr | None = None
     calls: Listed[Step] = Field(min_length=1)
-    find: Many
+    find: Paged
     cancel: Call | None = None
     settle: int = Field(default=30, ge=0, le=600)
 

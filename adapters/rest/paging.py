@@ -18,6 +18,8 @@ from adapters.rest.backend import Answer
 from adapters.rest.mapping import Paging
 from adapters.rest.paths import path
 
+# Rows of a list that one call looks at.
+MOST_ROWS = 5_000
 # Pages of a list without a new row in them, after which it has no end.
 MOST_BARREN = 3
 # The same where cursors lead on: a backend that sifts its rows page by page gives empty ones.
@@ -41,6 +43,10 @@ class Batch:
 
 class NoArray(BackendNonsense):
     """Where the list should be is something else."""
+
+
+class Endless(BackendNonsense):
+    """The list does not come to an end."""
 
 
 class Pager:
@@ -69,10 +75,8 @@ class Pager:
         """A short text for each row, by its key."""
         return [_digest(self._mark(row)) for row in rows]
 
-    def _endless(self, name: str) -> BackendNonsense:
-        return BackendNonsense(
-            f"{self._label}: the list does not end; does the backend know {name}?"
-        )
+    def _endless(self, name: str) -> Endless:
+        return Endless(f"{self._label}: the list does not end; does the backend know {name}?")
 
 
 def _place(*parts: Any) -> str:
@@ -242,7 +246,7 @@ class Cursors(Pager):
             if barren == MOST_EMPTY:
                 raise self._endless(self._name or "the address of the next page")
             token, mark = following, ""
-        raise BackendNonsense(f"{self._label}: the next page is one that was read already")
+        raise Endless(f"{self._label}: the next page is one that was read already")
 
     async def _ask(self, ask: Ask, token: Any) -> Answer:
         size: Params = ((self._size, self._most),) if self._size else ()

@@ -1,7 +1,7 @@
 """Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -16,18 +16,17 @@ from adapters.base import (
     Trouble,
 )
 from adapters.convert import Unreadable
-from adapters.rest.backend import Answer
+from adapters.rest.asking import asking, marked_by
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
-from adapters.rest.paging import Ask, Params, pager
+from adapters.rest.paging import MOST_ROWS, Ask, pager
 from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.templates import Values
 from adapters.rest.together import AT_ONCE, for_each
 from adapters.rest.toolbox import Toolbox
 
-# Rows that one call looks at, and such as cost a call each; then the page ends where it is.
-MOST_ROWS = 5_000
+# Rows that cost a call each which one call looks at; then the page ends where it is.
 MOST_DETAILS = 400
 # The part of a read's time after which what has been found has to do.
 ENOUGH = 0.6
@@ -140,14 +139,7 @@ class ResourceReader:
 
     def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
-        rows.endpoint.request(values, params)  # finds an id of nobody before anything
-
-        def ask(more: Params, link: str | None) -> Awaitable[Answer]:
-            if link is None:
-                return self._backend.read(rows.endpoint.request(values, [*params, *more]))
-            return self._backend.read(self._backend.linked(link, rows.endpoint.label))
-
-        return ask
+        return asking(self._backend, rows.endpoint, values, params)
 
 
 class Rows:
@@ -161,7 +153,7 @@ class Rows:
         self._key = reader.maker.key
         if call.key is not None:
             self._key = tools.values.key(call.key, reader.name)
-        self.pager = pager(call.page, path(call.items), self._mark, self.endpoint.label)
+        self.pager = pager(call.page, path(call.items), marked_by(self._key), self.endpoint.label)
         self._patience = tools.timeout * ENOUGH
 
     async def page(
@@ -196,12 +188,6 @@ class Rows:
             return rows
         ids = [public_id for public_id in map(self._public_id, rows[:most]) if public_id]
         return await for_each(self._reader.answer, ids)
-
-    def _mark(self, row: Any) -> Any:
-        try:
-            return self._key.plain(row)
-        except Unreadable:
-            return None
 
     async def _made(self, rows: Sequence[Any]) -> list["Record | Trouble | None"]:
         """Each row's record; None for what is not to be, a trouble for what has no usable id."""

@@ -61,6 +61,22 @@ class DeafCloud(Cloud):
         return await super().animals(request.clone(rel_url="/v2/animals?per_page=100"))
 
 
+class LeafingCloud(Cloud):
+    """Gives visits by pages of ten where a page is asked for; what else is asked it ignores.
+
+    While `is_stuck` it gives the first page, whichever is wanted.
+    """
+
+    is_stuck = False
+
+    async def visits(self, request: web.Request) -> web.Response:
+        if "page" not in request.query:
+            return await super().visits(request)
+        answer = await super().visits(request.clone(rel_url="/v2/visits"))
+        begin = 0 if self.is_stuck else 10 * (int(request.query["page"]) - 1)
+        return web.json_response({"visits": json.loads(answer.text or "")["visits"][begin:][:10]})
+
+
 class ShufflingCloud(Cloud):
     """Gives its bills in another order each time."""
 

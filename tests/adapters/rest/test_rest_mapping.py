@@ -34,6 +34,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a filter by what is not filled": ("sift: [name, updatedAt]", "sift: [name, color]", "color"),
     "a style of paging": ("by: offset, offset: offset, limit: limit, most: 100, total",
                           "by: offset, page: p, limit: limit, most: 100, total", "offset is"),
+    "a lookup's paging": (
+        "ref: {draft: reference}}, items: visits}",
+        "ref: {draft: reference}}, items: visits, page: {by: page}}", "page is missing"),
     "a link without a way": ("next: links.next", "most: 5", "header: true"),
     "an unknown member": ("    sift: [name", "    sieve: [name", "sieve"),
     "two methods": ("    - post: /visits\n", "    - post: /visits\n      put: /v\n", "takes one"),
