@@ -5,6 +5,7 @@ from the environment, nothing decompressed, and an answer is cut off where it gr
 share pooled connections; what writes gets a connection of its own, that nobody has used before.
 """
 
+import asyncio
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ OWN_HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": "clinic-gateway",
 }
+CLOSED = "the gateway has closed its connections"
 _BROKEN = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
 
@@ -81,42 +83,81 @@ def address_problem(url: str) -> str | None:
 
 
 class Client:
-    """Sends requests to one backend. `timeout` bounds each in seconds."""
+    """Sends requests to one backend. `timeout` bounds each in seconds.
+
+    Once it is closed nothing more is sent, and what is under way ends as BackendUnavailable, or as
+    OutcomeUnknown where something was written.
+    """
 
     def __init__(self, address: str, *, timeout: float) -> None:
         self._base = URL(address)
         self._timeout = timeout
         self._reads: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
+        self._arriving: set[aiohttp.StreamReader] = set()
+        self._is_closed = False
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
         """The answer; a GET whose connection fails is sent once more."""
+        self._must_be_open(request)
         if self._reads is None:
             self._reads = _session(force_close=False)
         sent = SimpleNamespace(yes=False)
-        with _translated(request.label, sent, unsure=False):
+        with self._translated(request.label, sent, unsure=False):
             try:
                 return await self._send(self._reads, request, headers, self._timeout, sent)
             except _BROKEN:
                 if request.method != "GET":
                     raise
+            self._must_be_open(request)
             return await self._send(self._reads, request, headers, self._timeout, sent)
 
     async def write(
         self, request: Request, headers: Mapping[str, str], patience: float
     ) -> Received:
         """The answer to what is sent at most once; OutcomeUnknown where it went and none came."""
+        self._must_be_open(request)
         if self._writes is None:
             self._writes = _session(force_close=True)
         sent = SimpleNamespace(yes=False)
-        with _translated(request.label, sent, unsure=True):
+        with self._translated(request.label, sent, unsure=True):
             return await self._send(self._writes, request, headers, patience, sent)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection, for good."""
+        self._is_closed = True
         for session in (self._reads, self._writes):
             if session is not None:
                 await session.close()
+        for content in self._arriving:  # the library forgets who reads them
+            content.set_exception(aiohttp.ServerDisconnectedError())
+
+    def _must_be_open(self, request: Request) -> None:
+        if self._is_closed:
+            raise BackendUnavailable(f"{request.label}: {CLOSED}")
+
+    @contextmanager
+    def _translated(self, label: str, sent: SimpleNamespace, *, unsure: bool) -> Iterator[None]:
+        """The library's errors in ours; where `unsure`, what was sent has an unknown end."""
+        try:
+            yield
+        except AdapterError as error:
+            if unsure:
+                raise OutcomeUnknown(str(error)) from error
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if not self._is_closed or task is None or task.cancelling():
+                raise
+            # nobody gives it up: it waited for a connection, and there will be none
+            raise BackendUnavailable(f"{label}: {CLOSED}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            said = f"{label}: {CLOSED if self._is_closed else _said(error)}"
+            if unsure:
+                kind: type[AdapterError] = OutcomeUnknown if sent.yes else BackendUnavailable
+            else:
+                kind = BackendUnavailable if self._is_closed else _kind(error)
+            raise kind(said) from error
 
     def behind(self, link: str, request: Request) -> str:
         """A link that stands in the answer to a request, as a path behind the address.
@@ -169,11 +210,14 @@ class Client:
             ),
             trace_request_ctx=sent,
         ) as response:
+            self._arriving.add(response.content)
             try:
                 return await _received(response, request.label)
             except AdapterError:
                 response.close()  # whatever else is on its way
                 raise
+            finally:
+                self._arriving.discard(response.content)
 
 
 async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
@@ -249,24 +293,6 @@ def _socket(address: Any) -> socket.socket:
 
 async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
     context.trace_request_ctx.yes = True
-
-
-@contextmanager
-def _translated(label: str, sent: SimpleNamespace, *, unsure: bool) -> Iterator[None]:
-    """The library's errors in ours; what was sent, and must not be twice, has an unknown end."""
-    try:
-        yield
-    except AdapterError as error:
-        if unsure:
-            raise OutcomeUnknown(str(error)) from error
-        raise
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        said = f"{label}: {_said(error)}"
-        if unsure:
-            kind: type[AdapterError] = OutcomeUnknown if sent.yes else BackendUnavailable
-        else:
-            kind = _kind(error)
-        raise kind(said) from error
 
 
 def _kind(error: Exception) -> type[AdapterError]:

@@ -11,7 +11,7 @@ from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, O
 from adapters.rest import client
 from adapters.rest.client import Client, Request, address_problem
 from tests.adapters.rest.asking import ASK, WRITE, asking
-from tests.adapters.rest.raw import head, http, raw
+from tests.adapters.rest.raw import Talk, head, http, raw
 
 UNUSABLE = {
     "a page of HTML": http("<html>", kind="text/html"),
@@ -171,6 +171,56 @@ async def test_every_write_has_a_connection_of_its_own() -> None:
         await backend.write(WRITE, 1.0)
         await backend.write(WRITE, 1.0)
         assert (server.connections, len(server.seen)) == (3, 3)
+
+
+async def _before_a_word(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(30)
+
+
+async def _after_the_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("Content-Length: 1000") + b"[")
+    await writer.drain()
+    await asyncio.sleep(30)
+
+
+async def _in_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("Transfer-Encoding: chunked") + b"1\r\n[\r\n")
+    await writer.drain()
+    await asyncio.sleep(30)
+
+
+@pytest.mark.parametrize("talk", [_before_a_word, _after_the_head, _in_chunks])
+async def test_what_is_under_way_when_it_is_closed_ends_as_unavailable(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "CONNECTIONS", 1)
+    async with raw(talk) as server, asking(server.url, patience=5.0) as backend:
+        reads = [asyncio.create_task(backend.read(ASK)) for _ in range(3)]
+        writes = [asyncio.create_task(backend.write(WRITE, 5.0)) for _ in range(2)]
+        await asyncio.sleep(0.3)
+        assert len(server.seen) == 2  # the other three wait for a connection
+        began = time.monotonic()
+        await backend.aclose()
+        ends = await asyncio.gather(*reads, *writes, return_exceptions=True)
+        unavailable = BackendUnavailable
+        assert [type(each) for each in ends] == [*[unavailable] * 3, OutcomeUnknown, unavailable]
+        assert all("closed its connections" in str(each) for each in ends)
+        assert time.monotonic() - began < 1
+        assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("used", [True, False])
+async def test_what_begins_after_it_was_closed_is_not_sent(*, used: bool) -> None:
+    async with raw(http()) as server, asking(server.url) as backend:
+        if used:
+            await backend.read(ASK)
+            await backend.write(WRITE, 1.0)
+        await backend.aclose()
+        with pytest.raises(BackendUnavailable):
+            await backend.read(ASK)
+        with pytest.raises(BackendUnavailable):
+            await backend.write(WRITE, 1.0)
+        assert len(server.seen) == (2 if used else 0)
 
 
 async def test_nothing_is_kept_followed_or_taken_from_the_environment(
