@@ -7,6 +7,7 @@ read twice.
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -49,7 +50,7 @@ class Endless(BackendNonsense):
     """The list does not come to an end."""
 
 
-class Pager:
+class Pager(ABC):
     """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is."""
 
     def __init__(self, items: Callable[[Any], Any], mark: Callable[[Any], Any], label: str) -> None:
@@ -57,9 +58,9 @@ class Pager:
         self._mark = mark
         self._label = label
 
+    @abstractmethod
     def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
         """The rows behind the place `after`; `wanted` is how many are enough for the moment."""
-        raise NotImplementedError
 
     def rows(self, answer: Answer) -> list[Any]:
         """The rows in an answer; BackendNonsense where there is no array."""
