@@ -6,7 +6,6 @@ share pooled connections; what writes gets a connection of its own, that nobody 
 """
 
 import asyncio
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,13 +24,11 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
+from adapters.rest.connections import connections
 
 LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024
-CONNECTIONS = 20
-KEPT_ALIVE = 5.0
 CONNECT_PATIENCE = 1.0
-LOST_AFTER = 5_000  # milliseconds without a sign of life from the other side
 OWN_HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -101,7 +98,7 @@ class Client:
         """The answer; a GET whose connection fails is sent once more."""
         self._must_be_open(request)
         if self._reads is None:
-            self._reads = _session(force_close=False)
+            self._reads = connections(force_close=False)
         sent = SimpleNamespace(yes=False)
         with self._translated(request.label, sent, unsure=False):
             try:
@@ -118,7 +115,7 @@ class Client:
         """The answer to what is sent at most once; OutcomeUnknown where it went and none came."""
         self._must_be_open(request)
         if self._writes is None:
-            self._writes = _session(force_close=True)
+            self._writes = connections(force_close=True)
         sent = SimpleNamespace(yes=False)
         with self._translated(request.label, sent, unsure=True):
             return await self._send(self._writes, request, headers, patience, sent)
@@ -246,53 +243,6 @@ async def _body(response: aiohttp.ClientResponse, label: str) -> bytes:
         if len(body) > LARGEST:
             raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
     return bytes(body)
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Takes no connection on which something came unasked: it would pass for the next answer."""
-
-    async def _get(self, key: Any, traces: Any) -> Any:
-        while (kept := await super()._get(key, traces)) is not None:
-            if kept.protocol is not None and not kept.protocol.should_close:
-                break
-            kept.close()
-        return kept
-
-
-def _session(*, force_close: bool) -> aiohttp.ClientSession:
-    trace = aiohttp.TraceConfig()
-    trace.on_request_headers_sent.append(_note_sent)
-    session = aiohttp.ClientSession(
-        connector=_Connector(
-            limit=CONNECTIONS,
-            limit_per_host=CONNECTIONS,
-            force_close=force_close,
-            socket_factory=_socket,
-            # where connections are closed at once, no time may be named
-            keepalive_timeout=None if force_close else KEPT_ALIVE,
-        ),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
-        auto_decompress=False,
-        trace_configs=[trace],
-    )
-    # it would send a GET again by itself, beside our own once more
-    session._retry_connection = False  # noqa: SLF001 - there is no public way
-    return session
-
-
-def _socket(address: Any) -> socket.socket:
-    """A socket that notices a peer who is gone without a word."""
-    family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER)
-    return made
-
-
-async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
-    context.trace_request_ctx.yes = True
 
 
 def _kind(error: Exception) -> type[AdapterError]:

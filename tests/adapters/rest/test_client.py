@@ -8,7 +8,7 @@ import time
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
-from adapters.rest import client
+from adapters.rest import client, connections
 from adapters.rest.client import Client, Request, address_problem
 from tests.adapters.rest.asking import ASK, WRITE, asking
 from tests.adapters.rest.raw import Talk, head, http, raw
@@ -138,7 +138,7 @@ async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.2)
-    monkeypatch.setattr(client, "CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "CONNECTIONS", 1)
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.3)
@@ -193,7 +193,7 @@ async def _in_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 async def test_what_is_under_way_when_it_is_closed_ends_as_unavailable(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "CONNECTIONS", 1)
     async with raw(talk) as server, asking(server.url, patience=5.0) as backend:
         reads = [asyncio.create_task(backend.read(ASK)) for _ in range(3)]
         writes = [asyncio.create_task(backend.write(WRITE, 5.0)) for _ in range(2)]
