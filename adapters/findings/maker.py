@@ -1,5 +1,6 @@
 """Findings at their places in the mapping, and the words that they are written in."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from adapters.document import Document, Place
@@ -8,15 +9,15 @@ from adapters.examine import Finding, Verdict
 MOST_IDS = 3
 
 
-class FindingMaker:
+class FindingMaker(ABC):
     """Makes findings; `document` knows where all of the mapping stands."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def document(self) -> Document:
         """The mapping as it stands in its file."""
-        raise NotImplementedError
 
     def ok(self, check: str, subject: str, text: str, place: Place = (), **more: Any) -> Finding:
         return self.judged(Verdict.OK, check, subject, text, place, **more)

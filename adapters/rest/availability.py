@@ -1,10 +1,9 @@
 """What a vet's day is made of: working hours, what blocks, and what the backend says is free."""
 
-import re
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -14,17 +13,16 @@ from adapters.base import BackendNonsense, FieldShape, Trouble
 from adapters.convert import Unreadable
 from adapters.rest.backend import Answer
 from adapters.rest.mapping import Found, HoursCall, HoursWritten, Many, Times
-from adapters.rest.paging import Params, pager
+from adapters.rest.paging import MOST_ROWS, Params, pager
 from adapters.rest.paths import holds, path
 from adapters.rest.records import FoundValue, FoundValues, RawValue
 from adapters.rest.templates import Values
 from adapters.rest.together import for_each
 from adapters.rest.toolbox import Toolbox
-from adapters.slots import ONE_DAY, Interval, Shift
+from adapters.slots import Interval, Shift
+from adapters.spans import lasting, whole_day
 from adapters.times import TimeConverter
 
-MOST_ROWS = 5_000
-LONGEST_OPEN = timedelta(days=2)
 # What calls of the diary can be given.
 GIVEN = {
     "vet": FieldShape(format="uuid", refers="vets"),
@@ -37,7 +35,6 @@ GIVEN = {
 TIME = FieldShape(format="date-time")
 _VET = GIVEN["vet"]
 _TEXT = FieldShape(format="text")
-_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +248,7 @@ class Spans:
     def _length(self, row: Any) -> timedelta:
         """So many minutes as the row says; where that makes no sense, the default."""
         raw = None if self._minutes is None else self._minutes(row)
-        if not raw:
-            return self._default
-        try:
-            length = timedelta(minutes=int(raw))
-        except (ValueError, TypeError, OverflowError) as error:
-            raise Unreadable from error
-        if not timedelta() < length <= LONGEST_OPEN:
-            raise Unreadable
-        return length
+        return lasting(raw) or self._default
 
 
 def asks_by_day(times: Times) -> bool:
@@ -271,13 +260,4 @@ def asks_by_day(times: Times) -> bool:
 def _instant(found: FoundValue, row: Any, *, latest: bool) -> datetime | None:
     converter: TimeConverter = found.converter  # type: ignore[assignment]  # of a time
     raw = found.plain(row)
-    return converter.instant(_whole_day(raw) if latest else raw, latest=latest)
-
-
-def _whole_day(end: Any) -> Any:
-    """An end that is a day without a time lasts until that day is over."""
-    shown = end.strip() if isinstance(end, str) else end
-    if isinstance(shown, str) and _DAY(shown):
-        with suppress(ValueError, OverflowError):
-            return (date.fromisoformat(shown) + ONE_DAY).isoformat()
-    return end
+    return converter.instant(whole_day(raw) if latest else raw, latest=latest)

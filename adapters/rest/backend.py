@@ -1,8 +1,9 @@
 """The backend as one that is asked: proves who asks, judges the answer, hands over its JSON."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from adapters.base import (
@@ -41,10 +42,11 @@ TO_A_WRITE: Mapping[str, type[AdapterError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer's JSON, and its `Link` header."""
+    """An answer's JSON, its `Link` header, and how a link in it reads behind the address."""
 
     data: Any
     link: str = ""
+    behind: Callable[[str], str] = str
 
 
 class Backend:
@@ -75,7 +77,8 @@ class Backend:
         """The answer to a question; with `one` a 404 says that there is no such record."""
         judged = await self._asked(request, None)
         if judged.means is None:
-            return Answer(judged.usable(), judged.received.link)
+            behind = partial(self._client.behind, request=request)
+            return Answer(judged.usable(), judged.received.link, behind)
         if one and judged.means == "no such record":
             raise NotFound(f"{request.label}: there is none")
         raise TO_A_READ.get(judged.means, BackendNonsense)(judged.said(request))

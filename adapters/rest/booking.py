@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
 
 from adapters.base import (
@@ -17,7 +17,9 @@ from adapters.base import (
 )
 from adapters.conversion import DRAFT_FIELDS, conversion_name
 from adapters.convert import Unreadable
+from adapters.rest.asking import asking, marked_by
 from adapters.rest.mapping import Booking, Step, Tree, Value
+from adapters.rest.paging import MOST_ROWS, Endless, pager
 from adapters.rest.paths import path
 from adapters.rest.reading import ResourceReader
 from adapters.rest.records import RawValue
@@ -40,7 +42,12 @@ class BookingCalls:
         self._appointment = booking.appointment
         self._steps = [_Step(each, tools) for each in booking.calls]
         self._find = tools.templates.call(booking.find, DRAFT_FIELDS)
-        self._items = path(booking.find.items)
+        self._pager = pager(
+            booking.find.page,
+            path(booking.find.items),
+            marked_by(reader.maker.key),
+            self._find.label,
+        )
         self.reference = None if booking.reference is None else path(booking.reference)
         self._cancel = None
         if booking.cancel is not None:
@@ -100,19 +107,36 @@ class BookingCalls:
             raise OutcomeUnknown("an appointment that was withdrawn still stands")
 
     async def find(self, draft: Draft, values: Values) -> list[Record]:
-        """The appointments that the lookup gives, which carry the reference where one is kept."""
-        answer = await self._backend.read(self._find.request(values))
-        try:
-            rows = self._items(answer.data)
-        except Unreadable:
-            rows = None
-        if not isinstance(rows, list):
-            raise BackendNonsense(f"{self._find.label}: there is no array in the answer")
+        """The appointments that the lookup gives, which carry the reference where one is kept.
+
+        OutcomeUnknown where ours may be among what was not given.
+        """
+        rows, is_whole = await self._looked_at(values)
         found = list(self._records(rows, draft.reference))
-        if rows and not found and draft.reference and self.reference is not None:
-            # the parameter was ignored, and ours may be among what was not given
+        is_named = bool(draft.reference) and self.reference is not None
+        if is_named and found:
+            return found
+        if not is_whole:
+            raise OutcomeUnknown(f"{self._find.label}: there is no end of what it gives")
+        if is_named and rows:  # the parameter was ignored
             raise OutcomeUnknown(f"{self._find.label}: the backend gives others than was asked for")
         return found
+
+    async def _looked_at(self, values: Values) -> tuple[list[Any], bool]:
+        """The rows of the lookup, and whether these are all."""
+        rows: list[Any] = []
+        ask = asking(self._backend, self._find, values)
+        try:
+            async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
+                async for batch in batches:
+                    rows += batch.rows
+                    if batch.last:
+                        break
+                    if len(rows) >= MOST_ROWS:
+                        return rows, False
+        except Endless:
+            return rows, False
+        return rows, True
 
     def _records(self, rows: list[Any], reference: str) -> Iterator[Record]:
         for row in rows:

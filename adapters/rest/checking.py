@@ -6,16 +6,8 @@ from pathlib import Path
 
 from adapters.base import FieldShape, Shapes
 from adapters.conversion import DRAFT_FIELDS, Conversion, ConversionChecker
-from adapters.document import (
-    Document,
-    DocumentErrors,
-    Place,
-    Problem,
-    check,
-    did_you_mean,
-    forgiving,
-    read_document,
-)
+from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.loading import fields_checked, lacking, load
 from adapters.rest.availability import GIVEN, TIME
 from adapters.rest.calls import CallChecker
 from adapters.rest.filters import SEARCH
@@ -52,15 +44,8 @@ def load_mapping(path: Path, shapes: Shapes, secrets: Iterable[str]) -> tuple[Ma
 
     `secrets` are the names of those that the settings give.
     """
-    document, flaws = forgiving(lambda: read_document(path))
-    try:
-        mapping = check(document, Mapping)
-    except DocumentErrors as error:
-        raise DocumentErrors([*flaws, *error.problems]) from error
-    problems = [*flaws, *_Checker(document, shapes, mapping, frozenset(secrets)).problems()]
-    if problems:
-        raise DocumentErrors(problems)
-    return mapping, document
+    given = frozenset(secrets)
+    return load(path, Mapping, lambda found, made: _Checker(found, shapes, made, given).problems())
 
 
 class _Checker:
@@ -137,19 +122,8 @@ class _Checker:
     def _fields(
         self, place: Place, resource: str, prefix: str, fields: Group[str, Found]
     ) -> Iterator[Problem]:
-        known = {
-            path.removeprefix(prefix): shape
-            for path, shape in self.shapes[resource].items()
-            if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
-        }
-        for name, found in fields.items():
-            at = (*place, "fields", name)
-            if name == "id":
-                yield self._at_key(at, "id is made of the key; leave it out here")
-            elif name not in known:
-                yield self._at_key(at, f"{name} is no field here{did_you_mean(name, known)}")
-            else:
-                yield from self.conversions.problems(at, found, known[name])
+        own, check = self.shapes[resource], self.conversions.problems
+        yield from fields_checked(self.document, place, own, prefix, fields, check)
 
     def _list(
         self, place: Place, name: str, resource: ResourceMap, call: ListCall
@@ -254,21 +228,14 @@ class _Checker:
             yield self.document.problem(("booking", "appointment"), text)
         yield from self.calls.call(("booking", "find"), booking.find, DRAFT_FIELDS, ())
         yield from self.calls.only_get(("booking", "find"), booking.find)
+        if booking.find.page is not None:
+            yield from self._page(("booking", "find", "page"), booking.find.page)
         if booking.cancel is not None:
             yield from self.calls.call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, made)
 
     def _needed(self) -> Iterator[Problem]:
-        needed = dict(NEEDED)
-        if self.mapping.booking.reference is None:
-            needed["appointments"] = (*NEEDED["appointments"], "createdAt")
-        for resource, names in needed.items():
-            found = self.mapping.resources.get(resource)
-            for name in names:
-                if found is not None and name not in found.fields:
-                    text = f"{name} is missing: no booking can be made without it"
-                    if name == "createdAt":
-                        text += ", unless booking.reference says where a booking's reference is"
-                    yield self._at_key(("resources", resource, "fields"), text)
+        kept = self.mapping.booking.reference is not None
+        yield from lacking(self.document, NEEDED, self.mapping.resources, keeps_reference=kept)
 
 
 def _own(conversion: Conversion) -> bool:

@@ -5,7 +5,7 @@ from the environment, nothing decompressed, and an answer is cut off where it gr
 share pooled connections; what writes gets a connection of its own, that nobody has used before.
 """
 
-import socket
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,18 +24,17 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
+from adapters.rest.connections import connections
 
 LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024
-CONNECTIONS = 20
-KEPT_ALIVE = 5.0
 CONNECT_PATIENCE = 1.0
-LOST_AFTER = 5_000  # milliseconds without a sign of life from the other side
 OWN_HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
     "User-Agent": "clinic-gateway",
 }
+CLOSED = "the gateway has closed its connections"
 _BROKEN = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
 
@@ -81,45 +80,84 @@ def address_problem(url: str) -> str | None:
 
 
 class Client:
-    """Sends requests to one backend. `timeout` bounds each in seconds."""
+    """Sends requests to one backend. `timeout` bounds each in seconds.
+
+    Once it is closed nothing more is sent, and what is under way ends as BackendUnavailable, or as
+    OutcomeUnknown where something was written.
+    """
 
     def __init__(self, address: str, *, timeout: float) -> None:
         self._base = URL(address)
         self._timeout = timeout
         self._reads: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
+        self._arriving: set[aiohttp.StreamReader] = set()
+        self._is_closed = False
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
         """The answer; a GET whose connection fails is sent once more."""
+        self._must_be_open(request)
         if self._reads is None:
-            self._reads = _session(force_close=False)
+            self._reads = connections(force_close=False)
         sent = SimpleNamespace(yes=False)
-        with _translated(request.label, sent, unsure=False):
+        with self._translated(request.label, sent, unsure=False):
             try:
                 return await self._send(self._reads, request, headers, self._timeout, sent)
             except _BROKEN:
                 if request.method != "GET":
                     raise
+            self._must_be_open(request)
             return await self._send(self._reads, request, headers, self._timeout, sent)
 
     async def write(
         self, request: Request, headers: Mapping[str, str], patience: float
     ) -> Received:
         """The answer to what is sent at most once; OutcomeUnknown where it went and none came."""
+        self._must_be_open(request)
         if self._writes is None:
-            self._writes = _session(force_close=True)
+            self._writes = connections(force_close=True)
         sent = SimpleNamespace(yes=False)
-        with _translated(request.label, sent, unsure=True):
+        with self._translated(request.label, sent, unsure=True):
             return await self._send(self._writes, request, headers, patience, sent)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection, for good."""
+        self._is_closed = True
         for session in (self._reads, self._writes):
             if session is not None:
                 await session.close()
+        for content in self._arriving:  # the library forgets who reads them
+            content.set_exception(aiohttp.ServerDisconnectedError())
 
-    def linked(self, link: str, request: Request) -> Request:
-        """The request of a link that stands in the answer to another.
+    def _must_be_open(self, request: Request) -> None:
+        if self._is_closed:
+            raise BackendUnavailable(f"{request.label}: {CLOSED}")
+
+    @contextmanager
+    def _translated(self, label: str, sent: SimpleNamespace, *, unsure: bool) -> Iterator[None]:
+        """The library's errors in ours; where `unsure`, what was sent has an unknown end."""
+        try:
+            yield
+        except AdapterError as error:
+            if unsure:
+                raise OutcomeUnknown(str(error)) from error
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if not self._is_closed or task is None or task.cancelling():
+                raise
+            # nobody gives it up: it waited for a connection, and there will be none
+            raise BackendUnavailable(f"{label}: {CLOSED}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            said = f"{label}: {CLOSED if self._is_closed else _said(error)}"
+            if unsure:
+                kind: type[AdapterError] = OutcomeUnknown if sent.yes else BackendUnavailable
+            else:
+                kind = BackendUnavailable if self._is_closed else _kind(error)
+            raise kind(said) from error
+
+    def behind(self, link: str, request: Request) -> str:
+        """A link that stands in the answer to a request, as a path behind the address.
 
         BackendNonsense for one that leads away from the address.
         """
@@ -132,10 +170,14 @@ class Client:
             raise BackendNonsense(f"{request.label}: {said}") from error
         if not same or not url.raw_path.startswith(home):
             raise BackendNonsense(f"{request.label}: the link to the next page leads elsewhere")
-        below = url.raw_path[len(home) :].split("/")
-        parts = tuple(URL.build(path=each, encoded=True).path for each in below)
-        query = tuple(url.query.items())
-        return Request(label=request.label, method="GET", parts=parts, query=query)
+        return url.raw_path_qs.removeprefix(home.removesuffix("/"))
+
+    def linked(self, behind: str, label: str) -> Request:
+        """The request of such a path."""
+        path, _, query = behind.partition("?")
+        parts = tuple(URL.build(path=each, encoded=True).path for each in path.split("/")[1:])
+        given = tuple(URL.build(query_string=query, encoded=True).query.items())
+        return Request(label=label, method="GET", parts=parts, query=given)
 
     def _url(self, request: Request) -> URL:
         # each part is quoted by itself: a slash or a ? in an id stays within it
@@ -165,11 +207,14 @@ class Client:
             ),
             trace_request_ctx=sent,
         ) as response:
+            self._arriving.add(response.content)
             try:
                 return await _received(response, request.label)
             except AdapterError:
                 response.close()  # whatever else is on its way
                 raise
+            finally:
+                self._arriving.discard(response.content)
 
 
 async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
@@ -198,71 +243,6 @@ async def _body(response: aiohttp.ClientResponse, label: str) -> bytes:
         if len(body) > LARGEST:
             raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
     return bytes(body)
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Takes no connection on which something came unasked: it would pass for the next answer."""
-
-    async def _get(self, key: Any, traces: Any) -> Any:
-        while (kept := await super()._get(key, traces)) is not None:
-            if kept.protocol is not None and not kept.protocol.should_close:
-                break
-            kept.close()
-        return kept
-
-
-def _session(*, force_close: bool) -> aiohttp.ClientSession:
-    trace = aiohttp.TraceConfig()
-    trace.on_request_headers_sent.append(_note_sent)
-    session = aiohttp.ClientSession(
-        connector=_Connector(
-            limit=CONNECTIONS,
-            limit_per_host=CONNECTIONS,
-            force_close=force_close,
-            socket_factory=_socket,
-            # where connections are closed at once, no time may be named
-            keepalive_timeout=None if force_close else KEPT_ALIVE,
-        ),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
-        auto_decompress=False,
-        trace_configs=[trace],
-    )
-    # it would send a GET again by itself, beside our own once more
-    session._retry_connection = False  # noqa: SLF001 - there is no public way
-    return session
-
-
-def _socket(address: Any) -> socket.socket:
-    """A socket that notices a peer who is gone without a word."""
-    family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER)
-    return made
-
-
-async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
-    context.trace_request_ctx.yes = True
-
-
-@contextmanager
-def _translated(label: str, sent: SimpleNamespace, *, unsure: bool) -> Iterator[None]:
-    """The library's errors in ours; what was sent, and must not be twice, has an unknown end."""
-    try:
-        yield
-    except AdapterError as error:
-        if unsure:
-            raise OutcomeUnknown(str(error)) from error
-        raise
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        said = f"{label}: {_said(error)}"
-        if unsure:
-            kind: type[AdapterError] = OutcomeUnknown if sent.yes else BackendUnavailable
-        else:
-            kind = _kind(error)
-        raise kind(said) from error
 
 
 def _kind(error: Exception) -> type[AdapterError]:

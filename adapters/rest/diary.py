@@ -20,7 +20,6 @@ from adapters.base import (
 from adapters.booked import difference, draft_values, is_of
 from adapters.document import Place
 from adapters.rest.availability import (
-    LONGEST_OPEN,
     Asked,
     AskedHours,
     Hours,
@@ -35,9 +34,8 @@ from adapters.rest.templates import Values
 from adapters.rest.together import together
 from adapters.rest.toolbox import Toolbox
 from adapters.slots import Interval, covered_slots, day_window, free_slots
+from adapters.spans import type_lasts
 from adapters.times import instant_text
-
-MOST_MINUTES = 1_000_000
 
 
 class Diary:
@@ -233,9 +231,7 @@ class Diary:
         if type_id is None:
             return timedelta(minutes=self._minutes)
         minutes = (await self._readers["appointmentTypes"].one(type_id))["durationMinutes"]
-        if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
-            raise BackendNonsense("an appointment type lasts longer than two days")
-        return timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes)
+        return type_lasts(minutes, self._minutes)
 
     async def _offered(
         self, vet: str, day: Any, duration: timedelta, kind: str | None, now: datetime

@@ -7,6 +7,7 @@ read twice.
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,9 +19,12 @@ from adapters.rest.backend import Answer
 from adapters.rest.mapping import Paging
 from adapters.rest.paths import path
 
-LONGEST_PLACE = 200
+# Rows of a list that one call looks at.
+MOST_ROWS = 5_000
 # Pages of a list without a new row in them, after which it has no end.
 MOST_BARREN = 3
+# The same where cursors lead on: a backend that sifts its rows page by page gives empty ones.
+MOST_EMPTY = 10
 
 Params = tuple[tuple[str, Any], ...]
 # Asks for a page: by further parameters, or by a link instead.
@@ -42,7 +46,11 @@ class NoArray(BackendNonsense):
     """Where the list should be is something else."""
 
 
-class Pager:
+class Endless(BackendNonsense):
+    """The list does not come to an end."""
+
+
+class Pager(ABC):
     """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is."""
 
     def __init__(self, items: Callable[[Any], Any], mark: Callable[[Any], Any], label: str) -> None:
@@ -50,9 +58,9 @@ class Pager:
         self._mark = mark
         self._label = label
 
+    @abstractmethod
     def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
         """The rows behind the place `after`; `wanted` is how many are enough for the moment."""
-        raise NotImplementedError
 
     def rows(self, answer: Answer) -> list[Any]:
         """The rows in an answer; BackendNonsense where there is no array."""
@@ -68,16 +76,12 @@ class Pager:
         """A short text for each row, by its key."""
         return [_digest(self._mark(row)) for row in rows]
 
-    def _endless(self, name: str) -> BackendNonsense:
-        return BackendNonsense(
-            f"{self._label}: the list does not end; does the backend know {name}?"
-        )
+    def _endless(self, name: str) -> Endless:
+        return Endless(f"{self._label}: the list does not end; does the backend know {name}?")
 
-    def place(self, *parts: Any) -> str:
-        text = json.dumps(parts, separators=(",", ":"))
-        if len(text) > LONGEST_PLACE:
-            raise BackendNonsense(f"{self._label}: the place of the next page is too long a text")
-        return text
+
+def _place(*parts: Any) -> str:
+    return json.dumps(parts, separators=(",", ":"))
 
 
 def _digest(key: Any) -> str:
@@ -100,7 +104,7 @@ class Whole(Pager):
         at, mark = json.loads(after) if after is not None else (-1, "")
         begin = _behind(marks, mark)
         begin = max(at, 0) if begin is None else begin
-        places = [self.place(number, marks[number]) for number in range(begin, len(rows))]
+        places = [_place(number, marks[number]) for number in range(begin, len(rows))]
         yield Batch(rows=rows[begin:], places=places, last=True)
 
 
@@ -125,7 +129,7 @@ class Offsets(Pager):
             last = _is_last(self._total, answer, until)
             if rows[fresh:]:
                 barren = 0
-                places = [self.place(begin + each, marks[each]) for each in range(fresh, len(rows))]
+                places = [_place(begin + each, marks[each]) for each in range(fresh, len(rows))]
                 yield Batch(rows=rows[fresh:], places=places, last=last)
             elif until - 1 <= at:  # nothing behind the row that was used last
                 return
@@ -190,7 +194,7 @@ class Numbers(Pager):
                 fresh = await self._moved(ask, number, index, mark)
             last = _is_last(self._total, answer, number * self._most + len(rows))
             each = range(min(fresh, len(rows)), len(rows))
-            places = [self.place(number, row, marks[row]) for row in each]
+            places = [_place(number, row, marks[row]) for row in each]
             yield Batch(rows=[rows[row] for row in each], places=places, last=last)
             if last:
                 return
@@ -209,7 +213,10 @@ class Numbers(Pager):
 
 
 class Cursors(Pager):
-    """By a text of the backend's own, or by the address of the next page."""
+    """By a text of the backend's own, or by the address of the next page.
+
+    An address is kept as a path behind that of the backend.
+    """
 
     def __init__(self, paging: Paging, *rest: Any) -> None:
         super().__init__(*rest)
@@ -222,6 +229,7 @@ class Cursors(Pager):
     ) -> AsyncGenerator[Batch, None]:
         token, mark = json.loads(after) if after is not None else (None, "")
         seen: set[Any] = set()
+        barren = 0
         while token not in seen:
             seen.add(token)
             answer = await self._ask(ask, token)
@@ -229,14 +237,17 @@ class Cursors(Pager):
             marks = self.marks(rows)
             following = self._following(answer)
             fresh = _behind(marks, mark) or 0
-            places = [self.place(token, each) for each in marks]
+            places = [_place(token, each) for each in marks]
             if places and following is not None:
-                places[-1] = self.place(following, "")
+                places[-1] = _place(following, "")
             yield Batch(rows=rows[fresh:], places=places[fresh:], last=following is None)
             if following is None:
                 return
+            barren = 0 if rows else barren + 1
+            if barren == MOST_EMPTY:
+                raise self._endless(self._name or "the address of the next page")
             token, mark = following, ""
-        raise BackendNonsense(f"{self._label}: the next page is one that was read already")
+        raise Endless(f"{self._label}: the next page is one that was read already")
 
     async def _ask(self, ask: Ask, token: Any) -> Answer:
         size: Params = ((self._size, self._most),) if self._size else ()
@@ -248,6 +259,10 @@ class Cursors(Pager):
         return None if self._name else str(token)
 
     def _following(self, answer: Answer) -> Any:
+        found = self._found(answer)
+        return found if self._name or found is None else answer.behind(str(found))
+
+    def _found(self, answer: Answer) -> Any:
         if self._next is None:
             return _link_next(answer.link)
         try:

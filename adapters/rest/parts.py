@@ -12,6 +12,7 @@ from adapters.rest.checking import load_mapping
 from adapters.rest.client import Client, address_problem
 from adapters.rest.diary import Diary
 from adapters.rest.mapping import Mapping
+from adapters.rest.places import Places
 from adapters.rest.reading import ResourceReader
 from adapters.rest.records import FoundValues
 from adapters.rest.templates import Templates
@@ -59,6 +60,7 @@ def _tools(mapping: Mapping, options: AdapterOptions, client: Client) -> Toolbox
         values=FoundValues(converters),
         templates=templates,
         backend=Backend(mapping.backend, templates, client),
+        places=Places(options.secret, options.ids),
         report=options.report,
         timeout=options.timeout,
     )

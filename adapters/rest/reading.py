@@ -1,8 +1,9 @@
 """Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from adapters.base import (
@@ -15,18 +16,17 @@ from adapters.base import (
     Trouble,
 )
 from adapters.convert import Unreadable
-from adapters.rest.backend import Answer
+from adapters.rest.asking import asking, marked_by
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
-from adapters.rest.paging import Ask, Params, pager
+from adapters.rest.paging import MOST_ROWS, Ask, pager
 from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.templates import Values
 from adapters.rest.together import AT_ONCE, for_each
 from adapters.rest.toolbox import Toolbox
 
-# Rows that one call looks at, and such as cost a call each; then the page ends where it is.
-MOST_ROWS = 5_000
+# Rows that cost a call each which one call looks at; then the page ends where it is.
 MOST_DETAILS = 400
 # The part of a read's time after which what has been found has to do.
 ENOUGH = 0.6
@@ -40,6 +40,7 @@ class ResourceReader:
         self.name = name
         self.maker = RecordMaker(name, resource, shapes, tools.values, tools.report)
         self._backend = tools.backend
+        self._places = tools.places
         self._one = None
         if resource.one is not None:
             of_one = {"id": FieldShape(format="uuid", refers=name)}
@@ -72,6 +73,10 @@ class ResourceReader:
 
     async def page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
         """Up to `limit` records behind the place `after`, all of them as the filters say."""
+        page = await self._page(filters, limit, await self._places.whole(after))
+        return replace(page, after=await self._places.short(page.after))
+
+    async def _page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
         if self._list is None:
             raise BackendNonsense(f"the mapping has no list of {self.name}")
         try:
@@ -124,7 +129,7 @@ class ResourceReader:
     async def _looked_for(self, public_id: str) -> Record:
         after: str | None = None
         while True:
-            page = await self.page((), MOST_ROWS, after)
+            page = await self._page((), MOST_ROWS, after)
             for record in page.records:
                 if record["id"] == public_id:
                     return record
@@ -134,14 +139,7 @@ class ResourceReader:
 
     def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
-        first = rows.endpoint.request(values, params)  # finds an id of nobody before anything
-
-        def ask(more: Params, link: str | None) -> Awaitable[Answer]:
-            if link is None:
-                return self._backend.read(rows.endpoint.request(values, [*params, *more]))
-            return self._backend.read(self._backend.linked(link, first))
-
-        return ask
+        return asking(self._backend, rows.endpoint, values, params)
 
 
 class Rows:
@@ -155,7 +153,7 @@ class Rows:
         self._key = reader.maker.key
         if call.key is not None:
             self._key = tools.values.key(call.key, reader.name)
-        self.pager = pager(call.page, path(call.items), self._mark, self.endpoint.label)
+        self.pager = pager(call.page, path(call.items), marked_by(self._key), self.endpoint.label)
         self._patience = tools.timeout * ENOUGH
 
     async def page(
@@ -190,12 +188,6 @@ class Rows:
             return rows
         ids = [public_id for public_id in map(self._public_id, rows[:most]) if public_id]
         return await for_each(self._reader.answer, ids)
-
-    def _mark(self, row: Any) -> Any:
-        try:
-            return self._key.plain(row)
-        except Unreadable:
-            return None
 
     async def _made(self, rows: Sequence[Any]) -> list["Record | Trouble | None"]:
         """Each row's record; None for what is not to be, a trouble for what has no usable id."""

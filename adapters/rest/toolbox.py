@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from adapters.base import Report, Shapes
 from adapters.rest.backend import Backend
+from adapters.rest.places import Places
 from adapters.rest.records import FoundValues
 from adapters.rest.templates import Templates
 
@@ -16,5 +17,6 @@ class Toolbox:
     values: FoundValues
     templates: Templates
     backend: Backend
+    places: Places
     report: Report
     timeout: float

@@ -1,8 +1,6 @@
 """What a vet's day is made of in a mapped system: working hours, what blocks, free slot rows."""
 
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -13,18 +11,17 @@ from adapters.base import Report, Trouble
 from adapters.convert import Unreadable
 from adapters.converters import Converters
 from adapters.slots import ONE_DAY, Interval, Shift
+from adapters.spans import LONGEST_OPEN, is_day, lasting, whole_day
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Busy, Durations, Hours, Rowspan, SlotRows
-from adapters.times import PATTERN, ROOM, Epoch, TimeConverter, clock, length, wall, written
+from adapters.times import PATTERN, ROOM, Epoch, TimeConverter, clock, wall, written
 
-LONGEST_OPEN = timedelta(days=2)
 UNREADABLE = object()
 # The first date that is more than a placeholder.
 EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
 LAST_DAY = "9999-12-31"
 NO_DAYS = ("____-00%", "_______-00%")
-_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +161,10 @@ class SpanRows:
     def length(self, minutes: Any) -> timedelta | None:
         """So long; None where it is not said, or makes no sense."""
         try:
-            lasts = length(minutes)
+            return lasting(minutes)
         except Unreadable:
-            lasts = timedelta(-1)
-        if lasts is None or lasts == timedelta():
+            self.unusable()
             return None
-        if timedelta() < lasts <= LONGEST_OPEN:
-            return lasts
-        self.unusable()
-        return None
 
     def unusable(self) -> None:
         self._report(Trouble("unreadable", "slots", self._name, ""))
@@ -247,7 +239,7 @@ class BusyRows(SpanRows):
                 continue
             elif self.end.as_text:
                 yield end.like(f"{zero}%")
-            elif _DAY(zero):
+            elif is_day(zero):
                 over = date.fromisoformat(zero) + ONE_DAY
                 yield and_(end >= given(None, zero), end < given(None, over.isoformat()))
 
@@ -319,7 +311,7 @@ class BusyRows(SpanRows):
         ends = self.instant(self.end, raw, latest=True)
         if not isinstance(ends, datetime):
             return ends
-        return self.instant(self.end, _whole_day(raw), latest=True)
+        return self.instant(self.end, whole_day(raw), latest=True)
 
     def _end_of(self, begins: datetime, ends: object, minutes: Any, around: Interval) -> datetime:
         """The end as it is written where that makes sense, else after the minutes."""
@@ -341,15 +333,6 @@ def _is_for_good(end: Any, zero: Sequence[str]) -> bool:
     """Whether it is what databases write for the end of time: in UTC it may lie beyond that."""
     shown = str(end[0] if isinstance(end, tuple) else end).strip()
     return shown == "infinity" or (shown[:10] == LAST_DAY and LAST_DAY not in zero)
-
-
-def _whole_day(end: Any) -> Any:
-    """An end that is a day without a time lasts until that day is over."""
-    shown = end.strip() if isinstance(end, str) else end
-    if isinstance(shown, str) and _DAY(shown):
-        with suppress(ValueError, OverflowError):
-            return (date.fromisoformat(shown) + ONE_DAY).isoformat()
-    return end
 
 
 class FreeRows(SpanRows):
@@ -395,10 +378,10 @@ class DurationRows:
         bounds = self._whose.bound(calendar) | self._type.bound("type", kind)
         for row in connection.execute(self._statement, bounds):
             try:
-                lasts = length(row[0])
+                lasts = lasting(row[0])
             except Unreadable:
                 self._report(Trouble("unreadable", "slots", "diary.durations", ""))
                 continue
-            if lasts is not None and timedelta() < lasts <= LONGEST_OPEN:
+            if lasts is not None:
                 return lasts
         return None

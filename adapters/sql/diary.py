@@ -11,8 +11,8 @@ from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Repo
 from adapters.booked import difference, draft_values, is_of
 from adapters.converters import Converters
 from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
+from adapters.spans import type_lasts
 from adapters.sql.availability import (
-    LONGEST_OPEN,
     Block,
     BusyRows,
     Calendar,
@@ -28,7 +28,6 @@ from adapters.sql.steps import Done
 from adapters.sql.writes import BookingWrites
 from adapters.times import instant_text
 
-MOST_MINUTES = 1_000_000
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
 
@@ -265,9 +264,7 @@ class Diary:
         reader = self._readers["appointmentTypes"]
         key = reader.key_of(type_id)
         minutes = reader.one(connection, key)["durationMinutes"]
-        if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
-            raise BackendNonsense("an appointment type lasts longer than two days")
-        return Kind(key, timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes))
+        return Kind(key, type_lasts(minutes, self._minutes))
 
     def _lasts(self, connection: Connection, calendar: Calendar, kind: "Kind") -> timedelta:
         if kind.key is not None:

@@ -13,16 +13,8 @@ from adapters.conversion import (
     ConversionChecker,
     conversion_name,
 )
-from adapters.document import (
-    Document,
-    DocumentErrors,
-    Place,
-    Problem,
-    check,
-    did_you_mean,
-    forgiving,
-    read_document,
-)
+from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.loading import fields_checked, lacking, load
 from adapters.sql.mapping import (
     NAMED,
     Booking,
@@ -46,15 +38,7 @@ _DRAFT = (*DRAFT_FIELDS, *DRAFT_KEYS)
 
 def load_mapping(path: Path, shapes: Shapes) -> tuple[Mapping, Document]:
     """The mapping at `path`, and where all of it stands; DocumentErrors with every problem."""
-    document, flaws = forgiving(lambda: read_document(path))
-    try:
-        mapping = check(document, Mapping)
-    except DocumentErrors as error:
-        raise DocumentErrors([*flaws, *error.problems]) from error
-    problems = [*flaws, *_Checker(document, shapes).problems(mapping)]
-    if problems:
-        raise DocumentErrors(problems)
-    return mapping, document
+    return load(path, Mapping, lambda found, made: _Checker(found, shapes).problems(made))
 
 
 class _Checker:
@@ -164,39 +148,14 @@ class _Checker:
                 yield self.document.problem((*place, "schedule"), text)
 
     def _needed(self, mapping: Mapping) -> Iterator[Problem]:
-        """What must be there so that a booking can be checked, and found again."""
-        needed = dict(NEEDED)
-        if mapping.booking.reference is None:
-            needed["appointments"] = (*NEEDED["appointments"], "createdAt")
-        for resource, names in needed.items():
-            rows = mapping.resources.get(resource)
-            for name in names:
-                if rows is not None and name not in rows.fields:
-                    text = f"{name} is missing: no booking can be made without it"
-                    if name == "createdAt":
-                        text += ", unless booking.reference says where a booking's reference is"
-                    yield self.document.problem(
-                        ("resources", resource, "fields"), text, at_key=True
-                    )
+        kept = mapping.booking.reference is not None
+        yield from lacking(self.document, NEEDED, mapping.resources, keeps_reference=kept)
 
     def _fields(
         self, place: Place, shapes: Any, prefix: str, fields: dict[str, Expression]
     ) -> Iterator[Problem]:
-        known = {
-            path.removeprefix(prefix): shape
-            for path, shape in shapes.items()
-            if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
-        }
-        for name, expression in fields.items():
-            at = (*place, "fields", name)
-            if name == "id":
-                text = "id is made of the key; leave it out here"
-                yield self.document.problem(at, text, at_key=True)
-            elif name not in known:
-                text = f"{name} is no field here{did_you_mean(name, known)}"
-                yield self.document.problem(at, text, at_key=True)
-            else:
-                yield from self._expression(at, expression, known[name])
+        check = self._expression
+        yield from fields_checked(self.document, place, shapes, prefix, fields, check)
 
     def _expression(
         self, place: Place, expression: Expression, shape: FieldShape

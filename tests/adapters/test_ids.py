@@ -1,6 +1,6 @@
 """What public ids are made of: sealed keys, hashed ones that are kept in a table, native ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from uuid import UUID
 
 import pytest
@@ -8,28 +8,12 @@ import pytest
 from adapters.convert import Unreadable
 from adapters.ids import HashedIds, NativeIds, SealedIds
 from adapters.seal import Sealer
+from tests.adapters.shelf import Shelf
 
 SECRET = b"k" * 32
 SEALED = SealedIds(Sealer(SECRET, "clients"))
 NATIVE = NativeIds()
 GIVEN = "7b0a4c1e-1f7c-4c5e-9a55-0d9d6a3f9b10"
-
-
-class Shelf:
-    """An IdTable of a dict's."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-        self.writes = 0
-
-    async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
-        self.writes += 1
-        for public_id, key in keys.items():
-            self.kept.setdefault((resource, public_id), key)
-
-    async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
-        found = {each: self.kept.get((resource, each)) for each in public_ids}
-        return {each: key for each, key in found.items() if key is not None}
 
 
 @pytest.mark.parametrize("raw", [12, "12", "12 "])

@@ -1,6 +1,6 @@
 """The two database examples keep what every adapter promises, on tables as odd as they are."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import ClassVar
 from zoneinfo import ZoneInfo
@@ -17,22 +17,9 @@ from gateway.settings import load_settings
 from tests.adapters.ailing import relayed
 from tests.adapters.clinic import SECRET
 from tests.adapters.sample_practice import SqlPractice
+from tests.adapters.shelf import Shelf
 from tests.adapters.waits import Waits, waits_of
 from tests.examples.clinic import Clinic, made
-
-
-class Table:
-    """What hashed ids stand for: one table for all processes."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], str] = {}
-
-    async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
-        self._kept |= {(resource, public_id): key for public_id, key in keys.items()}
-
-    async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
-        known = {each: self._kept.get((resource, each)) for each in public_ids}
-        return {each: key for each, key in known.items() if key is not None}
 
 
 @pytest.fixture(scope="class")
@@ -55,7 +42,7 @@ class ExamplePractice(SqlPractice):
         self.waits = waits
         self.zone = ZoneInfo(zone)
         self._backend = load_settings(clinic.folder / "gateway.yaml", {}).backend
-        self._url, self._ids = "", Table()
+        self._url, self._ids = "", Shelf()
 
     async def begin(self) -> None:
         url = self._backend.url

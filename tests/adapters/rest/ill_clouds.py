@@ -1,6 +1,7 @@
 """Clouds with a fault that no record shows: slow, late, or deaf to a parameter."""
 
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -32,11 +33,48 @@ class LateCloud(Cloud):
         answer.headers["Date"] = format_datetime(there, usegmt=True)
 
 
+class WordyCloud(Cloud):
+    """Its cursors and its links to a next page hold a long text."""
+
+    words = "x" * 600
+
+    async def reports(self, request: web.Request) -> web.Response:
+        after = request.query.get("after", "0").removeprefix(self.words)
+        answer = await super().reports(request.clone(rel_url=f"/v2/reports?after={after}"))
+        found = json.loads(answer.text or "")
+        if found["cursor"] is not None:
+            found["cursor"] = f"{self.words}{found['cursor']}"
+        return web.json_response(found)
+
+    async def vets(self, request: web.Request) -> web.Response:
+        answer = await super().vets(request)
+        found = json.loads(answer.text or "")
+        if found["links"]["next"] is not None:
+            found["links"]["next"] += f"&words={self.words}"
+        return web.json_response(found)
+
+
 class DeafCloud(Cloud):
     """Gives the first page of animals, whichever page is wanted."""
 
     async def animals(self, request: web.Request) -> web.Response:
         return await super().animals(request.clone(rel_url="/v2/animals?per_page=100"))
+
+
+class LeafingCloud(Cloud):
+    """Gives visits by pages of ten where a page is asked for; what else is asked it ignores.
+
+    While `is_stuck` it gives the first page, whichever is wanted.
+    """
+
+    is_stuck = False
+
+    async def visits(self, request: web.Request) -> web.Response:
+        if "page" not in request.query:
+            return await super().visits(request)
+        answer = await super().visits(request.clone(rel_url="/v2/visits"))
+        begin = 0 if self.is_stuck else 10 * (int(request.query["page"]) - 1)
+        return web.json_response({"visits": json.loads(answer.text or "")["visits"][begin:][:10]})
 
 
 class ShufflingCloud(Cloud):

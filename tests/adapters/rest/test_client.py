@@ -8,10 +8,10 @@ import time
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
-from adapters.rest import client
-from adapters.rest.client import Request, address_problem
+from adapters.rest import client, connections
+from adapters.rest.client import Client, Request, address_problem
 from tests.adapters.rest.asking import ASK, WRITE, asking
-from tests.adapters.rest.raw import head, http, raw
+from tests.adapters.rest.raw import Talk, head, http, raw
 
 UNUSABLE = {
     "a page of HTML": http("<html>", kind="text/html"),
@@ -138,7 +138,7 @@ async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.2)
-    monkeypatch.setattr(client, "CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "CONNECTIONS", 1)
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.3)
@@ -173,6 +173,56 @@ async def test_every_write_has_a_connection_of_its_own() -> None:
         assert (server.connections, len(server.seen)) == (3, 3)
 
 
+async def _before_a_word(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(30)
+
+
+async def _after_the_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("Content-Length: 1000") + b"[")
+    await writer.drain()
+    await asyncio.sleep(30)
+
+
+async def _in_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("Transfer-Encoding: chunked") + b"1\r\n[\r\n")
+    await writer.drain()
+    await asyncio.sleep(30)
+
+
+@pytest.mark.parametrize("talk", [_before_a_word, _after_the_head, _in_chunks])
+async def test_what_is_under_way_when_it_is_closed_ends_as_unavailable(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 1)
+    async with raw(talk) as server, asking(server.url, patience=5.0) as backend:
+        reads = [asyncio.create_task(backend.read(ASK)) for _ in range(3)]
+        writes = [asyncio.create_task(backend.write(WRITE, 5.0)) for _ in range(2)]
+        await asyncio.sleep(0.3)
+        assert len(server.seen) == 2  # the other three wait for a connection
+        began = time.monotonic()
+        await backend.aclose()
+        ends = await asyncio.gather(*reads, *writes, return_exceptions=True)
+        unavailable = BackendUnavailable
+        assert [type(each) for each in ends] == [*[unavailable] * 3, OutcomeUnknown, unavailable]
+        assert all("closed its connections" in str(each) for each in ends)
+        assert time.monotonic() - began < 1
+        assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("used", [True, False])
+async def test_what_begins_after_it_was_closed_is_not_sent(*, used: bool) -> None:
+    async with raw(http()) as server, asking(server.url) as backend:
+        if used:
+            await backend.read(ASK)
+            await backend.write(WRITE, 1.0)
+        await backend.aclose()
+        with pytest.raises(BackendUnavailable):
+            await backend.read(ASK)
+        with pytest.raises(BackendUnavailable):
+            await backend.write(WRITE, 1.0)
+        assert len(server.seen) == (2 if used else 0)
+
+
 async def test_nothing_is_kept_followed_or_taken_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,25 +251,27 @@ async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
         assert line == f"GET {path}?q=a%26b%3Dc+%2B HTTP/1.1"
 
 
-async def test_a_link_is_followed_on_the_backend_alone() -> None:
-    async with asking("https://cloud.example.org/api") as backend:
-        for link in ("/api/things?after=a%26b", "?after=a%26b", "things?after=a%26b"):
-            following = backend.linked(link, ASK)
-            assert (following.method, following.parts) == ("GET", ("things",))
-            assert following.query == (("after", "a&b"),)
-        for link in (
-            "https://elsewhere.example.org/api/things",
-            "http://cloud.example.org/api/things",
-            "https://cloud.example.org:8443/api/things",
-            "/admin",
-            "//elsewhere.example.org/api",
-            "../admin",
-            "/apis/things",
-            "/api/%2e%2e/admin",
-            "http://[",
-        ):
-            with pytest.raises(BackendNonsense):
-                backend.linked(link, ASK)
+def test_a_link_is_followed_on_the_backend_alone() -> None:
+    backend = Client("https://cloud.example.org/api", timeout=1.0)
+    for link in ("/api/things?after=a%26b", "?after=a%26b", "things?after=a%26b"):
+        behind = backend.behind(link, ASK)
+        assert behind == "/things?after=a%26b"
+        following = backend.linked(behind, "")
+        assert (following.method, following.parts) == ("GET", ("things",))
+        assert following.query == (("after", "a&b"),)
+    for link in (
+        "https://elsewhere.example.org/api/things",
+        "http://cloud.example.org/api/things",
+        "https://cloud.example.org:8443/api/things",
+        "/admin",
+        "//elsewhere.example.org/api",
+        "../admin",
+        "/apis/things",
+        "/api/%2e%2e/admin",
+        "http://[",
+    ):
+        with pytest.raises(BackendNonsense):
+            backend.behind(link, ASK)
 
 
 @pytest.mark.parametrize(

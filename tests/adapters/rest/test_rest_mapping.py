@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.base import AdapterOptions
+from adapters.conversion import Strict
 from adapters.document import DocumentErrors
 from adapters.rest import mapping as models
 from adapters.rest.adapter import RestAdapter
@@ -34,6 +35,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a filter by what is not filled": ("sift: [name, updatedAt]", "sift: [name, color]", "color"),
     "a style of paging": ("by: offset, offset: offset, limit: limit, most: 100, total",
                           "by: offset, page: p, limit: limit, most: 100, total", "offset is"),
+    "a lookup's paging": (
+        "ref: {draft: reference}}, items: visits}",
+        "ref: {draft: reference}}, items: visits, page: {by: page}}", "page is missing"),
     "a link without a way": ("next: links.next", "most: 5", "header: true"),
     "an unknown member": ("    sift: [name", "    sieve: [name", "sieve"),
     "two methods": ("    - post: /visits\n", "    - post: /visits\n      put: /v\n", "takes one"),
@@ -94,8 +98,10 @@ def test_a_secret_that_is_not_set_refuses_the_start(tmp_path: Path) -> None:
 
 
 def _models() -> list[type[BaseModel]]:
-    found = [each for each in vars(models).values() if isinstance(each, type)]
-    return [each for each in found if issubclass(each, models.Strict) and each is not models.Strict]
+    parts = (models.calls, models.resources, models.diary, models.whole)
+    named = {name: each for part in parts for name, each in vars(part).items()}
+    found = [each for each in named.values() if isinstance(each, type)]
+    return [each for each in found if issubclass(each, Strict) and each is not Strict]
 
 
 def test_the_reference_names_every_part_of_the_language() -> None:

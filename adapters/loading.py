@@ -1,0 +1,93 @@
+"""Reads a mapping file and checks it as a whole; what both kinds of mapping are checked for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from adapters.base import FieldShape
+from adapters.document import (
+    Document,
+    DocumentErrors,
+    Place,
+    Problem,
+    check,
+    did_you_mean,
+    forgiving,
+    read_document,
+)
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+
+class Filled(Protocol):
+    """What a mapping says of a resource, as far as its fields go."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]: ...
+
+
+def load(
+    path: Path, model: type[M], problems: Callable[[Document, M], Iterable[Problem]]
+) -> tuple[M, Document]:
+    """The mapping at `path`, and where all of it stands; DocumentErrors with every problem.
+
+    `problems` are those that the model itself cannot see.
+    """
+    document, flaws = forgiving(lambda: read_document(path))
+    try:
+        mapping = check(document, model)
+    except DocumentErrors as error:
+        raise DocumentErrors([*flaws, *error.problems]) from error
+    found = [*flaws, *problems(document, mapping)]
+    if found:
+        raise DocumentErrors(found)
+    return mapping, document
+
+
+def fields_checked(
+    document: Document,
+    place: Place,
+    shapes: Mapping[str, FieldShape],
+    prefix: str,
+    fields: Mapping[str, T],
+    problems: Callable[[Place, T, FieldShape], Iterable[Problem]],
+) -> Iterator[Problem]:
+    """The fields at `place`, of a resource or (with its prefix) of a list inside one."""
+    known = {
+        path.removeprefix(prefix): shape
+        for path, shape in shapes.items()
+        if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
+    }
+    for name, each in fields.items():
+        at = (*place, "fields", name)
+        if name == "id":
+            text = "id is made of the key; leave it out here"
+            yield document.problem(at, text, at_key=True)
+        elif name not in known:
+            text = f"{name} is no field here{did_you_mean(name, known)}"
+            yield document.problem(at, text, at_key=True)
+        else:
+            yield from problems(at, each, known[name])
+
+
+def lacking(
+    document: Document,
+    needed: Mapping[str, tuple[str, ...]],
+    resources: Mapping[str, Filled],
+    *,
+    keeps_reference: bool,
+) -> Iterator[Problem]:
+    """What must be there so that a booking can be checked, and found again."""
+    for resource, names in needed.items():
+        found = resources.get(resource)
+        created = resource == "appointments" and not keeps_reference
+        for name in (*names, "createdAt") if created else names:
+            if found is not None and name not in found.fields:
+                text = f"{name} is missing: no booking can be made without it"
+                if name == "createdAt":
+                    text += ", unless booking.reference says where a booking's reference is"
+                place = ("resources", resource, "fields")
+                yield document.problem(place, text, at_key=True)

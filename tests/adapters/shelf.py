@@ -1,0 +1,20 @@
+"""What the gateway's store is to an adapter, in memory."""
+
+from collections.abc import Mapping, Sequence
+
+
+class Shelf:
+    """An IdTable of a dict's."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+        self.writes = 0
+
+    async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+        self.writes += 1
+        for public_id, key in keys.items():
+            self.kept.setdefault((resource, public_id), key)
+
+    async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
+        found = {each: self.kept.get((resource, each)) for each in public_ids}
+        return {each: key for each, key in found.items() if key is not None}

@@ -1,0 +1,54 @@
+"""Lengths and ends as a diary writes them."""
+
+from datetime import timedelta
+
+import pytest
+
+from adapters.base import BackendNonsense
+from adapters.convert import Unreadable
+from adapters.spans import lasting, type_lasts, whole_day
+
+LENGTHS = {30: 30, "30": 30, "0:30": 30, "01:30:00": 90, 2880: 2880, " 45 ": 45}
+
+
+@pytest.mark.parametrize(("written", "minutes"), LENGTHS.items())
+def test_a_length_is_minutes_or_a_clocks_hours(written: object, minutes: int) -> None:
+    assert lasting(written) == timedelta(minutes=minutes)
+
+
+@pytest.mark.parametrize("written", [None, "", " ", 0, "0", "00:00", 0.0])
+def test_nothing_and_nought_say_no_length(written: object) -> None:
+    assert lasting(written) is None
+
+
+@pytest.mark.parametrize("written", [-5, 2881, "49:00", "soon", [30], {}, float("nan")])
+def test_a_length_without_sense_is_unreadable(written: object) -> None:
+    with pytest.raises(Unreadable):
+        lasting(written)
+
+
+@pytest.mark.parametrize(("minutes", "lasts"), [(None, 20), (0, 20), (-1, 20), (2880, 2880)])
+def test_a_type_lasts_as_long_as_it_says(minutes: int | None, lasts: int) -> None:
+    assert type_lasts(minutes, 20) == timedelta(minutes=lasts)
+
+
+@pytest.mark.parametrize("minutes", [2881, 10**30])
+def test_no_type_lasts_longer_than_two_days(minutes: int) -> None:
+    with pytest.raises(BackendNonsense, match="two days"):
+        type_lasts(minutes, 20)
+
+
+ENDS = {
+    "2026-03-04": "2026-03-05",
+    " 2026-02-28 ": "2026-03-01",
+    "2026-03-04 10:00": "2026-03-04 10:00",
+    "2026-02-30": "2026-02-30",
+    "9999-12-31": "9999-12-31",
+    None: None,
+    20260304: 20260304,
+}
+
+
+@pytest.mark.parametrize(("written", "end"), ENDS.items())
+def test_an_end_that_is_a_day_is_when_it_is_over(written: object, end: object) -> None:
+    assert whole_day(written) == end
