@@ -31,6 +31,10 @@ class Filter:
     value: Any
 
 
+# The longest `after` of a page, in characters: it goes through the partner, in an address.
+LONGEST_AFTER = 2_000
+
+
 class Query(Struct, frozen=True, kw_only=True):
     """A read: of one record by its public id, or of a page of records.
 
@@ -53,9 +57,9 @@ class Query(Struct, frozen=True, kw_only=True):
 class Page:
     """Records in a stable order; `after` is None on the last page.
 
-    `after` is the adapter's own text (at most 200 ASCII characters); the gateway encrypts it on
-    its way through the partner. `skipped` counts rows that had no usable id; rows whose key is
-    blank are all counted with the first page, as they have no place among the others.
+    `after` is the adapter's own text (ASCII, at most LONGEST_AFTER characters); the gateway
+    encrypts it on its way through the partner. `skipped` counts rows that had no usable id; rows
+    whose key is blank are all counted with the first page, as they have no place among the others.
     """
 
     records: list[Record]

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from adapters.base import Adapter, Draft, Filter, Query, Record
+from adapters.base import LONGEST_AFTER, Adapter, Draft, Filter, Query, Record
 from adapters.conformance.practice import Practice
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -50,7 +50,7 @@ class Asking:
                 return records
             assert len(page.records) + page.skipped >= limit, f"a page of {resource} is short"
             assert page.after.isascii(), "the next page's name must be ASCII"
-            assert len(page.after) <= 200, "the next page's name is longer than 200 characters"
+            assert len(page.after) <= LONGEST_AFTER, "the next page's name is too long a text"
             assert page.after != after, f"after a page of {resource} comes the same one"
             after = page.after
 

@@ -2,10 +2,9 @@
 
 from hashlib import blake2b
 
-from adapters.base import BackendNonsense, IdTable
+from adapters.base import LONGEST_AFTER, BackendNonsense, IdTable
 from adapters.seal import uuid_of_digest
 
-LONGEST_PLACE = 200
 # No server takes an address that is longer.
 LONGEST_KEPT = 8_000
 # Under this name they stand among the ids of the resources.
@@ -20,11 +19,11 @@ class Places:
         self._table = table
 
     async def short(self, place: str | None) -> str | None:
-        """What stands for the place, in 200 characters at the most; BackendNonsense beyond 8,000.
+        """What stands for the place in LONGEST_AFTER; BackendNonsense beyond LONGEST_KEPT.
 
         Without a table no way leads back from a hash.
         """
-        if place is None or len(place) <= LONGEST_PLACE:
+        if place is None or len(place) <= LONGEST_AFTER:
             return place
         if len(place) > LONGEST_KEPT:
             raise BackendNonsense("where the next page begins is too long a text to be kept")

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
+    LONGEST_AFTER,
     BackendNonsense,
     FieldShape,
     Filter,
@@ -30,7 +31,6 @@ from adapters.times import ROOM
 from adapters.words import fold
 
 MOST_BLANK = 1_000
-LONGEST_PLACE = 200
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
 
@@ -383,7 +383,7 @@ def _place(key: Any) -> str:
     if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
         raise BackendNonsense("a page ends with a key that is no number and no text")
     place = json.dumps(key)
-    if len(place) > LONGEST_PLACE:
+    if len(place) > LONGEST_AFTER:
         raise BackendNonsense("a page ends with a key that is too long")
     return place
 

@@ -114,7 +114,7 @@ LIMIT = Param(
 CURSOR = Param(
     name="cursor",
     summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
-    longest=512,
+    longest=2_800,
     shortest=1,
 )
 

@@ -146,7 +146,7 @@ def test_every_parameter_is_there_with_its_bounds(operation: Operation) -> None:
         ),
         ("updatedSince", ["2026-03-01T09:00:00Z", "2026-03-01T09:00:00+02:00"], ["2026-03-01"]),
         ("limit", [1, 200], [0, 201, "1", 1.5]),
-        ("cursor", ["abc_-"], ["", "a b", "abc=", "x" * 513]),
+        ("cursor", ["abc_-"], ["", "a b", "abc=", "x" * 2_801]),
     ],
 )
 def test_a_parameter_tells_good_values_from_bad_ones(

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from adapters.base import LONGEST_AFTER
 from gateway.contract.errors import InvalidRequest
 from gateway.contract.openapi import document
 from gateway.contract.operations import OPERATIONS, Operation, Param
@@ -123,7 +124,7 @@ def test_only_a_lower_case_uuid_is_an_id(operation: Operation, text: str) -> Non
         ("x=%ED%B3%BF", "query", "must be percent-encoded UTF-8"),
         ("updatedSince=2026-03-01T09:00:00", "updatedSince", "must be a date-time with its offset"),
         ("updatedSince=2026-02-30T09:00:00Z", "updatedSince", "must be a date-time"),
-        ("cursor=", "cursor", "must have from 1 to 512 characters"),
+        ("cursor=", "cursor", "must have from 1 to 2800 characters"),
         ("cursor=abc", "cursor", "must be taken from the Link header"),
     ],
 )
@@ -326,7 +327,7 @@ def test_a_cursor_does_not_tell_how_long_the_place_is() -> None:
         cursors = [CURSORS.write(each, bound) for each in places]
         assert [CURSORS.read(each, bound) for each in cursors] == list(places)
         assert len({len(each) for each in cursors}) == 1
-    assert len(CURSORS.write("x" * 200, bound)) <= 512
+    assert len(CURSORS.write("x" * LONGEST_AFTER, bound)) <= 2_800
 
 
 def test_a_cursor_has_one_spelling() -> None:

@@ -36,7 +36,7 @@ class LateCloud(Cloud):
 class WordyCloud(Cloud):
     """Its cursors and its links to a next page hold a long text."""
 
-    words = "x" * 600
+    words = "x" * 2_100
 
     async def reports(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0").removeprefix(self.words)

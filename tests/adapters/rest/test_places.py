@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.base import BackendNonsense, IdTable
+from adapters.base import LONGEST_AFTER, BackendNonsense, IdTable
 from adapters.rest.places import LONGEST_KEPT, SHELF, Places
 from tests.adapters.clinic import SECRET, ask
 from tests.adapters.rest.cloud import connect, listening, new_cloud
@@ -39,7 +39,7 @@ async def through(url: str, folder: Path, resource: str, shelf: IdTable | None) 
         after = page.after
         if after is None:
             return found
-        assert len(after) <= 200
+        assert len(after) <= LONGEST_AFTER
         assert after.isascii()
 
 
@@ -69,7 +69,7 @@ async def test_a_link_is_kept_without_the_backends_address(
 
 
 async def test_a_place_that_the_store_does_not_know_is_said() -> None:
-    place = json.dumps(["x" * 300, ""])
+    place = json.dumps(["x" * LONGEST_AFTER, ""])
     name = await Places(SECRET, Shelf()).short(place)
     for table in (Shelf(), None):
         with pytest.raises(BackendNonsense, match="Begin the list anew"):
@@ -84,6 +84,6 @@ async def test_a_place_without_bounds_is_not_kept() -> None:
 
 
 async def test_a_kept_place_has_another_name_under_another_secret() -> None:
-    place = json.dumps(["x" * 300, ""])
+    place = json.dumps(["x" * LONGEST_AFTER, ""])
     names = {await Places(secret, None).short(place) for secret in (SECRET, bytes(32))}
     assert len(names) == 2
