@@ -35,7 +35,7 @@ from adapters.rest.templates import Values
 from adapters.rest.together import together
 from adapters.rest.toolbox import Toolbox
 from adapters.slots import Interval, covered_slots, day_window, free_slots
-from adapters.times import instant_text
+from adapters.times import Later, instant_text
 
 MOST_MINUTES = 1_000_000
 
@@ -296,5 +296,13 @@ def _is_of(record: Record, draft: Draft, since: datetime, mapped: Any) -> bool:
         return False
     created = record.get("createdAt")
     with suppress(ValueError):
-        return not created or datetime.fromisoformat(created) >= since.replace(microsecond=0)
+        return not created or datetime.fromisoformat(created) >= _read_since(since, mapped)
     return True
+
+
+def _read_since(since: datetime, mapped: Any) -> datetime:
+    """The earliest time that reads from what was written at `since` or later."""
+    converter: Any = mapped["createdAt"].converter
+    if isinstance(converter, Later):
+        return since.replace(microsecond=0)
+    return datetime.fromisoformat(converter.decode(converter.first_written(since)))

@@ -349,7 +349,7 @@ def _bounded(column: Columns, converter: Any, wanted: Filter) -> ColumnElement[b
     if wanted.match == "since":
         return column.at_least(converter.since(wanted.value))
     if wanted.match == "written since":
-        return column.at_least(converter.encode(wanted.value)[0])
+        return column.at_least(converter.first_written(wanted.value))
     early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
     return and_(column.at_least(early), not_(column.beyond(late)))
 

@@ -135,6 +135,32 @@ async def test_a_lost_booking_is_found_however_its_time_is_kept(
         await adapter.aclose()
 
 
+AUTUMN = datetime(2026, 10, 25, tzinfo=UTC)  # at 01:00 in UTC the clock goes back to two
+ATTEMPTS = [
+    # when it was begun, when it was written, whether it can be its
+    (timedelta(minutes=55), timedelta(minutes=65), True),
+    (timedelta(minutes=55), timedelta(minutes=56), True),
+    (timedelta(minutes=65), timedelta(minutes=70), True),
+    (timedelta(minutes=119), timedelta(minutes=121), True),
+    (timedelta(minutes=121), timedelta(minutes=119), False),
+    (timedelta(minutes=121), timedelta(minutes=59), False),
+]
+
+
+@pytest.mark.parametrize(("begun", "wrote", "found"), ATTEMPTS)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_lost_booking_is_found_in_the_hour_that_comes_twice(
+    kind: str, begun: timedelta, wrote: timedelta, found: bool, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path) as made:
+        adapter = made.open(tmp_path)
+        at = datetime(2026, 10, 26, 9, tzinfo=UTC)
+        draft = replace(await a_draft(adapter), scheduled_at=at, now=AUTUMN + wrote)
+        booked = await adapter.create_appointment(draft)
+        assert await adapter.find_appointments(draft, AUTUMN + begun) == [booked] * found
+        await adapter.aclose()
+
+
 ROOMS = (
     "CREATE TABLE room (vet INTEGER, id INTEGER)",
     "INSERT INTO room VALUES (1, 0), (1, 7), (2, 0), (2, 7)",

@@ -195,6 +195,27 @@ async def test_without_a_reference_a_booking_is_known_by_all_that_it_says(
     await adapter.aclose()
 
 
+async def test_without_a_reference_a_booking_is_found_in_the_hour_that_comes_twice(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    change = replaced(
+        ("  reference: ext_ref\n", ""),
+        ("{get: /visits, query: {ref: {draft: reference}}, items: visits}",
+         "{get: /visits, query: {day: {draft: scheduledAt, pattern: '%Y-%m-%d'}}, items: visits}"),
+        ("createdAt: {path: entered, as: utc time}", "createdAt: entered"),
+    )  # fmt: skip
+    adapter = connect(url, tmp_path, change)
+    draft = await a_draft(adapter)
+    made = await adapter.create_appointment(draft)
+    for visit in cloud.records.visits.values():
+        visit["entered"] = "2026-10-25 02:05:00"
+    for hour, minute, found in ((0, 4, True), (0, 55, True), (1, 4, True), (1, 6, False)):
+        since = datetime(2026, 10, 25, hour, minute, tzinfo=UTC)
+        left = await adapter.find_appointments(draft, since)
+        assert [each["id"] for each in left] == [made["id"]] * found, since
+    await adapter.aclose()
+
+
 async def test_a_withdrawal_that_changes_nothing_is_not_believed(
     adapter: RestAdapter, cloud: Cloud
 ) -> None:
