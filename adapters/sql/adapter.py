@@ -24,7 +24,7 @@ class SqlAdapter:
         self._options = options
         self._mapping, self._document = parts.mapping, parts.document
         self._runner, self._readers, self._diary = parts.engine, parts.readers, parts.diary
-        self._keeper = IdKeeper(dict(parts.converters.hashed), options.shapes)
+        self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
         self._ids = parts.converters.ids
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {

@@ -77,8 +77,8 @@ class Diary:
 
     def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
         """The free slots of a day as records."""
-        vet = self._readers["vets"].key_of(query_values["vetId"])
-        self._readers["vets"].must_exist(connection, vet)
+        vets = self._readers["vets"]
+        vet = vets.must_exist(connection, vets.key_of(query_values["vetId"]))
         kind = self._kind(connection, query_values.get("appointmentTypeId"))
         calendars = self.calendars(connection, vet)
         offers = self._offers(connection, calendars, kind, query_values["date"], now)
@@ -234,7 +234,7 @@ class Diary:
         patient = self._readers["patients"].one(connection, keys["patientId"])
         if patient["clientId"] != draft.client_id:
             raise NotFound("the patient is not this client's")
-        self._readers["vets"].must_exist(connection, keys["vetId"])
+        keys["vetId"] = self._readers["vets"].must_exist(connection, keys["vetId"])
         return keys
 
     def calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
@@ -262,10 +262,10 @@ class Diary:
         if type_id is None:
             return Kind(None, timedelta(minutes=self._minutes))
         reader = self._readers["appointmentTypes"]
-        key = reader.key_of(type_id)
-        minutes = reader.one(connection, key)["durationMinutes"]
+        minutes = reader.one(connection, reader.key_of(type_id))["durationMinutes"]
         if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
             raise BackendNonsense("an appointment type lasts longer than two days")
+        key = reader.key_of(type_id)  # as it was just met
         return Kind(key, timedelta(minutes=minutes if minutes and minutes > 0 else self._minutes))
 
     def _lasts(self, connection: Connection, calendar: Calendar, kind: "Kind") -> timedelta:
