@@ -82,10 +82,18 @@ class KeyedRows:
             found += column.labelled(f"f{number}")
         return found
 
+    @property
+    def offsets(self) -> Iterator[tuple[str, int]]:
+        """Where each field's columns begin, behind those of the key."""
+        offset = 0
+        for column in self.columns:
+            yield column.name, offset
+            offset += column.width
+
     def record(self, row: Sequence[Any], offset: int = 0) -> Record | None:
         """A row as a record; None where it has no usable id. What can't be read is None."""
         record: Record = dict.fromkeys(self.names)
-        shown = self._id(self.key.take(row, offset))
+        shown = self.public_id(self.key.take(row, offset))
         if self.has_id:
             if shown is None:
                 self.report(Trouble("no id", self.resource, f"{self.prefix}id", ""))
@@ -101,7 +109,8 @@ class KeyedRows:
             offset += column.width
         return record
 
-    def _id(self, key: Any) -> str | None:
+    def public_id(self, key: Any) -> str | None:
+        """The id of a raw key; None where it makes none."""
         try:
             return self.ids.shown(key)
         except Unreadable:
@@ -260,6 +269,33 @@ class ResourceReader:
         self._fill(connection, records)
         return list(records.values())
 
+    def pick(
+        self, connection: Connection, public_ids: Sequence[str], names: Sequence[str]
+    ) -> Iterator[tuple[str, Any, list[Any] | None]]:
+        """Of those of the records that are there the public id, the raw key and some fields.
+
+        Where one of the fields is unreadable None stands for all; that is not reported.
+        """
+        columns = [self.table.by_name[name] for name in names]
+        keys = [raw for each in public_ids for raw in self._spelt(self.table.ids.keys(each))]
+        wanted, width = frozenset(public_ids), self.table.key.width
+        for row in connection.execute(self._all.where(self.table.key.among(keys))):
+            key = self.table.key.take(row, 0)
+            public_id = self.table.public_id(key)
+            if public_id in wanted:
+                yield public_id, key, self._decoded(row[width:], columns)
+
+    def _decoded(self, row: Sequence[Any], columns: Sequence[FieldColumn]) -> list[Any] | None:
+        offsets = dict(self.table.offsets)
+        try:
+            return [each.converter.decode(each.take(row, offsets[each.name])) for each in columns]
+        except Unreadable:
+            return None
+
+    def _spelt(self, raws: Sequence[Any]) -> Sequence[Any]:
+        """A key in the spellings that the database can compare."""
+        return raws if self._speech.loose_types else _texts(raws)
+
     def page(
         self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
     ) -> Page:
@@ -331,7 +367,7 @@ class ResourceReader:
             return _bounded(column, converter, wanted)
         raw = converter.encode(wanted.value)
         if isinstance(converter, Id):
-            return column.among(raw if self._speech.loose_types else _texts(raw))
+            return column.among(self._spelt(raw))
         if column.width > 1:
             return column.among(raw)
         return self._is_one_of(column, raw)
