@@ -18,7 +18,7 @@ from aiocache.base import BaseCache  # type: ignore[import-untyped]  # it has no
 from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
 from cachebox import VTTLCache
 
-from adapters.base import Adapter, Draft, Filter, Page, Query, Record
+from adapters.base import Adapter, Draft, Filter, Page, Query, Record, Watched
 
 T = TypeVar("T")
 
@@ -167,7 +167,7 @@ class Cached:
         finally:
             self._drop(draft.vet_id)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """As it is."""
         return await self._inner.find_overwritten(appointments)
 

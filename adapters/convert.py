@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Protocol
 
 # Characters of a value; more would hold up everybody while it is passed on.
 LONGEST = 100_000
+# Digits of a number; no database keeps more.
+LONGEST_NUMBER = 1_000
 
 
 class Unreadable(Exception):
@@ -51,7 +53,20 @@ def whole(raw: Any) -> int | None:
         key = int(raw)
     except (ValueError, TypeError, OverflowError):
         return None
-    return None if isinstance(raw, float) and raw != key else key
+    return None if isinstance(raw, float | Decimal) and raw != key else key
+
+
+def by_value(raw: Any) -> Any:
+    """A key, or a part of one, by its value: 12.00 is the number 12, and 12.50 is 12.5.
+
+    Texts stay as they are: what looks like a number in one may be a code.
+    """
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:  # more were rounded
+        return int(raw)
+    if not isinstance(raw, Decimal) or not raw.is_finite() or raw.adjusted() > LONGEST_NUMBER:
+        return raw
+    number = whole(raw)
+    return Decimal(f"{raw.normalize():f}") if number is None else number
 
 
 def plain(raw: Any, encoding: str = "utf-8") -> str | None:

@@ -66,20 +66,25 @@ class Converters:
     def _ids(self, resource: str) -> PublicIds:
         """How the keys of a resource, or of a list inside one (`invoices/lines`), are shown."""
         kind = self._kinds.get(resource)
+        # what stands inside a record is never asked for by its id
+        table = None if "/" in resource else self._table
         if kind == NATIVE:
-            return NativeIds()
+            return NativeIds(resource, table)
         if kind == HASHED:
-            # what stands inside a record is never asked for by its id
-            return HashedIds(self._secret, resource, None if "/" in resource else self._table)
+            return HashedIds(self._secret, resource, table)
         return SealedIds(Sealer(self._secret, resource))
 
     @property
-    def hashed(self) -> Iterator[tuple[str, HashedIds]]:
-        """The resources whose ids need the table, with these."""
-        for name, kind in self._kinds.items():
-            ids = self.ids(name) if kind == HASHED and "/" not in name else None
-            if isinstance(ids, HashedIds):
+    def tabled(self) -> Iterator[tuple[str, HashedIds | NativeIds]]:
+        """The resources whose ids may need the table, with these."""
+        for name in self._kinds:
+            ids = self.ids(name)
+            if isinstance(ids, HashedIds | NativeIds) and "/" not in name:
                 yield name, ids
+
+    def _native(self, resource: str) -> PublicIds:
+        """The resource's own where these are UUIDs, as they know how one is spelt there."""
+        return self.ids(resource) if self._kinds.get(resource) == NATIVE else NativeIds()
 
     def make(self, conversion: Conversion, shape: FieldShape, *, columns: int = 1) -> Converter:
         """The converter that the mapping names, or the format's own; for so many columns."""
@@ -91,7 +96,7 @@ class Converters:
         made: dict[str, Callable[[], Converter]] = {
             "id": lambda: Id(self.ids(conversion.of or shape.refers or "")),
             HASHED: lambda: Id(self.ids(conversion.of or shape.refers or "")),
-            NATIVE: lambda: Id(NativeIds()),
+            NATIVE: lambda: Id(self._native(conversion.of or shape.refers or "")),
             "code": lambda: Codes(conversion.codes or {}),
             "boolean": lambda: _boolean(conversion),
             "text": lambda: Text(encoding),

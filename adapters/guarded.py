@@ -21,6 +21,7 @@ from adapters.base import (
     Page,
     Query,
     Record,
+    Watched,
 )
 from adapters.breaker import Breaker
 from adapters.deadline import Deadline, Span
@@ -118,7 +119,7 @@ class Guarded:
         """A read, with the room and the deadline of a booking: it may wait for the same lock."""
         return await self._book(self._find, self._inner.find_appointments, draft, since)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """As a read of appointments."""
         ask = self._inner.find_overwritten
         return await self._ask(self._overwritten, "appointments", ask, appointments)

@@ -2,26 +2,30 @@
 
 A key that fits is sealed into its id and read out of it again. A longer one, and one of several
 columns, becomes a keyed hash, found again through a table that the gateway keeps. A UUID of the
-practice system's own is its own id.
+practice system's own is its own id, in lower case whatever case it is kept in.
 """
 
 import json
 import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from cachebox import LRUCache
 
 from adapters.base import Draft, IdTable, Query, Shapes
-from adapters.convert import Unreadable, whole
+from adapters.convert import Unreadable, by_value, whole
 from adapters.seal import Sealer, uuid_of_digest
 
 T = TypeVar("T")
 
 SEALED, NATIVE, HASHED = "id", "native id", "hashed id"
 REMEMBERED = 65_536
+# New ids that wait for the table while it cannot be written, and how many of them go there at once.
+MOST_WAITING = 65_536
+AT_ONCE = 1_000
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 
 
@@ -32,7 +36,10 @@ class PublicIds(Protocol):
         """The public id of a raw key; None for no key; Unreadable for what can be none."""
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        """The raw keys that have that id, as the backend may spell it; () where there is none."""
+        """The raw keys that have that id, as the backend may spell it; () where there is none.
+
+        The first is the one to write.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,10 @@ def _sealable(raw: Any) -> int | str | None:
         # blanks at the end come of CHAR columns; '007' is no number: 7 would be another key
         text = raw.rstrip()
         return int(text) if _NUMBER(text) else text or None
-    number = whole(raw)
+    number = by_value(raw)
+    if isinstance(number, Decimal):  # a code with a point in it
+        return str(number)
+    number = whole(number)
     if number is None or isinstance(raw, bool):
         raise Unreadable
     return number
@@ -75,20 +85,97 @@ def _sealable(raw: Any) -> int | str | None:
 _NUMBER = re.compile("0|-?[1-9][0-9]{0,18}").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
+class KeptIds:
+    """What the ids of one resource stand for, by a table; keys are texts of JSON.
+
+    While the table cannot be written no answer with a new id leaves, and MOST_WAITING wait for it.
+    Beyond that a new id is Unreadable: its row is left out, rather than shown under an id that may
+    never lead back.
+    """
+
+    def __init__(self, resource: str, table: IdTable | None) -> None:
+        self._resource = resource
+        self._table = table
+        self._known: LRUCache[str, str] = LRUCache(REMEMBERED)
+        self._new: dict[str, str] = {}
+
+    def find(self, public_id: str) -> str | None:
+        """The key, of an id that was shown or learnt."""
+        return self._known.get(public_id) or self._new.get(public_id)
+
+    def add(self, public_id: str, key: str) -> None:
+        """To be kept; Unreadable where too many wait for that already."""
+        if self._table is None or public_id in self._known:
+            return
+        if public_id not in self._new and len(self._new) >= MOST_WAITING:
+            raise Unreadable
+        self._new[public_id] = key
+
+    async def learn(self, public_id: str) -> None:
+        """Look an id up in the table, so that `find` knows it."""
+        if self._table is None or self.find(public_id) is not None:
+            return
+        found = await self._table.find(self._resource, [public_id])
+        for each, key in found.items():
+            self._known[each] = key
+
+    async def keep(self) -> None:
+        """Write the ids that were shown first since; none may leave before."""
+        waiting = list(self._new.items()) if self._table is not None else []
+        for start in range(0, len(waiting), AT_ONCE):
+            await self._write(dict(waiting[start : start + AT_ONCE]))
+
+    async def make_room(self) -> None:
+        """Write them now where no more may wait, before anything is asked of the backend."""
+        if len(self._new) >= MOST_WAITING:
+            await self.keep()
+
+    async def _write(self, new: dict[str, str]) -> None:
+        if self._table is not None:
+            await self._table.remember(self._resource, new)
+        for each, key in new.items():
+            self._known[each] = key
+            self._new.pop(each, None)
+
+
 class NativeIds:
-    """A UUID that the practice system gives itself."""
+    """A UUID that the practice system gives itself, kept as one or as a text in any case.
+
+    A text in lower or in upper case is looked for as both. Only one that is written otherwise, in
+    mixed case or in braces, needs the table to be found again after a restart.
+    """
+
+    def __init__(self, resource: str = "", table: IdTable | None = None) -> None:
+        self.kept = KeptIds(resource, table)
+        # as the practice system spells it; "" where nothing is known of that
+        self._met: LRUCache[str, str] = LRUCache(REMEMBERED)
 
     def shown(self, raw: Any) -> str | None:
         if raw is None or raw == "":
             return None
-        text = str(raw).strip().strip("{}").lower()
-        if not _UUID(text):
+        spelt = str(raw).strip()
+        public_id = spelt.strip("{}").lower()
+        if not _UUID(public_id):
             raise Unreadable
-        return text
+        if spelt not in (public_id, public_id.upper()):
+            self.kept.add(public_id, json.dumps(spelt))
+        self._met[public_id] = spelt
+        return public_id
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        return (public_id,)
+        kept = self.kept.find(public_id)
+        spelt = self._met.get(public_id), kept and json.loads(kept), public_id, public_id.upper()
+        return tuple(dict.fromkeys(each for each in spelt if each))
+
+    async def learn(self, public_id: str) -> None:
+        """Look up in the table how an id is spelt that was not met yet."""
+        if public_id not in self._met:
+            await self.kept.learn(public_id)
+            self._met.setdefault(public_id, "")
+
+    async def keep(self) -> None:
+        """As KeptIds."""
+        await self.kept.keep()
 
 
 class HashedIds:
@@ -97,9 +184,7 @@ class HashedIds:
     def __init__(self, secret: bytes, resource: str, table: IdTable | None) -> None:
         self._resource = resource
         self._key = blake2b(b"hashed ids", key=secret, digest_size=32).digest()
-        self._table = table
-        self._known: LRUCache[str, str] = LRUCache(REMEMBERED)
-        self._new: dict[str, str] = {}
+        self.kept = KeptIds(resource, table)
 
     def shown(self, raw: Any) -> str | None:
         parts = raw if isinstance(raw, tuple) else (raw,)
@@ -108,15 +193,13 @@ class HashedIds:
         plain = [_plain_key(each) for each in parts]
         # one key, whether a number is kept as one or as a text
         spelt = json.dumps([str(each) for each in plain], ensure_ascii=False)
-        key = json.dumps(plain, ensure_ascii=False)
         mixed = f"{self._resource}\0{spelt}".encode()
         public_id = uuid_of_digest(blake2b(mixed, key=self._key, digest_size=16).digest())
-        if self._table is not None and public_id not in self._known:
-            self._new[public_id] = key
+        self.kept.add(public_id, json.dumps(plain, ensure_ascii=False))
         return public_id
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        key = self._known.get(public_id) or self._new.get(public_id)
+        key = self.kept.find(public_id)
         if key is None:
             return ()
         parts = json.loads(key)
@@ -124,25 +207,16 @@ class HashedIds:
 
     async def learn(self, public_id: str) -> None:
         """Look an id up in the table, so that `keys` knows it."""
-        if self._table is None or public_id in self._known:
-            return
-        found = await self._table.find(self._resource, [public_id])
-        for each, key in found.items():
-            self._known[each] = key
+        await self.kept.learn(public_id)
 
     async def keep(self) -> None:
-        """Write the ids that were shown first since; none may leave before."""
-        if self._table is None or not self._new:
-            return
-        new = dict(self._new)
-        await self._table.remember(self._resource, new)
-        for each, key in new.items():
-            self._known[each] = key
-            self._new.pop(each, None)
+        """As KeptIds."""
+        await self.kept.keep()
 
 
 def _plain_key(raw: Any) -> Any:
     """A part of a key as JSON can keep it."""
+    raw = by_value(raw)
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
     if isinstance(raw, str):
@@ -180,41 +254,43 @@ _REFERS = {
 
 
 class IdKeeper:
-    """Looks hashed ids up before a call that names them, and keeps those of its answer.
+    """Looks ids up in the table before a call that names them, and keeps those of its answer.
 
-    `hashed` are the ids of the resources that have such; without any nothing is done.
+    `tabled` are the ids of the resources whose ids need it; without any nothing is done.
     """
 
-    def __init__(self, hashed: Mapping[str, HashedIds], shapes: Shapes) -> None:
-        self._hashed = hashed
+    def __init__(self, tabled: Mapping[str, HashedIds | NativeIds], shapes: Shapes) -> None:
+        self._tabled = tabled
         self._shapes = shapes
 
     async def learn_query(self, query: Query) -> None:
-        """Look up what a query names."""
-        if self._hashed:
+        """Look up what a query names; first of all make room for the ids of its answer."""
+        for ids in self._tabled.values():
+            await ids.kept.make_room()
+        if self._tabled:
             await self._learn(self._named(query))
 
     async def learn_draft(self, draft: Draft) -> None:
         """Look up what a draft names."""
-        if self._hashed:
+        if self._tabled:
             named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
             await self._learn(zip(_REFERS.values(), named, strict=True))
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
         """Look up ids of one resource."""
-        if resource in self._hashed:
+        if resource in self._tabled:
             await self._learn((resource, each) for each in public_ids)
 
     async def kept(self, answer: Awaitable[T]) -> T:
-        """The answer, once all the hashed ids in it are kept."""
+        """The answer, once all its ids that need to be are kept."""
         given = await answer
-        for ids in self._hashed.values():
+        for ids in self._tabled.values():
             await ids.keep()
         return given
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
         for resource, public_id in named:
-            ids = self._hashed.get(resource)
+            ids = self._tabled.get(resource)
             if ids is not None and public_id is not None:
                 await ids.learn(public_id)
 

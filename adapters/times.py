@@ -52,6 +52,9 @@ class TimeConverter(Protocol):
     def since(self, moment: datetime) -> Any:
         """The smallest raw value that reads as `moment` or later."""
 
+    def first_written(self, moment: datetime) -> Any:
+        """The smallest raw value that is written at `moment` or later, whatever it reads as."""
+
 
 def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | None:
     """What a calendar and a clock on the wall show; None for a zero date."""
@@ -171,6 +174,19 @@ class LocalTime:
             shown = shown.replace(second=0)
         return _raw(shown, self.pattern, self.columns)
 
+    def first_written(self, moment: datetime) -> Any:
+        try:
+            shown = moment.astimezone(self.zone)
+        except OverflowError:  # an end of the calendar, where no record is
+            shown = moment
+        comes_again = shown.utcoffset() > shown.replace(fold=1).utcoffset()  # type: ignore[operator]
+        if comes_again and not shown.fold:  # the clock will show all of that hour again
+            minute = shown.replace(second=0, microsecond=0)
+            while not minute.fold:
+                minute = (minute.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
+            shown = minute
+        return _raw(shown, self.pattern, self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class UtcTime:
@@ -197,6 +213,9 @@ class UtcTime:
 
     def since(self, moment: datetime) -> Any:
         return _raw(whole_second(moment.astimezone(UTC)), self.pattern, self.columns)
+
+    def first_written(self, moment: datetime) -> Any:
+        return self.encode(moment)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +252,9 @@ class ZonedTime:
 
     def since(self, moment: datetime) -> Any:
         return self.encode(whole_second(moment.astimezone(UTC)))[0]
+
+    def first_written(self, moment: datetime) -> Any:
+        return self.encode(moment)[0]
 
 
 def _offset(text: str) -> timedelta:
@@ -273,6 +295,9 @@ class Epoch:
     def since(self, moment: datetime) -> Any:
         return self.encode(whole_second(moment.astimezone(UTC)))[0]
 
+    def first_written(self, moment: datetime) -> Any:
+        return self.encode(moment)[0]
+
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -305,6 +330,9 @@ class Later:
 
     def since(self, moment: datetime) -> Any:
         raise TypeError("a time that is worked out cannot be compared")
+
+    def first_written(self, moment: datetime) -> Any:
+        raise TypeError("a time that is worked out is not written")
 
 
 @dataclass(frozen=True, slots=True)

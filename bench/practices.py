@@ -7,14 +7,10 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import asyncpg
-from sqlalchemy.engine import make_url
-
 from adapters.base import Adapter, Trouble
+from examples import dropping
 from examples.launch import Example, prepare, with_database
-from examples.loading import address
 from examples.mariadb_eav.__main__ import EXAMPLE as MARIADB
-from examples.mariadb_eav.generate import connected
 from examples.postgres_slots.__main__ import EXAMPLE as POSTGRES
 from gateway.backend import bare_adapter_of
 from gateway.public_ids import StoredIds
@@ -55,22 +51,7 @@ def make(example: Example, server: str, name: str, folder: Path, scale: float) -
 
 def drop(made: Made) -> None:
     """Remove the database and its account."""
-    asyncio.run(_drop(with_database(made.server, made.name), made.name))
-
-
-async def _drop(url: str, name: str) -> None:
-    if make_url(url).get_backend_name() == "mysql":
-        async with connected(url, database=None) as cursor:
-            await cursor.execute("SET sql_notes = 0")
-            await cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
-            await cursor.execute(f"DROP USER IF EXISTS `{name}_gateway`@`%`")
-        return
-    server = await asyncpg.connect(**{**address(url), "database": "postgres"})
-    try:
-        await server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        await server.execute(f'DROP ROLE IF EXISTS "{name}_gateway"')
-    finally:
-        await server.close()
+    asyncio.run(dropping.drop(made.server, made.name))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from adapters.base import AdapterOptions, Draft, Page, Query, Record, Rejected
+from adapters.base import AdapterOptions, Draft, Page, Query, Record, Rejected, Watched
 
 ID = "0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10"
 TIME = "2026-03-01T09:00:00Z"
@@ -41,8 +41,8 @@ class ReadyAdapter:
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         return ()
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
-        return ()
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        return Watched()
 
     async def check(self) -> None:
         return None

@@ -209,7 +209,7 @@ class _Assembly:
         ledger = Ledger(store, wait=settings.booking_wait, failed=self.outcome_waits)
         closers.push_async_callback(ledger.aclose)
         ledger.start(now)
-        watch = Watch(store, adapter, self.overwritten, self.watch_failed)
+        watch = Watch(store, adapter, self.overwritten, self.unreadable, self.watch_failed)
         self.metrics.overwritten(lambda: watch.overwritten)
         closers.push_async_callback(watch.aclose)
         watch.start(now)
@@ -301,6 +301,10 @@ class _Assembly:
 
     def overwritten(self, appointment: str) -> None:
         event = "the practice's desk has written over a booking of a partner's"
+        self.events.warn(event, appointment=appointment)
+
+    def unreadable(self, appointment: str) -> None:
+        event = "a booking of a partner's cannot be read, so that nobody knows what became of it"
         self.events.warn(event, appointment=appointment)
 
     def watch_failed(self, error: Exception) -> None:

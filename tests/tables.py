@@ -144,7 +144,7 @@ READS = {
     "epoch": "Seconds since 1970 as a number; `unit: milliseconds` for these.",
     "date": "A day, `YYYY-MM-DD` or by `pattern`, with or without a time.",
     "id": "The key of the resource that the field refers to, or of `of`.",
-    "native id": "A UUID of the practice system's own, passed on as it is.",
+    "native id": "A UUID of the practice system's own, kept in any case, passed on in lower case.",
     "hashed id": "A key that does not fit into an id; see `key` under Resources.",
 }
 

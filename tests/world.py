@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.base import AdapterOptions, Draft, NotFound, Page, Query, Record
+from adapters.base import AdapterOptions, Draft, NotFound, Page, Query, Record, Watched
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import RESOURCES
 
@@ -89,8 +89,8 @@ class WorldAdapter:
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         return self.world.find(draft)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
-        return ()
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        return Watched()
 
     async def check(self) -> None:
         self.world.check()

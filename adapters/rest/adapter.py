@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from adapters.base import AdapterOptions, BackendTimeout, Draft, Page, Query, Record
+from adapters.base import AdapterOptions, BackendTimeout, Draft, Page, Query, Record, Watched
 from adapters.document import DocumentErrors
 from adapters.examine import Examination, Finding
 from adapters.rest.checks import problems_in
@@ -58,8 +58,8 @@ class RestAdapter:
             await self._keeper.learn_draft(draft)
             return await self._keeper.kept(self._diary.find(draft, since))
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
-        """Looked at one by one, as long as the time of one read."""
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        """Each is asked for, and what blocks once for a vet and day; in the time of one read."""
         async with self._in_time():
             await self._keeper.learn_all("appointments", appointments)
             return await self._diary.overwritten(appointments)

@@ -16,6 +16,7 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
     SlotTaken,
+    Watched,
 )
 from adapters.booked import difference, draft_values, is_of
 from adapters.document import Place
@@ -31,11 +32,13 @@ from adapters.rest.booking import BookingCalls
 from adapters.rest.mapping import HoursWritten, Mapping
 from adapters.rest.reading import ResourceReader
 from adapters.rest.templates import Values
-from adapters.rest.together import together
+from adapters.rest.together import for_each, together
 from adapters.rest.toolbox import Toolbox
 from adapters.slots import Interval, covered_slots, day_window, free_slots
 from adapters.spans import type_lasts
-from adapters.times import instant_text
+from adapters.times import Later, instant_text
+
+UNREADABLE = "unreadable"
 
 
 class Diary:
@@ -112,32 +115,50 @@ class Diary:
         self._unsettled.pop(_name(draft), None)
         return found
 
-    async def overwritten(self, appointments: Sequence[str]) -> list[str]:
-        """Those that still block, and over which something else blocks too.
+    async def overwritten(self, appointments: Sequence[str]) -> Watched:
+        """What became of them: what blocks is asked for once for each vet and day.
 
         Where no source of `busy` has the appointments' ids, nobody can tell.
         """
         if not any(source.knows_appointments for source in self.busy):
-            return []
-        return [each for each in appointments if await self._is_overwritten(each)]
+            return Watched()
+        found = dict(zip(appointments, await for_each(self._standing, appointments), strict=True))
+        days: dict[Any, list[Record]] = {}
+        for record in found.values():
+            if isinstance(record, dict) and record["scheduledAt"] and record["vetId"]:
+                day = datetime.fromisoformat(record["scheduledAt"]).astimezone(self._zone).date()
+                which = (record["vetId"], record["appointmentTypeId"], day)
+                days.setdefault(which, []).append(record)
+        over = {each for some in await for_each(self._over, days.values()) for each in some}
+        unreadable = (each for each, record in found.items() if record == UNREADABLE)
+        return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
 
-    async def _is_overwritten(self, appointment: str) -> bool:
+    async def _standing(self, appointment: str) -> Record | str | None:
+        """The appointment as it is now; None where the desk has removed it; or UNREADABLE."""
         try:
-            record = await self._readers["appointments"].one(appointment)
-        except (NotFound, BackendNonsense):
-            return False  # the desk has removed it
-        if not record["scheduledAt"] or not record["vetId"]:
-            return False
-        begins = datetime.fromisoformat(record["scheduledAt"])
-        around = Interval(begins, begins + timedelta(minutes=1))
-        asked = Asked(record["vetId"], around, self._minutes, record["appointmentTypeId"])
+            return await self._readers["appointments"].one(appointment)
+        except NotFound:
+            return None
+        except BackendNonsense:
+            return UNREADABLE
+
+    async def _over(self, records: Sequence[Record]) -> list[str]:
+        """Those of a vet's appointments of a day that block, and over which something else does."""
+        begin = [datetime.fromisoformat(each["scheduledAt"]) for each in records]
+        window = Interval(min(begin), max(begin) + timedelta(minutes=1))
+        first = records[0]
+        asked = Asked(first["vetId"], window, self._minutes, first["appointmentTypeId"])
         spans = await self._spans(self.busy, asked)
-        own = [each for each in spans if each.key == appointment]
-        return any(
-            each.key != appointment and each.time.overlaps(mine.time)
-            for each in spans
-            for mine in own
-        )
+        return [
+            record["id"]
+            for record in records
+            if any(
+                each.key != record["id"] and each.time.overlaps(own.time)
+                for own in spans
+                if own.key == record["id"]
+                for each in spans
+            )
+        ]
 
     async def _book(self, draft: Draft, duration: timedelta, deadline: float) -> Record:
         try:
@@ -292,5 +313,13 @@ def _is_of(record: Record, draft: Draft, since: datetime, mapped: Any) -> bool:
         return False
     created = record.get("createdAt")
     with suppress(ValueError):
-        return not created or datetime.fromisoformat(created) >= since.replace(microsecond=0)
+        return not created or datetime.fromisoformat(created) >= _read_since(since, mapped)
     return True
+
+
+def _read_since(since: datetime, mapped: Any) -> datetime:
+    """The earliest time that reads from what was written at `since` or later."""
+    converter: Any = mapped["createdAt"].converter
+    if isinstance(converter, Later):
+        return since.replace(microsecond=0)
+    return datetime.fromisoformat(converter.decode(converter.first_written(since)))

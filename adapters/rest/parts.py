@@ -47,7 +47,7 @@ def open_parts(options: AdapterOptions, client: Client | None = None) -> Parts:
         tools=tools,
         readers=readers,
         diary=Diary(mapping, readers, tools, options.booking_timeout),
-        keeper=IdKeeper(dict(tools.values.converters.hashed), options.shapes),
+        keeper=IdKeeper(dict(tools.values.converters.tabled), options.shapes),
     )
 
 

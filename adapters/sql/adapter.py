@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from adapters.base import AdapterOptions, Draft, Page, Query, Record
+from adapters.base import AdapterOptions, Draft, Page, Query, Record, Watched
 from adapters.document import DocumentErrors
 from adapters.examine import Examination, Finding
 from adapters.ids import IdKeeper
@@ -24,7 +24,7 @@ class SqlAdapter:
         self._options = options
         self._mapping, self._document = parts.mapping, parts.document
         self._runner, self._readers, self._diary = parts.engine, parts.readers, parts.diary
-        self._keeper = IdKeeper(dict(parts.converters.hashed), options.shapes)
+        self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
         self._ids = parts.converters.ids
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
@@ -60,8 +60,8 @@ class SqlAdapter:
         found = self._runner.book(lambda connection: self._diary.find(connection, draft, since))
         return await self._keeper.kept(found)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
-        """Looked at one by one, in one snapshot."""
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        """All in one statement, and what blocks each of their vets in a few more."""
         await self._keeper.learn_all("appointments", appointments)
         return await self._runner.read(
             lambda connection: self._diary.overwritten(connection, appointments)

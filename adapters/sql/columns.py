@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, false, literal_column, or_, select, text
 
+from adapters.convert import by_value
 from adapters.sql.engines.base import given
 from adapters.sql.mapping import Rows
 
@@ -84,7 +85,8 @@ class Columns:
     @staticmethod
     def spelling(raw: Any) -> tuple[str, ...]:
         """A raw value as texts, by which two are the same however the driver hands them over."""
-        return tuple(str(each).rstrip() for each in (raw if isinstance(raw, tuple) else (raw,)))
+        parts = raw if isinstance(raw, tuple) else (raw,)
+        return tuple(str(by_value(each)).rstrip() for each in parts)
 
     def _equals(self, raw: Any) -> ColumnElement[bool]:
         pairs = zip(self.parts, self._parts(raw), strict=True)

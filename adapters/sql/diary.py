@@ -1,13 +1,22 @@
 """The diary of a mapped system: what is free, and a booking that is checked, written, read back."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
-from adapters.base import BackendNonsense, Draft, Filter, NotFound, Record, Report, SlotTaken
+from adapters.base import (
+    BackendNonsense,
+    Draft,
+    Filter,
+    NotFound,
+    Record,
+    Report,
+    SlotTaken,
+    Watched,
+)
 from adapters.booked import difference, draft_values, is_of
 from adapters.converters import Converters
 from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
@@ -30,6 +39,8 @@ from adapters.times import instant_text
 
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
+# Whose an appointment is, and when.
+STANDS = ("vetId", "scheduledAt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,15 @@ class Offer:
     interval: Interval
     calendar: Calendar
     slot: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A booked appointment as it stands now, with its raw key."""
+
+    public_id: str
+    key: Any
+    begins: datetime
 
 
 class Diary:
@@ -77,8 +97,8 @@ class Diary:
 
     def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
         """The free slots of a day as records."""
-        vet = self._readers["vets"].key_of(query_values["vetId"])
-        self._readers["vets"].must_exist(connection, vet)
+        vets = self._readers["vets"]
+        vet = vets.must_exist(connection, vets.key_of(query_values["vetId"]))
         kind = self._kind(connection, query_values.get("appointmentTypeId"))
         calendars = self.calendars(connection, vet)
         offers = self._offers(connection, calendars, kind, query_values["date"], now)
@@ -192,28 +212,45 @@ class Diary:
         mine = [each for each in found if is_of(each, draft, reader.table.by_name)]
         return [each for each in mine if each["scheduledAt"] == at]
 
-    def overwritten(self, connection: Connection, public_ids: Iterable[str]) -> list[str]:
-        """Those of the appointments that still block, and over which something else blocks too."""
-        return [each for each in public_ids if self._is_overwritten(connection, each)]
-
-    def _is_overwritten(self, connection: Connection, public_id: str) -> bool:
+    def overwritten(self, connection: Connection, public_ids: Sequence[str]) -> Watched:
+        """What became of the appointments: read at once, and their vets' diaries once each."""
+        of_vets: dict[str, list[Standing]] = {}
+        unreadable = set()
         reader = self._readers["appointments"]
+        for public_id, key, values in reader.pick(connection, public_ids, STANDS):
+            if values is None:
+                unreadable.add(public_id)
+            elif all(values):  # else the desk has given it to nobody
+                begins = datetime.fromisoformat(values[1])
+                of_vets.setdefault(values[0], []).append(Standing(public_id, key, begins))
+        over = {each for vet, all_ in of_vets.items() for each in self._over(connection, vet, all_)}
+        return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
+
+    def _over(
+        self, connection: Connection, vet_id: str, appointments: Sequence["Standing"]
+    ) -> Iterator[str]:
+        """Those of one vet's appointments that still block, and over which something else does."""
         try:
-            key = reader.key_of(public_id)
-            record = reader.one(connection, key)
-            vet = self._readers["vets"].key_of(record["vetId"] or "")
-        except (NotFound, BackendNonsense, ValueError):
-            return False  # the desk has removed it, or given it to nobody
-        if not record["scheduledAt"]:
-            return False
-        begins = datetime.fromisoformat(record["scheduledAt"])
-        around = Interval(begins, begins + timedelta(minutes=1))
-        blocks = list(self._blocks(connection, self.calendars(connection, vet), around))
-        own = [each for each in blocks if _same(each.key, key)]
-        # what another vet does in a room that this one is not in is nothing to it
-        mine = {None, *(each.schedule for each in own)}
-        others = [each for each in blocks if each.schedule in mine and not _same(each.key, key)]
-        return any(other.interval.overlaps(each.interval) for other in others for each in own)
+            vet = self._readers["vets"].key_of(vet_id)
+        except NotFound:
+            return
+        begin = [each.begins for each in appointments]
+        window = Interval(min(begin), max(begin) + timedelta(minutes=1))
+        blocks = list(self._blocks(connection, self.calendars(connection, vet), window))
+        by_key: dict[tuple[str, ...], list[Block]] = {}
+        for block in blocks:
+            if block.key is not None:
+                by_key.setdefault(Columns.spelling(block.key), []).append(block)
+        for each in appointments:
+            own = by_key.get(Columns.spelling(each.key), [])
+            # what another vet does in a room that this one is not in is nothing to it
+            mine = {None, *(block.schedule for block in own)}
+            if any(
+                other.schedule in mine and other not in own and other.interval.overlaps(it.interval)
+                for it in own
+                for other in blocks
+            ):
+                yield each.public_id
 
     def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:
         """The appointments that carry the draft's reference, where the mapping says what does."""
@@ -234,7 +271,7 @@ class Diary:
         patient = self._readers["patients"].one(connection, keys["patientId"])
         if patient["clientId"] != draft.client_id:
             raise NotFound("the patient is not this client's")
-        self._readers["vets"].must_exist(connection, keys["vetId"])
+        keys["vetId"] = self._readers["vets"].must_exist(connection, keys["vetId"])
         return keys
 
     def calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
@@ -262,8 +299,8 @@ class Diary:
         if type_id is None:
             return Kind(None, timedelta(minutes=self._minutes))
         reader = self._readers["appointmentTypes"]
-        key = reader.key_of(type_id)
-        minutes = reader.one(connection, key)["durationMinutes"]
+        minutes = reader.one(connection, reader.key_of(type_id))["durationMinutes"]
+        key = reader.key_of(type_id)  # as it was just met
         return Kind(key, type_lasts(minutes, self._minutes))
 
     def _lasts(self, connection: Connection, calendar: Calendar, kind: "Kind") -> timedelta:

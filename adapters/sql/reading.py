@@ -21,9 +21,9 @@ from adapters.base import (
     Report,
     Trouble,
 )
-from adapters.convert import Converter, JoinedText, PartOfText, Unreadable, whole
+from adapters.convert import Converter, JoinedText, PartOfText, Unreadable, by_value, whole
 from adapters.converters import Converters
-from adapters.ids import Id
+from adapters.ids import Id, NativeIds
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Expression, ListOf, ResourceMap
@@ -82,10 +82,18 @@ class KeyedRows:
             found += column.labelled(f"f{number}")
         return found
 
+    @property
+    def offsets(self) -> Iterator[tuple[str, int]]:
+        """Where each field's columns begin, behind those of the key."""
+        offset = 0
+        for column in self.columns:
+            yield column.name, offset
+            offset += column.width
+
     def record(self, row: Sequence[Any], offset: int = 0) -> Record | None:
         """A row as a record; None where it has no usable id. What can't be read is None."""
         record: Record = dict.fromkeys(self.names)
-        shown = self._id(self.key.take(row, offset))
+        shown = self.public_id(self.key.take(row, offset))
         if self.has_id:
             if shown is None:
                 self.report(Trouble("no id", self.resource, f"{self.prefix}id", ""))
@@ -101,7 +109,8 @@ class KeyedRows:
             offset += column.width
         return record
 
-    def _id(self, key: Any) -> str | None:
+    def public_id(self, key: Any) -> str | None:
+        """The id of a raw key; None where it makes none."""
         try:
             return self.ids.shown(key)
         except Unreadable:
@@ -177,8 +186,12 @@ class ResourceReader:
         key = self.table.key
         self._all = rows_of(rows, *self.table.selected()).where(key.present)
         self._blank = rows_of(rows, key.parts[0].label("blank_key")).where(key.blank)
-        self._one = self._all.where(key.named("key")).limit(1)
-        self._exists = rows_of(rows, key.parts[0]).where(key.named("key")).limit(1)
+        self._is_native = isinstance(self.table.ids, NativeIds)
+        # as it may be spelt, not by a function of the column, so that its index serves
+        wanted = key.parts[0].in_(given("keys", expanding=True))
+        named = wanted if self._is_native else key.named("key")
+        self._one = self._all.where(named).limit(1)
+        self._exists = rows_of(rows, key.parts[0]).where(named).limit(1)
 
     @property
     def every_row(self) -> Select[Any]:
@@ -200,16 +213,24 @@ class ResourceReader:
         )
 
     def key_of(self, public_id: str) -> Any:
-        """The row's raw key; NotFound, without a query, for an id that was never made here."""
+        """The row's raw key; NotFound, without a query, for an id that was never made here.
+
+        A UUID that was not met yet may be kept in another case: `must_exist` tells.
+        """
         keys = self.table.ids.keys(public_id)
         if not keys:
             raise NotFound(f"no {self.name} has that id")
-        return keys[0] if self._speech.loose_types else keys[-1]
+        return keys[0] if self._speech.loose_types or self._is_native else keys[-1]
 
-    def must_exist(self, connection: Connection, key: Any) -> None:
+    def must_exist(self, connection: Connection, key: Any) -> Any:
+        """The key as the row has it; NotFound."""
         found = self._first(connection, self._exists, key)
         if found is None or not _may_be(found[0], key):
             raise NotFound(f"no {self.name} has that id")
+        if not self._is_native:
+            return key
+        self.table.ids.shown(found[0])  # from now on it is written as it is kept
+        return found[0]
 
     def one(self, connection: Connection, key: Any) -> Record:
         """The record with that key."""
@@ -227,11 +248,16 @@ class ResourceReader:
     def _first(self, connection: Connection, statement: Select[Any], key: Any) -> Any:
         """The row; None for a key that the column cannot hold, as it names nothing."""
         try:
-            return connection.execute(statement, self.table.key.bound("key", key)).first()
+            return connection.execute(statement, self._bound(key)).first()
         except DBAPIError as error:
             if self._speech.code(error) in MISFITS:
                 return None
             raise
+
+    def _bound(self, key: Any) -> dict[str, Any]:
+        if not self._is_native:
+            return self.table.key.bound("key", key)
+        return {"keys": list(dict.fromkeys((key, str(key).lower(), str(key).upper())))}
 
     def marked(
         self, connection: Connection, mark: ColumnElement[Any], value: str, limit: int
@@ -242,6 +268,33 @@ class ResourceReader:
         records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         return list(records.values())
+
+    def pick(
+        self, connection: Connection, public_ids: Sequence[str], names: Sequence[str]
+    ) -> Iterator[tuple[str, Any, list[Any] | None]]:
+        """Of those of the records that are there the public id, the raw key and some fields.
+
+        Where one of the fields is unreadable None stands for all; that is not reported.
+        """
+        columns = [self.table.by_name[name] for name in names]
+        keys = [raw for each in public_ids for raw in self._spelt(self.table.ids.keys(each))]
+        wanted, width = frozenset(public_ids), self.table.key.width
+        for row in connection.execute(self._all.where(self.table.key.among(keys))):
+            key = self.table.key.take(row, 0)
+            public_id = self.table.public_id(key)
+            if public_id in wanted:
+                yield public_id, key, self._decoded(row[width:], columns)
+
+    def _decoded(self, row: Sequence[Any], columns: Sequence[FieldColumn]) -> list[Any] | None:
+        offsets = dict(self.table.offsets)
+        try:
+            return [each.converter.decode(each.take(row, offsets[each.name])) for each in columns]
+        except Unreadable:
+            return None
+
+    def _spelt(self, raws: Sequence[Any]) -> Sequence[Any]:
+        """A key in the spellings that the database can compare."""
+        return raws if self._speech.loose_types else _texts(raws)
 
     def page(
         self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
@@ -314,7 +367,7 @@ class ResourceReader:
             return _bounded(column, converter, wanted)
         raw = converter.encode(wanted.value)
         if isinstance(converter, Id):
-            return column.among(raw if self._speech.loose_types else raw[-1:])
+            return column.among(self._spelt(raw))
         if column.width > 1:
             return column.among(raw)
         return self._is_one_of(column, raw)
@@ -349,20 +402,29 @@ def _bounded(column: Columns, converter: Any, wanted: Filter) -> ColumnElement[b
     if wanted.match == "since":
         return column.at_least(converter.since(wanted.value))
     if wanted.match == "written since":
-        return column.at_least(converter.encode(wanted.value)[0])
+        return column.at_least(converter.first_written(wanted.value))
     early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
     return and_(column.at_least(early), not_(column.beyond(late)))
 
 
 def _bare(key: Any) -> Any:
-    """A key without the blanks that a CHAR column puts behind it, and another column lacks."""
+    """A key without what one kind of column adds to it and another lacks.
+
+    That is blanks behind a CHAR, and the places of a DECIMAL.
+    """
     if isinstance(key, tuple):
         return tuple(map(_bare, key))
-    return key.rstrip() if isinstance(key, str) else key
+    return key.rstrip() if isinstance(key, str) else by_value(key)
+
+
+def _texts(raws: Sequence[Any]) -> Sequence[Any]:
+    """The spellings of a key that are no numbers, where there are such."""
+    return [each for each in raws if not isinstance(each, int)] or raws
 
 
 def _may_be(found: Any, asked: Any) -> bool:
     """Whether the row is the one that was asked for: MySQL finds 12 by the text `12;13` too."""
+    found = by_value(found)
     number = isinstance(found, int) and not isinstance(asked, tuple)
     return not number or whole(asked) == found
 
@@ -382,7 +444,7 @@ def _place(key: Any) -> str:
     """Where a page ends. A key that makes no id has its place too, though no record."""
     if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
         raise BackendNonsense("a page ends with a key that is no number and no text")
-    place = json.dumps(key)
+    place = json.dumps(_bare(key), default=str)
     if len(place) > LONGEST_AFTER:
         raise BackendNonsense("a page ends with a key that is too long")
     return place

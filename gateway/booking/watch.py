@@ -16,7 +16,7 @@ from gateway.store.base import Store
 from gateway.store.tables import bookings
 
 EVERY = 60.0  # seconds between two looks
-AT_ONCE = 10  # bookings that are looked at in one call of the adapter
+AT_ONCE = 50  # bookings that are looked at in one call of the adapter
 MOST = 5_000
 
 
@@ -24,7 +24,8 @@ class Watch:
     """Asks the adapter about the coming bookings.
 
     `found` is called with each appointment's public id once, when it is first seen written over;
-    `failed` with what kept it from looking.
+    `unreadable` likewise with one that is there and cannot be read; `failed` with what kept it from
+    looking.
     """
 
     def __init__(
@@ -32,13 +33,16 @@ class Watch:
         store: Store,
         adapter: Adapter,
         found: Callable[[str], None],
+        unreadable: Callable[[str], None],
         failed: Callable[[Exception], None],
     ) -> None:
         self._store = store
         self._adapter = adapter
         self._found = found
+        self._unreadable = unreadable
         self._failed = failed
         self._known: frozenset[str] = frozenset()
+        self._unread: frozenset[str] = frozenset()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -61,19 +65,22 @@ class Watch:
         """Ask about every booking that is not over. StoreError."""
         coming = await self._coming(now)
         seen: set[str] = set()
+        unread: set[str] = set()
         for start in range(0, len(coming), AT_ONCE):
             some = coming[start : start + AT_ONCE]
             try:
-                seen.update(await self._adapter.find_overwritten(some))
+                watched = await self._adapter.find_overwritten(some)
             except AdapterError as error:  # what is known of these stays known
                 self._failed(error)
                 seen.update(self._known.intersection(some))
-        self._tell(seen - self._known)
-        self._known = frozenset(seen)
-
-    def _tell(self, new: Iterable[str]) -> None:
-        for each in sorted(new):
-            self._found(each)
+                unread.update(self._unread.intersection(some))
+                continue
+            # of what cannot be read now, what was seen before stays known too
+            seen.update(watched.overwritten, self._known.intersection(watched.unreadable))
+            unread.update(watched.unreadable)
+        _tell(self._found, seen - self._known)
+        _tell(self._unreadable, unread - self._unread)
+        self._known, self._unread = frozenset(seen), frozenset(unread)
 
     async def _coming(self, now: datetime) -> list[str]:
         wanted = (
@@ -93,3 +100,8 @@ class Watch:
             except Exception as error:  # noqa: BLE001 - the watch must outlive an adapter's fault
                 self._failed(error)
             await asyncio.sleep(EVERY)
+
+
+def _tell(tell: Callable[[str], None], new: Iterable[str]) -> None:
+    for each in sorted(new):
+        tell(each)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from adapters.base import Draft, NotFound, Page, Query, Record, SlotTaken
+from adapters.base import Draft, NotFound, Page, Query, Record, SlotTaken, Watched
 
 NOW = datetime(2026, 3, 4, 7, 0, tzinfo=UTC)
 DAY = date(2026, 3, 4)
@@ -120,8 +120,8 @@ class Practice:
         await self._begin("find_appointments")
         return [each for each in self.booked.values() if each["vetId"] == draft.vet_id]
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
-        return ()
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        return Watched()
 
     async def check(self) -> None:
         await self._begin("check")

@@ -24,6 +24,7 @@ from adapters.base import (
     Query,
     Record,
     SlotTaken,
+    Watched,
 )
 from adapters.conformance import AdapterConformance
 from adapters.conformance.asking import at
@@ -57,7 +58,7 @@ class Faithful:
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         return await self.inner.find_appointments(draft, since)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         return await self.inner.find_overwritten(appointments)
 
     async def check(self) -> None:
@@ -359,8 +360,8 @@ class FindsNothingOfIt(Faithful):
 
 
 class SeesNoDesk(Faithful):
-    async def find_overwritten(self, appointments: Sequence[str]) -> Sequence[str]:
-        return []
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        return Watched()
 
 
 class RaisesAsItLikes(Faithful):

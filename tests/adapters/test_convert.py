@@ -198,6 +198,26 @@ def test_only_texts_that_sort_as_their_times_do_are_compared() -> None:
     assert not times.Later(PARIS).compares
 
 
+@given(
+    st.one_of(
+        MOMENTS,
+        st.integers(0, 14_400).map(
+            lambda seconds: datetime(2026, 10, 24, 22, 30, tzinfo=UTC) + timedelta(seconds=seconds)
+        ),
+    ),
+    st.integers(0, 14_400),
+)
+def test_nothing_that_is_written_later_lies_before_what_is_written_first(
+    moment: datetime, seconds: int
+) -> None:
+    first = PARIS.first_written(moment)
+    assert PARIS.encode(moment + timedelta(seconds=seconds))[0] >= first
+    # and no row is let in that cannot have been
+    later = (moment + timedelta(seconds=each) for each in (0, *range(0, 7_260, 60)))
+    assert min(PARIS.encode(each)[0] for each in later)[:16] == first[:16]
+
+
 def test_since_survives_the_ends_of_the_calendar() -> None:
+    assert PARIS.first_written(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"
     assert PARIS.since(datetime(1, 1, 1, tzinfo=UTC)).startswith("0001-01-01")
     assert PARIS.since(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"

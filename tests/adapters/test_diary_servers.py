@@ -1,15 +1,19 @@
 """Diaries as old systems keep them, on each kind of server: absences for good, rooms, spellings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
-from adapters.base import Adapter, Query, Record
+from adapters.base import Adapter, Query, Record, Watched
+from tests.adapters.sample_practice import NO_ASKING
 from tests.adapters.test_booking_servers import DAY, a_draft
-from tests.races.practice import KINDS, Practice, practice
+from tests.races.practice import KINDS, ZONE, Practice, practice
 
 ABSENCES = "- {from: absence, vet: vet, start: starts, end: ends}"
 AFTER = datetime.combine(DAY - timedelta(days=10), datetime.min.time(), UTC)
@@ -135,6 +139,32 @@ async def test_a_lost_booking_is_found_however_its_time_is_kept(
         await adapter.aclose()
 
 
+AUTUMN = datetime(2026, 10, 25, tzinfo=UTC)  # at 01:00 in UTC the clock goes back to two
+ATTEMPTS = [
+    # when it was begun, when it was written, whether it can be its
+    (timedelta(minutes=55), timedelta(minutes=65), True),
+    (timedelta(minutes=55), timedelta(minutes=56), True),
+    (timedelta(minutes=65), timedelta(minutes=70), True),
+    (timedelta(minutes=119), timedelta(minutes=121), True),
+    (timedelta(minutes=121), timedelta(minutes=119), False),
+    (timedelta(minutes=121), timedelta(minutes=59), False),
+]
+
+
+@pytest.mark.parametrize(("begun", "wrote", "found"), ATTEMPTS)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_lost_booking_is_found_in_the_hour_that_comes_twice(
+    kind: str, begun: timedelta, wrote: timedelta, found: bool, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path) as made:
+        adapter = made.open(tmp_path)
+        at = datetime(2026, 10, 26, 9, tzinfo=UTC)
+        draft = replace(await a_draft(adapter), scheduled_at=at, now=AUTUMN + wrote)
+        booked = await adapter.create_appointment(draft)
+        assert await adapter.find_appointments(draft, AUTUMN + begun) == [booked] * found
+        await adapter.aclose()
+
+
 ROOMS = (
     "CREATE TABLE room (vet INTEGER, id INTEGER)",
     "INSERT INTO room VALUES (1, 0), (1, 7), (2, 0), (2, 7)",
@@ -158,9 +188,68 @@ async def test_vets_side_by_side_in_two_rooms_are_not_written_over_one_another(
         other = await adapter.create_appointment(await a_draft(adapter, vet=2))
         assert await made.run("SELECT count(DISTINCT room) FROM appointment") == [(2,)]
         both = [one["id"], other["id"]]
-        assert await adapter.find_overwritten(both) == []
+        assert await adapter.find_overwritten(both) == Watched()
         await made.run("UPDATE appointment SET room = 0 WHERE room = 7")
-        assert await adapter.find_overwritten(both) == both
+        assert await adapter.find_overwritten(both) == Watched(overwritten=frozenset(both))
+        await adapter.aclose()
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """The statements that any adapter runs meanwhile, without begin and end."""
+    said: list[str] = []
+
+    def count(*call: Any) -> None:
+        said.extend([] if call[2].upper().startswith(NO_ASKING) else [call[2]])
+
+    event.listen(Engine, "before_cursor_execute", count)
+    try:
+        yield said
+    finally:
+        event.remove(Engine, "before_cursor_execute", count)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_look_at_many_bookings_costs_a_few_statements_for_each_vet(
+    kind: str, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path) as made:
+        adapter = made.open(tmp_path)
+        drafts = [await a_draft(adapter, vet=vet) for vet in (1, 2)]
+        booked: list[list[str]] = []
+        for hours in (0, 1, 2, 3, 24, 25):
+            later = timedelta(hours=hours)
+            wanted = [replace(each, scheduled_at=each.scheduled_at + later) for each in drafts]
+            booked.append([(await adapter.create_appointment(each))["id"] for each in wanted])
+        every = [each for two in booked for each in two]
+        await adapter.find_overwritten(every)  # what a connection is told first is none of it
+        with counted() as few:
+            assert await adapter.find_overwritten(booked[0]) == Watched()
+        with counted() as many:
+            assert await adapter.find_overwritten(every) == Watched()
+        assert len(few) == len(many) <= 1 + 2 * 4
+        start = (drafts[1].scheduled_at + timedelta(hours=24)).astimezone(ZONE)
+        await made.run(
+            "INSERT INTO appointment (vet, starts, ends, state) VALUES"
+            f" (2, '{start:%Y-%m-%d %H:%M:00}', '{start:%Y-%m-%d %H}:10:00', 'BOOKED')"
+        )
+        assert await adapter.find_overwritten(every) == Watched(
+            overwritten=frozenset([booked[4][1]])
+        )
+        await adapter.aclose()
+
+
+async def test_a_booking_that_cannot_be_read_is_not_taken_for_removed(tmp_path: Path) -> None:
+    with practice("sqlite", tmp_path) as made:
+        adapter = made.open(tmp_path)
+        booked = (await adapter.create_appointment(await a_draft(adapter)))["id"]
+        for desk, seen in [
+            ("UPDATE appointment SET starts = 'soon' WHERE note = 'a test'", [booked]),
+            ("UPDATE appointment SET starts = NULL WHERE note = 'a test'", []),
+            ("DELETE FROM appointment WHERE note = 'a test'", []),
+        ]:
+            await made.run(desk)
+            assert await adapter.find_overwritten([booked]) == Watched(unreadable=frozenset(seen))
         await adapter.aclose()
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -25,8 +26,8 @@ POSTGRES = {
     "9007199254740993::bigint": 9007199254740993,
     "12::numeric(10,0)": 12,
     "sum(3::bigint)": 3,
-    "45.5000::numeric(10,4)": "45.5000",
-    "'NaN'::numeric": "NaN",
+    "45.5000::numeric(10,4)": Decimal("45.5000"),
+    "'NaN'::numeric": Decimal("NaN"),
     "1.5::real": 1.5,
     "'2026-03-01'::date": "2026-03-01",
     "'2026-03-01 09:00'::timestamp": "2026-03-01 09:00:00",
@@ -53,7 +54,7 @@ MARIADB = {
     "9007199254740993": 9007199254740993,
     "CAST(12 AS DECIMAL(10,0))": 12,
     "(SELECT SUM(3))": 3,
-    "CAST('45.5' AS DECIMAL(10,4))": "45.5000",
+    "CAST('45.5' AS DECIMAL(10,4))": Decimal("45.5000"),
     "1.5E0": 1.5,
     "CAST('2026-03-01' AS DATE)": "2026-03-01",
     "CAST('2026-03-01 09:00' AS DATETIME)": "2026-03-01 09:00:00",
@@ -123,18 +124,12 @@ async def _values(url: str, expressions: dict[str, Any], source: str) -> dict[st
 
 async def test_postgres_values_are_plain(postgres: str) -> None:
     got = await _values(postgres, POSTGRES, "(VALUES (1)) AS one(n)")
-    assert got == POSTGRES
-    assert {key: type(value) for key, value in got.items()} == {
-        key: type(value) for key, value in POSTGRES.items()
-    }
+    assert list(map(repr, got.values())) == list(map(repr, POSTGRES.values()))
 
 
 async def test_mariadb_values_are_plain(mariadb: str) -> None:
     got = await _values(mariadb, MARIADB, "odd")
-    assert got == MARIADB
-    assert {key: type(value) for key, value in got.items()} == {
-        key: type(value) for key, value in MARIADB.items()
-    }
+    assert list(map(repr, got.values())) == list(map(repr, MARIADB.values()))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +170,7 @@ async def test_a_table_that_is_changed_between_two_reads_is_read_anew(postgres: 
     for wanted, change in [
         ((1,), "ALTER TABLE changing ADD b varchar(3) DEFAULT 'x'"),
         ((1, "x"), "ALTER TABLE changing ALTER b TYPE text, ALTER a TYPE numeric(9,2)"),
-        (("1.00", "x"), "SELECT 1"),
+        ((Decimal("1.00"), "x"), "SELECT 1"),
     ]:
         for _ in range(6):
             assert await engine.read(lambda it: it.execute(look).one()) == wanted

@@ -1,12 +1,15 @@
 """What public ids are made of: sealed keys, hashed ones that are kept in a table, native ones."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
 from uuid import UUID
 
 import pytest
 
+from adapters.base import BackendUnavailable, Query
 from adapters.convert import Unreadable
-from adapters.ids import HashedIds, NativeIds, SealedIds
+from adapters.ids import AT_ONCE, HashedIds, IdKeeper, NativeIds, SealedIds
 from adapters.seal import Sealer
 from tests.adapters.shelf import Shelf
 
@@ -14,6 +17,7 @@ SECRET = b"k" * 32
 SEALED = SealedIds(Sealer(SECRET, "clients"))
 NATIVE = NativeIds()
 GIVEN = "7b0a4c1e-1f7c-4c5e-9a55-0d9d6a3f9b10"
+MIXED = GIVEN.replace("c", "C")
 
 
 @pytest.mark.parametrize("raw", [12, "12", "12 "])
@@ -45,9 +49,71 @@ def test_what_cannot_be_sealed_is_unreadable(raw: object) -> None:
 
 def test_a_uuid_of_the_practices_own_passes_in_its_canonical_form() -> None:
     assert NATIVE.shown(f"{{{GIVEN.upper()}}}") == GIVEN
-    assert NATIVE.keys(GIVEN) == (GIVEN,)
     with pytest.raises(Unreadable):
         NATIVE.shown("no uuid")
+
+
+@pytest.mark.parametrize("spelt", [GIVEN, GIVEN.upper(), MIXED, f"{{{GIVEN}}}"])
+def test_a_uuid_is_looked_for_as_it_was_met_first_and_in_either_case(spelt: str) -> None:
+    ids = NativeIds()
+    assert ids.keys(GIVEN) == (GIVEN, GIVEN.upper())
+    ids.shown(spelt)
+    assert ids.keys(GIVEN) == tuple(dict.fromkeys((spelt, GIVEN, GIVEN.upper())))
+
+
+@pytest.mark.parametrize(
+    ("spelt", "needs"), [(GIVEN, 0), (GIVEN.upper(), 0), (MIXED, 1), (f"{{{GIVEN}}}", 1)]
+)
+async def test_only_a_uuid_in_another_spelling_than_these_needs_the_table(
+    spelt: str, needs: int
+) -> None:
+    shelf = Shelf()
+    ids = NativeIds("clients", shelf)
+    ids.shown(spelt)
+    await ids.keep()
+    assert len(shelf.kept) == needs
+    again = NativeIds("clients", shelf)
+    await again.learn(GIVEN)
+    assert spelt in again.keys(GIVEN)
+
+
+async def test_while_the_table_cannot_be_written_no_more_wait_for_it_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Down(Shelf):
+        down = True
+
+        async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+            assert len(keys) <= AT_ONCE
+            if self.down:
+                raise BackendUnavailable("the store is down")
+            await super().remember(resource, keys)
+
+    monkeypatch.setattr("adapters.ids.MOST_WAITING", 2 * AT_ONCE + 1)
+    shelf = Down()
+    ids = HashedIds(SECRET, "stock", shelf)
+    keeper = IdKeeper({"stock": ids}, {})
+    query = Query(resource="stock", now=datetime.now(UTC))
+    await keeper.learn_query(query)
+    shown = [ids.shown(f"code {number}") for number in range(2 * AT_ONCE + 1)]
+    with pytest.raises(Unreadable):
+        ids.shown("one too many")
+    assert ids.shown("code 0") == shown[0]
+    with pytest.raises(BackendUnavailable):  # and nothing is asked of the practice system
+        await keeper.learn_query(query)
+    shelf.down = False
+    await keeper.learn_query(query)
+    assert {public_id for _, public_id in shelf.kept} == set(shown)
+    assert ids.shown("one too many") is not None
+
+
+async def test_a_code_with_places_has_one_id_however_many_places_its_column_has() -> None:
+    hashed = HashedIds(SECRET, "clients", Shelf())
+    for ids in (SEALED, hashed):
+        assert ids.shown(Decimal("12.00")) == ids.shown(12) == ids.shown(12.0)
+        assert ids.shown(Decimal("12.50")) == ids.shown(Decimal("12.5")) != ids.shown(12)
+        # a text is a code: as such 12 and 12.00 are two
+        assert ids.shown("12.00") != ids.shown("12")
 
 
 @pytest.mark.parametrize("raw", ["a rather long code", ("Lyon", 12), ("Lyon", "12", 3)])

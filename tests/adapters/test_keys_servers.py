@@ -1,12 +1,17 @@
 """Keys that tables keep in different ways, on each kind of server: what belongs to what."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from adapters.base import NotFound, Query
-from tests.races.practice import practice
+from adapters.base import Filter, NotFound, Query
+from tests.adapters.test_booking_servers import a_draft
+from tests.adapters.test_ids import GIVEN, Shelf
+from tests.races.practice import KINDS, practice
 
 KEPT_AS = [
     ("postgresql", "char(10)", "varchar(10)", "F1", "F1"),
@@ -14,6 +19,22 @@ KEPT_AS = [
     ("mariadb", "varchar(10)", "integer", "12", "12"),
     ("mariadb", "varchar(10)", "varchar(10)", "F1", "f1"),
     ("sqlite", "text", "integer", "12", "12"),
+    *(
+        (kind, *types, "12", "12")
+        for kind in KINDS
+        for types in (
+            ("decimal(10,2)", "integer"),
+            ("integer", "decimal(10,2)"),
+            ("decimal(10,2)", "decimal(8,4)"),
+            ("decimal(10,2)", "varchar(10)"),
+            ("varchar(10)", "decimal(10,2)"),
+        )
+    ),
+    ("postgresql", "double precision", "decimal(10,2)", "12", "12"),
+    ("mariadb", "decimal(10,2)", "double", "12", "12"),
+    ("sqlite", "integer", "real", "12", "12"),
+    ("postgresql", "decimal(10,2)", "decimal(8,4)", "12.5", "12.5"),
+    ("mariadb", "decimal(10,2)", "decimal(8,4)", "12.5", "12.5"),
 ]
 
 
@@ -25,7 +46,7 @@ async def test_lines_are_their_invoices_however_each_table_keeps_the_key(
         await made.run(
             f"CREATE TABLE bill (id {key}, client INTEGER)",
             f"CREATE TABLE item (id INTEGER, bill {parent}, label VARCHAR(60))",
-            f"INSERT INTO bill VALUES ('{one}', 1), ('0{one}', 2)",
+            f"INSERT INTO bill VALUES ('{one}', 1), ('9{one}', 2)",
             f"INSERT INTO item VALUES (1, '{same}', 'Visit')",
         )
         bills = (
@@ -58,4 +79,102 @@ async def test_a_text_that_only_begins_with_a_key_leads_to_nobody(tmp_path: Path
         values = {"vetId": seen["vetId"], "date": now.date()}
         with pytest.raises(NotFound):
             await adapter.read_many(Query(resource="slots", now=now, values=values))
+        await adapter.aclose()
+
+
+CASES: dict[str, Callable[[str], str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "mixed": lambda text: text.replace("c", "C"),
+    "braces": "{{{}}}".format,
+}
+VET, OWNER, ANIMAL = (f"{GIVEN[:-1]}{number}" for number in range(3))
+KEPT_IN = [
+    *((kind, case, "varchar(38)") for kind in KINDS for case in CASES),
+    ("postgresql", "upper", "uuid"),
+]
+
+
+def _with_uuids(kind: str, column: str, spell: Callable[[str], str]) -> list[str]:
+    """The practice's first vet, client and patient, under UUIDs that are so spelt."""
+    vet, owner, animal = map(spell, (VET, OWNER, ANIMAL))
+    refers = [("appointment", "vet"), ("absence", "vet"), ("attendance", "patient"),
+              ("attendance", "client"), ("consultation", "vet")]  # fmt: skip
+    return [
+        *(["DROP INDEX appointment_starts"] if kind == "sqlite" else []),
+        *(f"DROP TABLE {each}" for each in ("vet", "client", "patient", "hours")),
+        f"CREATE TABLE vet (id {column} PRIMARY KEY, name VARCHAR(40))",
+        f"CREATE TABLE client (id {column} PRIMARY KEY, first VARCHAR(40), last VARCHAR(40),"
+        f" changed {'text' if kind == 'sqlite' else 'timestamp'})",
+        f"CREATE TABLE patient (id {column} PRIMARY KEY, client {column}, name VARCHAR(40))",
+        f"CREATE TABLE hours (vet {column}, weekday INTEGER, opens TIME, closes TIME)",
+        *(f"ALTER TABLE {table} DROP COLUMN {each}" for table, each in refers),
+        *(f"ALTER TABLE {table} ADD COLUMN {each} {column}" for table, each in refers),
+        "DELETE FROM appointment",
+        "DELETE FROM attendance",
+        f"INSERT INTO vet VALUES ('{vet}', 'Dr Adler')",
+        f"INSERT INTO client (id, first, last) VALUES ('{owner}', 'Ada', 'Mueller')",
+        f"INSERT INTO patient VALUES ('{animal}', '{owner}', 'Rex')",
+        *(f"INSERT INTO hours VALUES ('{vet}', {day}, '09:00', '17:00')" for day in range(1, 6)),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "case", "column"), KEPT_IN)
+async def test_a_uuid_leads_back_to_its_row_in_whatever_case_it_is_kept(
+    kind: str, case: str, column: str, tmp_path: Path
+) -> None:
+    spell, shelf = CASES[case], Shelf()
+    with practice(kind, tmp_path, *_with_uuids(kind, column, spell)) as made:
+        mapping = made.mapping
+        for table in ("vet", "client", "patient"):
+            mapping = mapping.replace(
+                f"{{from: {table}, key: id", f"{{from: {table}, key: {{sql: id, as: native id}}"
+            )
+        draft = None
+        for _ in range(2):  # the second time nothing was listed since the start
+            adapter = made.open(tmp_path, mapping, ids=shelf)
+            draft = draft or await a_draft(adapter)
+            assert (draft.vet_id, draft.client_id, draft.patient_id) == (VET, OWNER, ANIMAL)
+            for name, public_id in (("vets", VET), ("clients", OWNER), ("patients", ANIMAL)):
+                query = Query(resource=name, now=draft.now, id=public_id)
+                assert (await adapter.read_one(query))["id"] == public_id
+            query = Query(
+                resource="patients",
+                now=draft.now,
+                filters=(Filter("equals", ("clientId",), OWNER),),
+            )
+            assert [each["id"] for each in (await adapter.read_many(query)).records] == [ANIMAL]
+            await adapter.aclose()
+        adapter = made.open(tmp_path, mapping, ids=shelf)
+        booked = await adapter.create_appointment(draft)
+        assert (booked["vetId"], booked["clientId"]) == (VET, OWNER)
+        assert await adapter.find_appointments(draft, draft.now) == [booked]
+        await adapter.aclose()
+        rows = await made.run(
+            "SELECT v.id, c.id, p.id FROM vet v, client c, patient p, appointment a, attendance t"
+            " WHERE a.vet = v.id AND t.client = c.id AND t.patient = p.id AND t.appointment = a.id"
+        )
+        kept = map(str.lower if column == "uuid" else spell, (VET, OWNER, ANIMAL))
+        assert [tuple(map(str, row)) for row in rows] == [tuple(kept)]
+        wrote = await made.run("SELECT vet FROM appointment")
+        assert [str(row[0]) for row in wrote] == [str(rows[0][0])]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_path: Path) -> None:
+    rows = ", ".join(f"('{uuid4()}')" for _ in range(5_000))
+    many = [f"INSERT INTO client (id) VALUES {rows}"]
+    analyze = {"mariadb": "ANALYZE TABLE client"}.get(kind, "ANALYZE client")
+    with practice(kind, tmp_path, *_with_uuids(kind, "varchar(38)", str.upper), *many) as made:
+        await made.run(analyze)
+        mapping = made.mapping.replace(
+            "{from: client, key: id", "{from: client, key: {sql: id, as: native id}"
+        )
+        adapter = made.open(tmp_path, mapping)
+        reader, speech = adapter._readers["clients"], adapter._runner.speech
+        for statement in (reader._one, reader._exists):
+            bound = reader._bound(reader.key_of(OWNER))
+            explain = partial(speech.explain, statement=statement, parameters=bound)
+            steps = await adapter._runner.read(explain)
+            assert [each.scans for each in steps] == [False]
         await adapter.aclose()

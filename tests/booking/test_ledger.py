@@ -20,6 +20,7 @@ from adapters.base import (
     Record,
     Rejected,
     SlotTaken,
+    Watched,
 )
 from gateway.booking.base import Attempt, Booked, Refused
 from gateway.booking.ledger import Ledger
@@ -65,8 +66,8 @@ class Clinic:
             raise self.answers.pop(0)
         return self.made
 
-    async def find_overwritten(self, appointments: object) -> list[str]:
-        return []
+    async def find_overwritten(self, appointments: object) -> Watched:
+        return Watched()
 
 
 class World:

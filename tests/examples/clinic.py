@@ -21,6 +21,7 @@ import pytest
 
 from adapters.base import Query
 from adapters.seal import Sealer
+from examples.dropping import drop
 from examples.launch import Example, prepare, with_database
 from examples.loading import address
 from examples.mariadb_eav.generate import connected
@@ -109,7 +110,7 @@ def started(module: str, kind: str, state: Path) -> dict[str, Any]:
     finally:
         process.terminate()
         process.communicate(timeout=20)
-        asyncio.run(_drop(with_database(server, name), name))
+        asyncio.run(drop(server, name))
 
 
 @contextmanager
@@ -124,22 +125,7 @@ def made(example: Example, kind: str, folder: Path) -> Iterator[Clinic]:
         prepare(ours, server, folder, scale=SCALE)
         yield Clinic(practice, url, folder)
     finally:
-        asyncio.run(_drop(url, name))
-
-
-async def _drop(url: str, name: str) -> None:
-    if url.startswith("mysql"):
-        async with connected(url, database=None) as cursor:
-            await cursor.execute("SET sql_notes = 0")
-            await cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
-            await cursor.execute(f"DROP USER IF EXISTS `{name}_gateway`@`%`")
-        return
-    server = await asyncpg.connect(**{**address(url), "database": "postgres"})
-    try:
-        await server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        await server.execute(f'DROP ROLE IF EXISTS "{name}_gateway"')
-    finally:
-        await server.close()
+        asyncio.run(drop(server, name))
 
 
 async def free_times(partner: Partner, vet: str, kind: str | None = None) -> list[dict[str, Any]]:

@@ -24,8 +24,6 @@ from sqlalchemy.pool import NullPool
 from adapters.base import AdapterError
 from adapters.sql.engines.base import (
     BOOKERS,
-    PING_PATIENCE,
-    READERS,
     UNTIL,
     Kind,
     T,
@@ -33,7 +31,7 @@ from adapters.sql.engines.base import (
     failed,
 )
 from adapters.sql.engines.mssql_speech import MssqlSpeech
-from adapters.sql.engines.threads import Threads
+from adapters.sql.engines.threads import EngineThreads
 
 # Messages in words that are known, dates year first, no counts between the results.
 SESSION = (
@@ -58,26 +56,26 @@ class MssqlEngine:
         )
         self._local = threading.local()
         self._opened: set[Connection] = set()
-        self._readers = Threads("practice-read", READERS, timeout)
-        self._searcher = Threads("practice-search", 1, timeout)
-        self._bookers = Threads("practice-book", BOOKERS, booking_timeout)
-        self._pinger = Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
+        self._threads = EngineThreads(
+            bookers=BOOKERS, timeout=timeout, booking_timeout=booking_timeout
+        )
 
     async def read(self, work: Work[T]) -> T:
-        return await self._readers.run(self._read, work)
+        return await self._threads.readers.run(self._read, work)
 
     async def search(self, work: Work[T]) -> T:
-        return await self._searcher.run(self._read, work)
+        return await self._threads.searcher.run(self._read, work)
 
     async def book(self, work: Work[T]) -> T:
-        return await self._bookers.run(self._book, work)
+        return await self._threads.bookers.run(self._book, work)
 
     async def ping(self) -> None:
-        await self._pinger.run(self._read, lambda connection: connection.execute(_PING).scalar())
+        await self._threads.pinger.run(
+            self._read, lambda connection: connection.execute(_PING).scalar()
+        )
 
     async def aclose(self) -> None:
-        for threads in (self._readers, self._searcher, self._bookers, self._pinger):
-            await threads.aclose()
+        await self._threads.aclose()
         for connection in self._opened:
             connection.close()
         self._engine.dispose()

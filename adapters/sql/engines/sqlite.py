@@ -24,10 +24,10 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.sql.engines.base import PING_PATIENCE, READERS, T, Work, as_text
+from adapters.sql.engines.base import T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
-from adapters.sql.engines.threads import Threads
+from adapters.sql.engines.threads import EngineThreads
 from adapters.words import fold
 
 OPCODES_BETWEEN_LOOKS = 5_000
@@ -63,33 +63,29 @@ class SqliteEngine:
         explaining(self._engine)
         self._local = threading.local()
         self._opened: set[_Lane] = set()
-        self._readers = Threads("practice-read", READERS, timeout)
-        self._writer = Threads("practice-book", 1, booking_timeout)
-        # searches look at every row: they wait for one another, and no other read for them
-        self._searcher = Threads("practice-search", 1, timeout)
-        # behind many slow reads it would say that nothing answers
-        self._pinger = Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
+        self._threads = EngineThreads(bookers=1, timeout=timeout, booking_timeout=booking_timeout)
 
     async def read(self, work: Work[T]) -> T:
         """The work's result, in one snapshot; BackendTimeout when the time is up."""
-        return await self._readers.run(self._read, work)
+        return await self._threads.readers.run(self._read, work)
 
     async def search(self, work: Work[T]) -> T:
         """The same for work that looks at every row of a table."""
-        return await self._searcher.run(self._read, work)
+        return await self._threads.searcher.run(self._read, work)
 
     async def book(self, work: Work[T]) -> T:
         """The same under the write lock; committed when the work returns, else undone."""
-        return await self._writer.run(self._book, work)
+        return await self._threads.bookers.run(self._book, work)
 
     async def ping(self) -> None:
         """A statement that needs the file but no table."""
-        await self._pinger.run(self._read, lambda connection: connection.execute(_PING).scalar())
+        await self._threads.pinger.run(
+            self._read, lambda connection: connection.execute(_PING).scalar()
+        )
 
     async def aclose(self) -> None:
         """Wait for what runs and close every connection."""
-        for threads in (self._readers, self._searcher, self._writer, self._pinger):
-            await threads.aclose()
+        await self._threads.aclose()
         for lane in self._opened:
             lane.connection.close()
         self._opened.clear()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import MOST_WAITING, T, Work
+from adapters.sql.engines.base import MOST_WAITING, PING_PATIENCE, READERS, T, Work
 
 
 class Threads:
@@ -37,3 +37,20 @@ class Threads:
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)
+
+
+class EngineThreads:
+    """The threads of an engine whose driver blocks, each kind with its own queue."""
+
+    def __init__(self, *, bookers: int, timeout: float, booking_timeout: float) -> None:
+        self.readers = Threads("practice-read", READERS, timeout)
+        # searches look at every row: they wait for one another, and no other read for them
+        self.searcher = Threads("practice-search", 1, timeout)
+        self.bookers = Threads("practice-book", bookers, booking_timeout)
+        # behind many slow reads it would say that nothing answers
+        self.pinger = Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
+
+    async def aclose(self) -> None:
+        """Wait for what runs."""
+        for each in (self.readers, self.searcher, self.bookers, self.pinger):
+            await each.aclose()

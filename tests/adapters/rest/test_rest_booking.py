@@ -14,6 +14,7 @@ from adapters.base import (
     OutcomeUnknown,
     Rejected,
     SlotTaken,
+    Watched,
 )
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
@@ -175,14 +176,17 @@ async def test_shortly_after_a_lost_answer_nothing_found_is_not_believed(
     await certain.aclose()
 
 
+WITHOUT_REFERENCE = (
+    ("  reference: ext_ref\n", ""),
+    ("{get: /visits, query: {ref: {draft: reference}}, items: visits}",
+     "{get: /visits, query: {day: {draft: scheduledAt, pattern: '%Y-%m-%d'}}, items: visits}"),
+)  # fmt: skip
+
+
 async def test_without_a_reference_a_booking_is_known_by_all_that_it_says(
     url: str, cloud: Cloud, tmp_path: Path
 ) -> None:
-    change = replaced(
-        ("  reference: ext_ref\n", ""),
-        ("{get: /visits, query: {ref: {draft: reference}}, items: visits}",
-         "{get: /visits, query: {day: {draft: scheduledAt, pattern: '%Y-%m-%d'}}, items: visits}"),
-    )  # fmt: skip
+    change = replaced(*WITHOUT_REFERENCE)
     adapter = connect(url, tmp_path, change)
     draft = await a_draft(adapter)
     since = datetime.now(UTC)
@@ -193,6 +197,54 @@ async def test_without_a_reference_a_booking_is_known_by_all_that_it_says(
     other = draft.scheduled_at + timedelta(minutes=15)
     assert not await adapter.find_appointments(replace(draft, scheduled_at=other), since)
     await adapter.aclose()
+
+
+async def test_without_a_reference_a_booking_is_found_in_the_hour_that_comes_twice(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    change = replaced(
+        *WITHOUT_REFERENCE, ("createdAt: {path: entered, as: utc time}", "createdAt: entered")
+    )
+    adapter = connect(url, tmp_path, change)
+    draft = await a_draft(adapter)
+    made = await adapter.create_appointment(draft)
+    for visit in cloud.records.visits.values():
+        visit["entered"] = "2026-10-25 02:05:00"
+    for hour, minute, found in ((0, 4, True), (0, 55, True), (1, 4, True), (1, 6, False)):
+        since = datetime(2026, 10, 25, hour, minute, tzinfo=UTC)
+        left = await adapter.find_appointments(draft, since)
+        assert [each["id"] for each in left] == [made["id"]] * found, since
+    await adapter.aclose()
+
+
+async def test_what_blocks_is_asked_for_once_for_a_vet_and_day(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    draft, booked = await a_draft(adapter), []
+    for free in (await slots(adapter, draft.vet_id, draft.scheduled_at.date()))[::4]:
+        at = datetime.fromisoformat(free["startTime"])
+        booked.append((await adapter.create_appointment(replace(draft, scheduled_at=at)))["id"])
+    cloud.calls.clear()
+    assert await adapter.find_overwritten(booked[:1]) == Watched()
+    one = len(cloud.calls) - 1
+    cloud.calls.clear()
+    assert await adapter.find_overwritten(booked) == Watched()
+    assert len(booked) > 2
+    assert len(cloud.calls) - len(booked) == one
+    cloud.desk_books(newest(cloud)["vet"], at)
+    assert await adapter.find_overwritten(booked) == Watched(overwritten=frozenset(booked[-1:]))
+
+
+async def test_an_appointment_that_cannot_be_read_is_not_taken_for_removed(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    booked = (await adapter.create_appointment(await a_draft(adapter)))["id"]
+    number = max(cloud.records.visits)
+    visit = cloud.records.visits[number]
+    cloud.records.visits[number] = {**visit, "id": "what a long and strange number"}
+    assert await adapter.find_overwritten([booked]) == Watched(unreadable=frozenset({booked}))
+    del cloud.records.visits[number]
+    assert await adapter.find_overwritten([booked]) == Watched()
 
 
 async def test_a_withdrawal_that_changes_nothing_is_not_believed(

@@ -1,0 +1,91 @@
+"""The watch over coming bookings: what it asks, and what the clinic is told once."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+
+from adapters.base import BackendTimeout, Watched
+from gateway.booking.watch import AT_ONCE, Watch
+from gateway.store import Store, open_store
+from gateway.store.tables import bookings
+
+NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
+
+
+class Desk:
+    """An adapter that sees what a test decides."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.seen: Watched | BackendTimeout = Watched()
+
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        self.asked.append(len(appointments))
+        if isinstance(self.seen, BackendTimeout):
+            raise self.seen
+        return self.seen
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = open_store(f"sqlite:///{tmp_path}/gateway.db")
+    await opened.migrate()
+    yield opened
+    await opened.aclose()
+
+
+async def _keep(store: Store, count: int) -> None:
+    async with store.begin() as connection:
+        rows = [
+            {
+                "key_id": "k",
+                "fingerprint": b"1" * 32,
+                "state": "done",
+                "created_at": NOW,
+                "appointment_id": f"a{number}",
+                "ends_at": NOW + timedelta(minutes=number + 1),
+            }
+            for number in range(count)
+        ]
+        await connection.execute(insert(bookings), rows)
+
+
+async def test_what_cannot_be_read_is_told_once_and_not_taken_for_removed(store: Store) -> None:
+    await _keep(store, 2)
+    desk, told = Desk(), list[tuple[str, str]]()
+    watch = Watch(
+        store,
+        desk,  # type: ignore[arg-type]  # it is asked nothing else
+        lambda each: told.append(("overwritten", each)),
+        lambda each: told.append(("unreadable", each)),
+        lambda error: told.append(("failed", str(error))),
+    )
+    for seen, tells, known in [
+        (Watched(overwritten=frozenset(["a0"])), [("overwritten", "a0")], 1),
+        (
+            Watched(unreadable=frozenset(["a1", "a0"])),
+            [("unreadable", "a0"), ("unreadable", "a1")],
+            1,
+        ),
+        (Watched(unreadable=frozenset(["a0", "a1"])), [], 1),
+        (BackendTimeout("slow"), [("failed", "slow")], 1),
+        (Watched(unreadable=frozenset(["a0", "a1"])), [], 1),
+        (Watched(overwritten=frozenset(["a0"])), [], 1),
+        (Watched(), [], 0),
+        (Watched(unreadable=frozenset(["a1"])), [("unreadable", "a1")], 0),
+    ]:
+        told.clear()
+        desk.seen = seen
+        await watch.look(NOW)
+        assert (told, watch.overwritten) == (tells, known)
+
+
+async def test_many_bookings_are_asked_about_together(store: Store) -> None:
+    await _keep(store, 2 * AT_ONCE + 1)
+    desk = Desk()
+    watch = Watch(store, desk, *[lambda _: None] * 3)  # type: ignore[arg-type, list-item]
+    await watch.look(NOW)
+    assert desk.asked == [AT_ONCE, AT_ONCE, 1]
