@@ -10,7 +10,7 @@ from adapters.sql.draft.fields import columns_of
 from adapters.sql.draft.guesses import Draft, Guess, RowsGuess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.links import Links
-from adapters.sql.draft.reflect import Column, Database, Table
+from adapters.sql.draft.database import Column, Database, Table
 from adapters.sql.draft.spelling import alias_for, first_of, literal, number, select, table_name
 from adapters.sql.draft.tables import Catalog, Chosen, best_reference, choose
 from adapters.sql.draft.vocabulary import (
