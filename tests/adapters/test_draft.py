@@ -18,7 +18,7 @@ from adapters.sql.draft.write import quote
 from adapters.sql.load import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, connect, copy_to
-from tests.adapters.drafts.answers import ENGLISH, GERMAN, SAMPLE, answers
+from tests.adapters.drafts.answers import DUTCH, ENGLISH, GERMAN, SAMPLE, answers
 from tests.adapters.servers import execute, mariadb_database, postgres_database
 
 HERE = Path(__file__).parent / "drafts"
@@ -88,6 +88,29 @@ async def test_nearly_all_fields_of_a_german_database_are_guessed() -> None:
     with german() as url:
         missed = wrong(await drafted(url), GERMAN)
     assert len(missed) <= 1, missed
+
+
+@pytest.fixture
+def dutch(tmp_path: Path) -> Path:
+    """A small practice whose tables and columns are called in Dutch."""
+    database = tmp_path / "praktijk.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript((HERE / "dutch.sql").read_text(encoding="utf-8"))
+    return database
+
+
+async def test_all_fields_of_a_dutch_database_are_guessed(dutch: Path) -> None:
+    assert wrong(await drafted(url_of(dutch)), DUTCH) == {}
+
+
+async def test_a_dutch_diary_and_names_are_guessed(dutch: Path) -> None:
+    data = parse_document((await drafted(url_of(dutch))).text.encode(), "draft").data
+    assert data["diary"]["hours"][0]["from"] == "rooster r"
+    assert [each["from"] for each in data["diary"]["busy"]] == ["afspraak a", "afwezig a"]
+    last = data["resources"]["clients"]["fields"]["lastName"]
+    assert last["sql"] == ["k.tussenvoegsel", "k.achternaam"]
+    assert data["booking"]["writes"][0]["key"] == "afspraaknr"
+    assert "afspraaknr" not in data["booking"]["writes"][0]["values"]
 
 
 @pytest.mark.parametrize("opened", [english, german])

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from adapters.base import FieldShape, Shapes
 from adapters.sql.draft.attributes import Attributes
+from adapters.sql.draft.database import Column, Database, Table
 from adapters.sql.draft.diary import guess_diary
 from adapters.sql.draft.fields import columns_of
 from adapters.sql.draft.guesses import Draft, Guess, RowsGuess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.links import Links
-from adapters.sql.draft.database import Column, Database, Table
 from adapters.sql.draft.spelling import alias_for, first_of, literal, number, select, table_name
 from adapters.sql.draft.tables import Catalog, Chosen, best_reference, choose
 from adapters.sql.draft.vocabulary import (
@@ -25,6 +25,7 @@ from adapters.sql.draft.vocabulary import (
     LINES,
     MINUTES,
     MOVES,
+    NAME_PREFIX,
     PAYMENTS,
     SUPPLIERS,
     TIME_OF_DAY,
@@ -163,6 +164,7 @@ class _Resource:
 
     def _clients(self) -> None:
         self._one_name()
+        self._prefixed()
         self._company()
         self._address()
 
@@ -178,6 +180,15 @@ class _Resource:
             self.fields["firstName"] = replace(
                 last, parameters={**given, "part": 2}, score=0.7, why="the part behind the comma"
             )
+
+    def _prefixed(self) -> None:
+        """A column such as `tussenvoegsel`, whose `van der` belongs before the last name."""
+        last = self.fields.get("lastName")
+        prefix = self.catalog.best(self.table, NAME_PREFIX, ("text",), least=0.8)
+        if last is not None and prefix is not None and not last.parameters:
+            sql = (self._column(prefix), str(last.sql))
+            given = {"as": "joined text", "separator": " "}
+            self.fields["lastName"] = replace(last, sql=sql, parameters=given)
 
     def _company(self) -> None:
         last = self.fields.get("lastName")
@@ -211,16 +222,22 @@ class _Resource:
     def _vets(self) -> None:
         parts = [
             self.catalog.best(self.table, wanted, ("text",), least=least)
-            for wanted, least in ((TITLE, 0.8), (FIRST_NAME, 0.7), (LAST_NAME, 0.7))
+            for wanted, least in (
+                (TITLE, 0.8),
+                (FIRST_NAME, 0.7),
+                (NAME_PREFIX, 0.8),
+                (LAST_NAME, 0.7),
+            )
         ]
         names = list(dict.fromkeys(each for each in parts if each))
-        if parts[1] is None or parts[2] is None or parts[1] == parts[2]:
+        _, first, _, last = parts
+        if first is None or last is None or first == last:
             return
         self.fields["name"] = Guess(
             sql=tuple(map(self._column, names)),
             score=0.85,
             why="first and last name",
-            column=f"{self.table.name}.{parts[2]}",
+            column=f"{self.table.name}.{last}",
             parameters={"as": "joined text", "separator": " "},
         )
 
