@@ -316,9 +316,42 @@ FAULTS = [
         "booking",
         FAILED,
         "status:\n        sql: COALESCE(r.STATUT, 'P')",
-        "reads back with another status",
+        "reads back with another status: C, which is CONFIRMED",
         mapping=(("STATUT: P\n", "STATUT: C\n"),),
         booking=True,
+    ),
+    Fault(
+        "a booking with an unknown status",
+        "booking",
+        FAILED,
+        "status:\n        sql: COALESCE(r.STATUT, 'P')",
+        "reads back with another status: QQ, which its codes do not name",
+        mapping=(("STATUT: P\n", "STATUT: QQ\n"),),
+        booking=True,
+    ),
+    Fault(
+        "a decision that was left open",
+        "mapping",
+        FAILED,
+        "QUI: TODO",
+        "every booking would write it.*take the line away",
+        mapping=(("QUI: PASSERELLE", "QUI: TODO"),),
+    ),
+    Fault(
+        "days that mean none in another spelling",
+        "values",
+        FAILED,
+        "createdAt: p.DT_CREATION",
+        r"cannot read.*mean no date, list them under `zero`.*\[\"30/12/1899\"\]",
+        ("UPDATE PERSONNES SET DT_CREATION = '30/12/1899 00:00' WHERE ID_PERS % 5 = 0",),
+    ),
+    Fault(
+        "times in another spelling",
+        "values",
+        FAILED,
+        "createdAt: p.DT_CREATION",
+        "cannot read.*say how they are written",
+        ("UPDATE PERSONNES SET DT_CREATION = '30/12/2019 00:00' WHERE ID_PERS % 5 = 0",),
     ),
 ]
 
@@ -384,6 +417,17 @@ async def test_a_planted_fault_is_named_at_its_line(database: Path, fault: Fault
         and re.search(fault.said, f"{each.text} {each.remedy}")
         and abs(int(each.place.split(":")[-2]) - int(line)) <= 1
     ], (line, said(found))
+
+
+async def test_the_hours_of_each_vet_are_told_as_they_were_read(database: Path) -> None:
+    run(database, "DELETE FROM HORAIRES")
+    run(
+        database,
+        "INSERT INTO HORAIRES (ID_VETO, JOUR, H_DEBUT, H_FIN) SELECT v.ID_VETO, n.n, '09:00',"
+        " '17:00' FROM (SELECT DISTINCT ID_VETO FROM RDV) v, (SELECT 1 n UNION SELECT 2) n",
+    )
+    told = [each.text for each in await found_in(database, alone=True) if each.check == "diary"]
+    assert [each for each in told if "vet" in each and "Mon-Tue 09:00-17:00" in each], told
 
 
 async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:

@@ -12,6 +12,7 @@ from adapters.convert import Unreadable
 from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.diary import Booked, idle, missed, overlaps, to_come
+from adapters.findings.hours import hours_read, today
 from adapters.findings.maker import rows, weighed
 from adapters.findings.values import TOLERABLE
 from adapters.slots import Interval
@@ -98,8 +99,10 @@ def _reads(source: ShiftRows, when: Any, start: Any, end: Any) -> bool:
 
 def _idle(connection: Connection, case: Case) -> Iterator[Finding]:
     known = vets(case)
-    without = [shown for shown, key in known if not case.parts.diary.shifts(connection, key)]
+    shifts = {shown: case.parts.diary.shifts(connection, key) for shown, key in known}
+    without = [shown for shown, own in shifts.items() if not own]
     hopeless = not case.parts.mapping.diary.slots
+    yield from hours_read(case, shifts, today(case.examination.now, case.parts.converters.zone))
     yield idle(case, without, len(known), ("diary", "hours", 0), hopeless=hopeless)
 
 

@@ -294,6 +294,15 @@ async def test_nothing_fails_a_partner_of_the_sound_cloud(tmp_path: Path) -> Non
     }, said(found)
 
 
+async def test_the_hours_of_the_vets_are_told_as_they_were_read(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    shifts = [{"day": day, "open": "09:00", "close": "17:00"} for day in ("mon", "tue", "sat")]
+    for each in cloud.records.vets.values():
+        each["week"] = shifts
+    told = [each.text for each in await found_in(cloud, tmp_path, alone=True)]
+    assert "4 vets: Mon-Tue 09:00-17:00; Sat 09:00-17:00" in told
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_planted_fault_is_named_at_its_line(fault: Fault, tmp_path: Path) -> None:
     cloud = sound_cloud(fault.kind)
