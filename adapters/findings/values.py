@@ -49,13 +49,14 @@ class Tally:
     unreadable: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     odd_days: Counter[str] = field(default_factory=Counter)
+    more_codes: int = 0
     no_dates: Counter[str] = field(default_factory=Counter)
     is_time: bool = False
     ids: list[str] = field(default_factory=list)
 
     @property
     def unknown(self) -> int:
-        return self.codes.total()
+        return self.codes.total() + self.more_codes
 
     def take(
         self,
@@ -74,7 +75,7 @@ class Tally:
         try:
             value = read(given)
         except UnknownCode:
-            self.codes[code_of(raw(given))] += 1
+            self._count(code_of(raw(given)))
             self._bad(shown)
             return None
         except Unreadable:
@@ -88,6 +89,13 @@ class Tally:
         ):
             self.odd_days[value[:10]] += 1
         return value
+
+    def _count(self, code: str) -> None:
+        """More different ones than could be told are no codes: they are only counted."""
+        if code in self.codes or len(self.codes) <= MOST_CODES:
+            self.codes[code] += 1
+        else:
+            self.more_codes += 1
 
     def _bad(self, shown: str | None) -> None:
         if shown and len(self.ids) < MOST_IDS:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,7 +20,7 @@ from adapters.slots import Interval
 from adapters.sql.availability import Block, BusyRows, Calendar, ShiftRows
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.doctor.case import Case, Step
-from adapters.sql.doctor.values import shown_id
+from adapters.sql.doctor.values import every_record, shown_id
 from adapters.sql.mapping import Busy, Hours
 from adapters.sql.reading import KeyedRows
 
@@ -153,7 +154,8 @@ def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
     """Whether appointments to come block: what busy does not see is offered again."""
     known = dict(vets(case))
     reader, lost, looked = case.parts.readers["appointments"], [], 0
-    coming = to_come(case.samples.get("appointments", ()), case.examination.now, AHEAD)
+    records = chain.from_iterable(every_record(connection, case, "appointments"))
+    coming = to_come(records, case.examination.now, AHEAD)
     for record in coming[:MOST_APPOINTMENTS]:
         if record["vetId"] not in known:
             continue
