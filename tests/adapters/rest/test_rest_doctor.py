@@ -233,6 +233,10 @@ FAULTS = [
         "cannot be withdrawn", mapping=((CANCEL, ""),),
     ),
     Fault(
+        "a decision that was left open", "mapping", FAILED, "source: TODO",
+        "every booking would write it", mapping=(("source: gateway", "source: TODO"),),
+    ),
+    Fault(
         "a booking without a reference", "booking", WARNING, "- post: /visits", "no reference",
         mapping=(("  reference: ext_ref\n", ""),),
     ),
