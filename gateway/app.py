@@ -284,7 +284,7 @@ class _Assembly:
         problems += await _lacking(adapter)
         if policy is None or problems:
             raise DocumentErrors(problems)
-        check_serves(adapter)
+        check_serves(adapter, self.settings)
         self.metrics.policy(policy.short_hash)
         return policy, adapter, secret
 

@@ -13,7 +13,7 @@ from gateway.contract.resources import RESOURCES
 from gateway.observe.troubles import BackendTroubles
 from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
-from gateway.settings import BackendSettings, Settings, StartRefused
+from gateway.settings import BackendSettings, Settings, StartRefused, lacking
 from gateway.store import Store
 
 # What every adapter can do.
@@ -132,8 +132,22 @@ def shapes() -> Shapes:
     }
 
 
-def check_serves(adapter: Adapter) -> None:
-    """StartRefused where the adapter cannot answer all operations."""
+def check_serves(adapter: Adapter, settings: Settings) -> None:
+    """Nothing where the adapter can answer all operations.
+
+    DocumentErrors where its mapping lacks something; StartRefused of a clinic's own adapter.
+    """
+    unserved = list(_unserved(adapter))
+    mapping = settings.backend.mapping
+    if unserved and (mapping is None or settings.backend.adapter not in ADAPTERS):
+        place, text = unserved[0]
+        raise StartRefused(f"{text}: write {'.'.join(place)}")
+    if unserved and mapping is not None:
+        raise lacking(mapping, unserved)
+
+
+def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What the adapter lacks: where its mapping should have it, and why."""
     for operation in OPERATIONS:
         name = operation.returns.name
         needed = {name for name, _ in operation.only}
@@ -146,15 +160,9 @@ def check_serves(adapter: Adapter) -> None:
         missing = needed - adapter.filterable.get(name, frozenset())
         if name not in adapter.resources or missing:
             what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"
-            raise StartRefused(
-                f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
-                f"{_remedy(name, missing)}"
-            )
-
-
-def _remedy(resource: str, missing: set[str]) -> str:
-    lines = ", ".join(f"resources.{resource}.fields.{each}" for each in sorted(missing))
-    return f": write {lines}" if missing else f": write resources.{resource}"
+            text = f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
+            fields = ("fields", min(missing)) if missing else ()
+            yield ("resources", name, *fields), text
 
 
 class BackendProbe:

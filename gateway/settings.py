@@ -55,6 +55,19 @@ class StartRefused(Exception):
     """Why the gateway does not start: one sentence, with the remedy."""
 
 
+def lacking(mapping: Path, wanted: Iterable[tuple[tuple[str, ...], str]]) -> DocumentErrors:
+    """What a mapping does not offer, each at its place there or where it should stand."""
+    document = read_document(mapping)
+
+    def problem(place: tuple[str, ...], text: str) -> Problem:
+        remedy = f"write {'.'.join(place)}"
+        if place in document.marks:
+            remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
+        return document.problem(place, f"{text}: {remedy}", at_key=True)
+
+    return DocumentErrors(problem(*each) for each in wanted)
+
+
 def split_address(text: str) -> tuple[str, int]:
     """(host, port) of `host:port`, `[::1]:port` included; ValueError for anything else."""
     host, colon, port = text.rpartition(":")

@@ -1,13 +1,13 @@
 """Clocks that differ, and times that have not come yet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from adapters.base import Record
 from adapters.convert import Converter
 from adapters.examine import Finding
-from adapters.findings.maker import FindingMaker, rows
+from adapters.findings.maker import MOST_IDS, FindingMaker, rows
 from adapters.times import UtcTime
 
 # A clock that differs by more seconds is wrong.
@@ -30,22 +30,29 @@ def beside(maker: FindingMaker, apart: float, said: str) -> Finding:
 def future(
     maker: FindingMaker,
     subject: tuple[str, str],
-    records: Sequence[Record],
+    records: Iterable[Record],
     converter: Converter,
     zone: ZoneInfo,
     now: datetime,
 ) -> Iterator[Finding]:
     """Times of a resource's field that should be past, and are not."""
     resource, name = subject
-    found = [(each["id"], datetime.fromisoformat(each[name])) for each in records if each[name]]
-    ahead = [(shown, moment - now) for shown, moment in found if moment > now + ROOM]
+    count, ahead, furthest = 0, 0, timedelta()
+    ids: list[str] = []
+    for each in records:
+        if not each[name]:
+            continue
+        count += 1
+        further = datetime.fromisoformat(each[name]) - now
+        if further > ROOM:
+            ahead, furthest = ahead + 1, max(furthest, further)
+            ids += [each["id"]] if each["id"] and len(ids) < MOST_IDS else []
     if not ahead:
         return
     place = ("resources", resource, "fields", name)
-    text = f"{rows(len(ahead))} of {len(found):,} lie in the future"
+    text = f"{rows(ahead)} of {count:,} lie in the future"
     offset = now.astimezone(zone).utcoffset() or timedelta()
-    ids = [shown for shown, _ in ahead if shown]
-    if isinstance(converter, UtcTime) and max(each for _, each in ahead) <= offset:
+    if isinstance(converter, UtcTime) and furthest <= offset:
         text += (
             ", by no more than the clinic's zone: they look like local time, but are read as UTC"
         )

@@ -9,6 +9,7 @@ from adapters.convert import UnknownCode, Unreadable, plain
 from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.maker import MOST_IDS, FindingMaker, rows, weighed
+from adapters.times import ZERO_DATES
 
 # A larger share of unreadable values is more than old sins.
 TOLERABLE = 0.01
@@ -19,6 +20,21 @@ ENOUGH = 20
 BEFORE = "1902"
 # What old programs write for no date; the first three are none anyway.
 PLACEHOLDERS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1901-01-01", "9999-12-31")
+_SPELLINGS = (
+    "{0}-{1}-{2}",
+    "{0}/{1}/{2}",
+    "{0}{1}{2}",
+    "{2}-{1}-{0}",
+    "{2}.{1}.{0}",
+    "{2}/{1}/{0}",
+    "{1}/{2}/{0}",
+)
+# How the days that mean none may be spelt.
+NO_DATES = frozenset(
+    spelling.format(*day.split("-"))
+    for day in (*ZERO_DATES, *PLACEHOLDERS)
+    for spelling in _SPELLINGS
+)
 
 
 def as_it_is(raw: Any) -> Any:
@@ -33,11 +49,14 @@ class Tally:
     unreadable: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     odd_days: Counter[str] = field(default_factory=Counter)
+    more_codes: int = 0
+    no_dates: Counter[str] = field(default_factory=Counter)
+    is_time: bool = False
     ids: list[str] = field(default_factory=list)
 
     @property
     def unknown(self) -> int:
-        return self.codes.total()
+        return self.codes.total() + self.more_codes
 
     def take(
         self,
@@ -52,14 +71,16 @@ class Tally:
 
         `shown` is the public id of its record, `raw` finds the code in what is given.
         """
+        self.is_time = is_time
         try:
             value = read(given)
         except UnknownCode:
-            self.codes[_code(raw(given))] += 1
+            self._count(code_of(raw(given)))
             self._bad(shown)
             return None
         except Unreadable:
             self.unreadable += 1
+            self.no_dates.update([_no_date(raw(given))] if is_time else [])
             self._bad(shown)
             return None
         self.present += value is not None
@@ -69,12 +90,19 @@ class Tally:
             self.odd_days[value[:10]] += 1
         return value
 
+    def _count(self, code: str) -> None:
+        """More different ones than could be told are no codes: they are only counted."""
+        if code in self.codes or len(self.codes) <= MOST_CODES:
+            self.codes[code] += 1
+        else:
+            self.more_codes += 1
+
     def _bad(self, shown: str | None) -> None:
         if shown and len(self.ids) < MOST_IDS:
             self.ids.append(shown)
 
 
-def _code(raw: Any) -> str:
+def code_of(raw: Any) -> str:
     try:
         return plain(raw) or ""
     except Unreadable:
@@ -99,13 +127,32 @@ def judged(
     if tally.unreadable:
         text = f"{rows(tally.unreadable)} of {all_:,} that its converter cannot read"
         verdict = weighed(tally.unreadable, all_, most=TOLERABLE)
-        remedy = "name another under `as`, or mend them"
+        remedy = _reading(tally)
         yield maker.judged(verdict, "values", subject, text, at, remedy=remedy, ids=tally.ids)
     if tally.odd_days:
         yield _odd_days(maker, at, subject, tally)
     if not all_ and count >= ENOUGH:
         text = f"null in all of {rows(count)}: mapped in vain?"
         yield maker.warning("values", subject, text, at)
+
+
+def _no_date(raw: Any) -> str:
+    """The spelling of no date at all that a value begins with; "" for any other value."""
+    first = raw[0] if isinstance(raw, tuple) else raw
+    day = code_of(first).partition(" ")[0].partition("T")[0]
+    return day if day in NO_DATES else ""
+
+
+def _reading(tally: Tally) -> str:
+    """What to do about values that no converter reads."""
+    none = ", ".join(f'"{each}"' for each in tally.no_dates if each)
+    if none:
+        return f"where these mean no date, list them under `zero`, with all that do: zero: [{none}]"
+    if tally.is_time:
+        return (
+            "say how they are written (as, pattern; under `zero` what means no date), or mend them"
+        )
+    return "name another under `as`, or mend them"
 
 
 def _unknown(maker: FindingMaker, at: Place, subject: str, tally: Tally, all_: int) -> Finding:

@@ -119,7 +119,7 @@ async def _bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Ada
         secret = await sealing_secret(settings, store)
         adapter = bare_adapter_of(settings, secret, report, StoredIds(store))
         try:
-            check_serves(adapter)
+            check_serves(adapter, settings)
             yield adapter
         finally:
             await adapter.aclose()

@@ -2,13 +2,18 @@
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import create_engine, literal_column, select, text
 
 from adapters.examine import Examination, Finding, Verdict
 from adapters.sample import MAPPING
+from adapters.sql.columns import Columns
+from adapters.sql.doctor import pages
 from gateway.examination import examined
 from tests.adapters.clinic import NOW, connect, run
 
@@ -316,9 +321,42 @@ FAULTS = [
         "booking",
         FAILED,
         "status:\n        sql: COALESCE(r.STATUT, 'P')",
-        "reads back with another status",
+        "reads back with another status: C, which is CONFIRMED",
         mapping=(("STATUT: P\n", "STATUT: C\n"),),
         booking=True,
+    ),
+    Fault(
+        "a booking with an unknown status",
+        "booking",
+        FAILED,
+        "status:\n        sql: COALESCE(r.STATUT, 'P')",
+        "reads back with another status: QQ, which its codes do not name",
+        mapping=(("STATUT: P\n", "STATUT: QQ\n"),),
+        booking=True,
+    ),
+    Fault(
+        "a decision that was left open",
+        "mapping",
+        FAILED,
+        "QUI: TODO",
+        "every booking would write it.*take the line away",
+        mapping=(("QUI: PASSERELLE", "QUI: TODO"),),
+    ),
+    Fault(
+        "days that mean none in another spelling",
+        "values",
+        FAILED,
+        "createdAt: p.DT_CREATION",
+        r"cannot read.*mean no date, list them under `zero`.*\[\"30/12/1899\"\]",
+        ("UPDATE PERSONNES SET DT_CREATION = '30/12/1899 00:00' WHERE ID_PERS % 5 = 0",),
+    ),
+    Fault(
+        "times in another spelling",
+        "values",
+        FAILED,
+        "createdAt: p.DT_CREATION",
+        "cannot read.*say how they are written",
+        ("UPDATE PERSONNES SET DT_CREATION = '30/12/2019 00:00' WHERE ID_PERS % 5 = 0",),
     ),
 ]
 
@@ -366,6 +404,49 @@ async def test_nothing_fails_a_partner_of_the_sample_clinic(
     }
 
 
+async def test_all_rows_are_looked_at_page_by_page(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(database, "UPDATE CONSULTATIONS SET ID_ANIMAL = 999999 WHERE ID_CONS % 7 = 0")
+    run(database, "UPDATE LIGNES_FACT SET ID_FACT = 999999 WHERE ID_LIGNE % 9 = 0")
+    run(database, "UPDATE RDV SET STATUT = 'Q' WHERE ID_RDV % 10 = 0")
+    run(database, "UPDATE ANIMAUX SET DT_CREATION = '2031-01-01 00:00:00' WHERE ID_ANIMAL % 5 = 0")
+
+    async def looked_at() -> list[Finding]:
+        found = await found_in(database, rows=None, alone=True)
+        return [replace(each, seconds=None) for each in found if each.check != "plans"]
+
+    whole = await looked_at()
+    assert {each.check for each in whole if each.verdict is not Verdict.OK} >= {
+        "values", "links", "clock"
+    }  # fmt: skip
+    monkeypatch.setattr(pages, "PAGE", 50)
+    assert await looked_at() == whole
+    monkeypatch.setattr(pages, "KEPT", 40)
+    few = [each for each in await looked_at() if each.check in ("values", "links", "clock")]
+    assert few == [each for each in whole if each.check in ("values", "links", "clock")]
+
+
+async def test_rows_of_one_key_are_never_parted_between_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE", 3)
+    engine = create_engine(f"sqlite:///{tmp_path}/keys.db")
+    key = SimpleNamespace(key=Columns(["k"]))
+    with engine.connect() as connection:
+        connection.execute(text("CREATE TABLE keyed (k INT)"))
+        for each in (1, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 6):
+            connection.execute(text(f"INSERT INTO keyed VALUES ({each})"))
+        statement = select(literal_column("k")).select_from(text("keyed"))
+        found = [
+            [row[0] for row in page]
+            for page in pages.pages(connection, statement, key, most=None)  # type: ignore[arg-type]
+        ]
+    assert [*chain.from_iterable(found)] == [1, 2, 3, 3, *[4] * 7, 5, 6]
+    assert all(not set(one) & set(next_) for one, next_ in pairwise(found))
+    engine.dispose()
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_planted_fault_is_named_at_its_line(database: Path, fault: Fault) -> None:
     text = SAMPLE
@@ -384,6 +465,17 @@ async def test_a_planted_fault_is_named_at_its_line(database: Path, fault: Fault
         and re.search(fault.said, f"{each.text} {each.remedy}")
         and abs(int(each.place.split(":")[-2]) - int(line)) <= 1
     ], (line, said(found))
+
+
+async def test_the_hours_of_each_vet_are_told_as_they_were_read(database: Path) -> None:
+    run(database, "DELETE FROM HORAIRES")
+    run(
+        database,
+        "INSERT INTO HORAIRES (ID_VETO, JOUR, H_DEBUT, H_FIN) SELECT v.ID_VETO, n.n, '09:00',"
+        " '17:00' FROM (SELECT DISTINCT ID_VETO FROM RDV) v, (SELECT 1 n UNION SELECT 2) n",
+    )
+    told = [each.text for each in await found_in(database, alone=True) if each.check == "diary"]
+    assert [each for each in told if "vet" in each and "Mon-Tue 09:00-17:00" in each], told
 
 
 async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from adapters.sql.draft.write import quote
 from adapters.sql.load import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, connect, copy_to
-from tests.adapters.drafts.answers import ENGLISH, GERMAN, SAMPLE, answers
+from tests.adapters.drafts.answers import DUTCH, ENGLISH, GERMAN, SAMPLE, answers
 from tests.adapters.servers import execute, mariadb_database, postgres_database
 
 HERE = Path(__file__).parent / "drafts"
@@ -88,6 +88,29 @@ async def test_nearly_all_fields_of_a_german_database_are_guessed() -> None:
     with german() as url:
         missed = wrong(await drafted(url), GERMAN)
     assert len(missed) <= 1, missed
+
+
+@pytest.fixture
+def dutch(tmp_path: Path) -> Path:
+    """A small practice whose tables and columns are called in Dutch."""
+    database = tmp_path / "praktijk.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript((HERE / "dutch.sql").read_text(encoding="utf-8"))
+    return database
+
+
+async def test_all_fields_of_a_dutch_database_are_guessed(dutch: Path) -> None:
+    assert wrong(await drafted(url_of(dutch)), DUTCH) == {}
+
+
+async def test_a_dutch_diary_and_names_are_guessed(dutch: Path) -> None:
+    data = parse_document((await drafted(url_of(dutch))).text.encode(), "draft").data
+    assert data["diary"]["hours"][0]["from"] == "rooster r"
+    assert [each["from"] for each in data["diary"]["busy"]] == ["afspraak a", "afwezig a"]
+    last = data["resources"]["clients"]["fields"]["lastName"]
+    assert last["sql"] == ["k.tussenvoegsel", "k.achternaam"]
+    assert data["booking"]["writes"][0]["key"] == "afspraaknr"
+    assert "afspraaknr" not in data["booking"]["writes"][0]["values"]
 
 
 @pytest.mark.parametrize("opened", [english, german])
@@ -195,6 +218,29 @@ async def test_a_key_without_a_default_is_not_said_to_be_numbered() -> None:
         assert ("TODO: if the database numbers it" in text) is not bool(numbered)
 
 
+@pytest.mark.parametrize(
+    ("table", "numbered"),
+    [
+        ("afspraken (id INTEGER PRIMARY KEY, aanvang DATETIME, reden TEXT)", True),
+        ("afspraken (aanvang DATETIME, reden TEXT, nr INTEGER, PRIMARY KEY (nr))", True),
+        ("afspraken (id INT PRIMARY KEY, aanvang DATETIME, reden TEXT)", False),
+        (
+            "afspraken (id INTEGER PRIMARY KEY, aanvang DATETIME, reden TEXT) WITHOUT ROWID",
+            False,
+        ),
+    ],
+)
+async def test_a_key_that_sqlite_numbers_is_left_out_of_the_booking(
+    tmp_path: Path, table: str, *, numbered: bool
+) -> None:
+    database = tmp_path / "small.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"CREATE TABLE {table}")
+    text = (await drafted(url_of(database))).text
+    assert ("  # the database numbers it" in text) is numbered
+    assert ("TODO: if the database numbers it" in text) is not numbered
+
+
 async def test_a_database_without_tables_makes_a_draft_of_todos(tmp_path: Path) -> None:
     database = tmp_path / "empty.db"
     sqlite3.connect(database).close()
@@ -222,6 +268,33 @@ async def test_a_database_that_cannot_be_had_is_said_without_its_password(
 async def test_what_is_no_address_is_said_in_a_sentence(url: str) -> None:
     with pytest.raises(ValueError, match="database"):
         await drafted(url)
+
+
+@pytest.mark.parametrize(
+    ("server", "option", "said"),
+    [
+        (postgres_database, "foo=bar", "postgresql does not take the option foo as it is"),
+        (postgres_database, "sslmode=bogus", "postgresql does not take the option sslmode as"),
+        (mariadb_database, "foo=bar", "mysql does not take the option foo as it is written"),
+        (mariadb_database, "connect_timeout=x", "mysql does not take the option connect_timeout"),
+    ],
+)
+async def test_an_option_of_the_address_that_is_not_taken_is_named_with_its_remedy(
+    server: Any, option: str, said: str
+) -> None:
+    remedy = "take it away from behind the"
+    with server() as url, pytest.raises(ValueError, match=f"{said}.*{remedy}"):
+        await drafted(f"{url}?{option}")
+
+
+async def test_a_file_takes_no_options(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"sqlite takes no options: take away .foo behind"):
+        await drafted(f"sqlite:///{tmp_path}/clinic.db?foo=bar")
+
+
+async def test_the_options_of_the_gateway_s_own_address_are_taken() -> None:
+    with postgres_database("CREATE TABLE clients (id int primary key)") as url:
+        assert "from: clients c" in (await drafted(f"{url}?sslmode=prefer")).text
 
 
 @pytest.mark.parametrize(

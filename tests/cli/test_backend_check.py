@@ -59,6 +59,24 @@ def test_what_would_fail_a_partner_is_red_has_its_line_and_is_exit_1(folder: Pat
     assert "a partner would be failed" in result.stdout
 
 
+def test_a_field_that_an_operation_needs_is_missed_at_its_line(folder: Path) -> None:
+    change(folder, "      isLow: COALESCE(a.QUANTITE <= a.SEUIL, 0)\n", "")
+    text = (folder / "mine.yaml").read_text()
+    stock = text[: text.index("\n  stock:")].count("\n") + 2
+    line = text[: text.index("    fields:", text.index("\n  stock:"))].count("\n") + 1
+    result = check()
+    assert result.exit_code == 1
+    assert line > stock
+    assert f"mine.yaml:{line}:5: the adapter cannot filter stock by isLow" in result.stdout
+    assert "write resources.stock.fields.isLow" in " ".join(result.stdout.split())
+
+
+def test_the_hours_that_were_read_are_told_to_people_and_programs() -> None:
+    assert re.search(r"hours +1 vet: \w\w\w-?.* \d\d:\d\d-\d\d:\d\d", check().stdout)
+    told = [each["text"] for each in json.loads(check("--json").stdout)]
+    assert any(re.match(r"1 vet: \w\w\w.* \d\d:\d\d-\d\d:\d\d", each) for each in told)
+
+
 def test_json_has_every_finding_as_an_object(folder: Path) -> None:
     line = change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
     result = check("--json")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from adapters.base import AdapterError, AdapterOptions, Trouble
 from adapters.examine import Examination, Finding
 from adapters.findings.maker import short
+from adapters.findings.todos import todos
 from adapters.rest.doctor.answers import answers
 from adapters.rest.doctor.booking import booking
 from adapters.rest.doctor.case import Case, Look, WatchedClient
@@ -41,6 +42,8 @@ async def examine(options: AdapterOptions, examination: Examination) -> AsyncIte
         open_parts(patient, client), examination, options.shapes, client, troubles, options.timeout
     )
     try:
+        for left in todos(case):
+            yield left
         for look in LOOKS:
             for step in look(case):
                 try:

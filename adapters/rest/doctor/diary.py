@@ -8,6 +8,7 @@ from adapters.base import AdapterError, Record
 from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.diary import Booked, idle, missed, overlaps, to_come
+from adapters.findings.hours import hours_read, today
 from adapters.findings.maker import rows, short
 from adapters.findings.zones import fitting, visits_of
 from adapters.rest.availability import Asked, Hours, Span, Spans
@@ -84,6 +85,9 @@ def _unanswered(case: Case, subject: str, place: Place, error: AdapterError, vet
 async def _idle(case: Case, shifts: Shifts) -> AsyncIterator[Finding]:
     without = [vet for vet, own in shifts.items() if not own]
     hopeless = not case.parts.mapping.diary.free
+    zone = case.parts.tools.values.converters.zone
+    for each in hours_read(case, shifts, today(case.examination.now, zone)):
+        yield each
     yield idle(case, without, len(shifts), ("diary", "hours", 0), hopeless=hopeless)
 
 

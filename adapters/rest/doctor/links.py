@@ -5,7 +5,7 @@ from functools import partial
 
 from adapters.base import NotFound
 from adapters.examine import Finding
-from adapters.findings.links import led
+from adapters.findings.links import Leads, led
 from adapters.rest.doctor.case import Case, Step
 from adapters.rest.reading import ResourceReader
 
@@ -45,7 +45,9 @@ async def _field(
         records = [each for each in records if each[name] not in unsure or each[name] in asked]
     if records:
         led_to_hidden = hidden & {each[name] for each in records}
-        yield led(case, subject, place, target, records, gone, led_to_hidden)
+        leads = Leads()
+        leads.take(name, records, gone, led_to_hidden)
+        yield led(case, subject, place, target, leads)
 
 
 def _known(case: Case, reader: ResourceReader) -> tuple[set[str], set[str]]:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from adapters.base import AdapterError, AdapterOptions, Trouble
 from adapters.examine import Examination, Finding
 from adapters.findings.maker import short
+from adapters.findings.todos import todos
 from adapters.sql.doctor.account import account
 from adapters.sql.doctor.case import Case, Look, Step
 from adapters.sql.doctor.clocks import clocks
@@ -42,6 +43,8 @@ async def examine(options: AdapterOptions, examination: Examination) -> AsyncIte
     patient = replace(options, report=troubles.append, timeout=max(patience, options.timeout))
     case = Case(open_parts(patient), examination, options.shapes, troubles)
     try:
+        for left in todos(case):
+            yield left
         for look in LOOKS:
             for step in look(case):
                 try:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 
 from sqlalchemy import Connection
 
 from adapters.examine import Finding
 from adapters.findings.clocks import WRITTEN, beside, future
 from adapters.sql.doctor.case import Case, Step
+from adapters.sql.doctor.values import every_record
 
 
 def clocks(case: Case) -> Iterator[Step]:
@@ -37,8 +39,9 @@ def _read(shown: str) -> datetime:
     return datetime.fromisoformat(shown[:19])
 
 
-def _future(_: Connection, case: Case, name: str, field: str) -> Iterator[Finding]:
-    parts, records = case.parts, case.samples.get(name, ())
+def _future(connection: Connection, case: Case, name: str, field: str) -> Iterator[Finding]:
+    parts = case.parts
+    records = chain.from_iterable(every_record(connection, case, name))
     converter = parts.readers[name].table.by_name[field].converter
     zone, now = parts.converters.zone, case.examination.now
     yield from future(case, (name, field), records, converter, zone, now)

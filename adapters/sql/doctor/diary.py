@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,13 +13,14 @@ from adapters.convert import Unreadable
 from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.diary import Booked, idle, missed, overlaps, to_come
+from adapters.findings.hours import hours_read, today
 from adapters.findings.maker import rows, weighed
 from adapters.findings.values import TOLERABLE
 from adapters.slots import Interval
 from adapters.sql.availability import Block, BusyRows, Calendar, ShiftRows
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.doctor.case import Case, Step
-from adapters.sql.doctor.values import shown_id
+from adapters.sql.doctor.values import every_record, shown_id
 from adapters.sql.mapping import Busy, Hours
 from adapters.sql.reading import KeyedRows
 
@@ -98,8 +100,10 @@ def _reads(source: ShiftRows, when: Any, start: Any, end: Any) -> bool:
 
 def _idle(connection: Connection, case: Case) -> Iterator[Finding]:
     known = vets(case)
-    without = [shown for shown, key in known if not case.parts.diary.shifts(connection, key)]
+    shifts = {shown: case.parts.diary.shifts(connection, key) for shown, key in known}
+    without = [shown for shown, own in shifts.items() if not own]
     hopeless = not case.parts.mapping.diary.slots
+    yield from hours_read(case, shifts, today(case.examination.now, case.parts.converters.zone))
     yield idle(case, without, len(known), ("diary", "hours", 0), hopeless=hopeless)
 
 
@@ -150,7 +154,8 @@ def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
     """Whether appointments to come block: what busy does not see is offered again."""
     known = dict(vets(case))
     reader, lost, looked = case.parts.readers["appointments"], [], 0
-    coming = to_come(case.samples.get("appointments", ()), case.examination.now, AHEAD)
+    records = chain.from_iterable(every_record(connection, case, "appointments"))
+    coming = to_come(records, case.examination.now, AHEAD)
     for record in coming[:MOST_APPOINTMENTS]:
         if record["vetId"] not in known:
             continue

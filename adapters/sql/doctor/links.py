@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 
 from adapters.base import NotFound
 from adapters.examine import Finding
-from adapters.findings.links import led
+from adapters.findings.links import Leads, led
 from adapters.sql.columns import rows_of
 from adapters.sql.doctor.case import Case, Step
-from adapters.sql.doctor.values import shown_id
+from adapters.sql.doctor.values import every_record, shown_id
 
 AT_ONCE = 500
 
@@ -35,11 +35,13 @@ def _field(
 ) -> Iterator[Finding]:
     sample, name = of
     subject = f"{sample}.{name}"
-    records = [each for each in case.samples.get(sample, ()) if each.get(name)]
-    if not records:
-        return
-    gone, hidden = missing(connection, case, target, {each[name] for each in records})
-    yield led(case, subject, place, target, records, gone, hidden)
+    leads = Leads()
+    for page in every_record(connection, case, sample):
+        records = [each for each in page if each.get(name)]
+        gone, hidden = missing(connection, case, target, {each[name] for each in records})
+        leads.take(name, records, gone, hidden)
+    if leads.count:
+        yield led(case, subject, place, target, leads)
 
 
 def missing(

@@ -5,14 +5,14 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from adapters.base import Record
 from adapters.examine import Finding, Verdict
 from adapters.findings.maker import rows, weighed
 from adapters.findings.values import Tally, judged
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.links import missing
-from adapters.sql.doctor.values import read, shown_id, taken
+from adapters.sql.doctor.pages import Sample, pages
+from adapters.sql.doctor.values import read, shown_id
 from adapters.sql.mapping import ListOf
 from adapters.sql.reading import Children, ResourceReader
 
@@ -40,24 +40,27 @@ def _list(
         Columns(nested.parent),
     )
     statement = rows_of(nested, *table.selected(), *parent.labelled("parent_key"))
-    found = taken(connection, statement, table, most=case.examination.rows)
-    if not found:
+    offset = table.key.width + sum(each.width for each in table.columns)
+    tallies = {column.name: Tally() for column in table.columns}
+    sample, count, lost = Sample(), 0, 0
+    for found in pages(connection, statement, table, most=case.examination.rows):
+        for record in read(table, found, tallies):
+            sample.take(record)
+        parents = [shown_id(reader.table, parent.take(row, offset)) for row in found]
+        gone, _ = missing(connection, case, reader.name, {each for each in parents if each})
+        lost += sum(each is None or each in gone for each in parents)
+        count += len(found)
+    if not count:
         yield case.warning(
             "rows", subject, "no row: its table is empty, or `where` is not right", place
         )
         return
-    offset = table.key.width + sum(each.width for each in table.columns)
-    parents = [shown_id(reader.table, parent.take(row, offset)) for row in found]
-    tallies = {column.name: Tally() for column in table.columns}
-    records: list[Record] = list(read(table, found, tallies))
-    case.samples[subject] = records
+    case.samples[subject] = sample.records
     for name, tally in tallies.items():
-        yield from judged(case, place, subject, name, tally, len(found))
-    gone, _ = missing(connection, case, reader.name, {each for each in parents if each})
-    lost = sum(each is None or each in gone for each in parents)
-    text = f"{rows(lost)} of {len(found):,} belong to no record"
+        yield from judged(case, place, subject, name, tally, count)
+    text = f"{rows(lost)} of {count:,} belong to no record"
     if lost:
-        verdict = weighed(lost, len(found), most=TOLERABLE)
+        verdict = weighed(lost, count, most=TOLERABLE)
         yield case.judged(
             verdict,
             "links",
@@ -67,6 +70,4 @@ def _list(
             remedy="is `parent` the record's key?",
         )
     else:
-        yield case.judged(
-            Verdict.OK, "links", subject, f"{rows(len(found))} belong to a record", ()
-        )
+        yield case.judged(Verdict.OK, "links", subject, f"{rows(count)} belong to a record", ())

@@ -11,8 +11,10 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
+from adapters.convert import Converter, Unreadable
 from adapters.examine import Finding
 from adapters.findings.maker import short
+from adapters.findings.values import LONGEST_CODE, code_of
 from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.diary import vets
 from adapters.sql.steps import Done
@@ -106,12 +108,17 @@ def _patient(connection: Connection, case: Case) -> Record | None:
 
 async def _booked(case: Case, draft: Draft) -> Finding | None:
     """What came of it; None where the time was taken meanwhile."""
-    done, begun = Done(), time.monotonic()
+    done, begun, also = Done(), time.monotonic(), ""
 
     def work(connection: Connection) -> Any:
-        nonlocal done
+        nonlocal done, also
         done = Done()
-        raise _Undone(case.parts.diary.book(connection, draft, done))
+        try:
+            record = case.parts.diary.book(connection, draft, done)
+        except BackendNonsense:
+            also = _found(connection, case, done)
+            raise
+        raise _Undone(record)
 
     try:
         await case.parts.engine.book(work)
@@ -120,12 +127,40 @@ async def _booked(case: Case, draft: Draft) -> Finding | None:
     except AdapterError as error:
         place = done.place if isinstance(error, BackendNonsense) else ()
         return case.failed(
-            "booking", "rehearsal", f"it was refused, and undone: {short(error)}", place
+            "booking", "rehearsal", f"it was refused, and undone: {short(error)}{also}", place
         )
     except _Undone as undone:
         seconds = time.monotonic() - begun
         return await _gone(case, undone.record, done, seconds)
     raise AssertionError("a rehearsal always raises")
+
+
+def _found(connection: Connection, case: Case, done: Done) -> str:
+    """Which code the new appointment's status has, where that is what was refused."""
+    key = done.made.get(case.parts.mapping.booking.appointment)
+    if done.place != ("resources", "appointments", "fields", "status") or key is None:
+        return ""
+    reader = case.parts.readers["appointments"]
+    table = reader.table
+    row = connection.execute(reader.every_row.where(table.key.among([key]))).first()
+    if row is None:
+        return ""
+    at = table.key.width
+    for column in table.columns:
+        if column.name == "status":
+            return _code_and_meaning(column.take(row, at), column.converter)
+        at += column.width
+    return ""
+
+
+def _code_and_meaning(raw: Any, converter: Converter) -> str:
+    code = code_of(raw)
+    if len(code) > LONGEST_CODE:
+        return ""
+    try:
+        return f": {code or repr(code)}, which is {converter.decode(raw)}"
+    except Unreadable:
+        return f": {code or repr(code)}, which its codes do not name"
 
 
 async def _gone(case: Case, record: Record, done: Done, seconds: float) -> Finding:

@@ -1,19 +1,19 @@
 """Real rows through the mapping's converters: what none of them covers, and what is never there."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, func, select
 
 from adapters.base import Record
 from adapters.convert import Unreadable
-from adapters.examine import Finding, Verdict
-from adapters.findings.maker import rows
+from adapters.examine import Finding
+from adapters.findings.maker import MOST_IDS, rows
 from adapters.findings.values import Tally, judged, unmapped
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.doctor.case import Case, Step
+from adapters.sql.doctor.pages import Sample, pages
 from adapters.sql.reading import MOST_BLANK, KeyedRows, ResourceReader
 
 
@@ -25,43 +25,29 @@ def values(case: Case) -> Iterator[Step]:
 
 
 def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Iterator[Finding]:
-    found = taken(connection, reader.every_row, reader.table, most=case.examination.rows)
-    yield from _keys(connection, case, reader, found)
     tallies = {column.name: Tally() for column in reader.table.columns}
-    case.samples[reader.name] = records = list(read(reader.table, found, tallies))
-    if not found:
+    keys, sample, count = Keys(reader.table), Sample(), 0
+    for found in pages(connection, reader.every_row, reader.table, most=case.examination.rows):
+        keys.take(found)
+        for record in read(reader.table, found, tallies):
+            sample.take(record)
+        count += len(found)
+    case.samples[reader.name] = sample.records
+    yield from keys.findings(connection, case, reader)
+    if not count:
         yield _nothing(connection, case, reader)
         return
     bad = 0
     for name, tally in tallies.items():
-        said = list(judged(case, ("resources", reader.name), reader.name, name, tally, len(found)))
+        said = list(judged(case, ("resources", reader.name), reader.name, name, tally, count))
         bad += len(said)
         yield from said
     names = [*reader.table.names, *sorted(reader.lists)]
     mapped = [*reader.table.by_name, *(each.name for each in reader.children)]
     yield from unmapped(case, reader.name, names, mapped)
-    sampled = len(records) >= (case.examination.rows or len(records) + 1)
-    many = "a sample" if sampled else "all there are"
+    many = "a sample" if count >= (case.examination.rows or count + 1) else "all there are"
     if not bad:
-        yield case.ok(
-            "values", reader.name, f"{rows(len(records))}, {many}: every value is read", ()
-        )
-
-
-def taken(
-    connection: Connection, statement: Select[Any], table: KeyedRows, *, most: int | None
-) -> list[Any]:
-    """The rows at both ends of the keys' order, or all of them, in this order."""
-    ordered = statement.order_by(*table.key.parts)
-    if most is None:
-        return list(connection.execute(ordered))
-    first = list(connection.execute(ordered.limit(most)))
-    if len(first) < most:
-        return first
-    backwards = statement.order_by(*(each.desc() for each in table.key.parts))
-    last = list(connection.execute(backwards.limit(most // 2)))
-    known = {table.key.take(row, 0) for row in first[: most // 2]}
-    return first[: most // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
+        yield case.ok("values", reader.name, f"{rows(count)}, {many}: every value is read", ())
 
 
 def read(
@@ -89,42 +75,48 @@ def shown_id(table: KeyedRows, key: Any) -> str | None:
         return None
 
 
-def _keys(
-    connection: Connection, case: Case, reader: ResourceReader, found: Sequence[Any]
-) -> Iterator[Finding]:
-    place, table = ("resources", reader.name, "key"), reader.table
-    counted = Counter(table.key.spelling(table.key.take(row, 0)) for row in found)
-    doubled = {key for key, many in counted.items() if many > 1}
-    if doubled:
-        ids = [
-            s
-            for r in found
-            if table.key.spelling(k := table.key.take(r, 0)) in doubled
-            and (s := shown_id(table, k))
-        ]
-        text = (
-            f"{len(doubled)} of {len(counted):,} keys occur more than once: `from` multiplies rows"
+class Keys:
+    """The keys of all rows; of each no more is kept than a number of 64 bits."""
+
+    def __init__(self, table: KeyedRows) -> None:
+        self._table = table
+        self._known: set[int] = set()
+        self._doubled: dict[int, str | None] = {}
+        self._count = self._odd = 0
+
+    def take(self, found: Sequence[Any]) -> None:
+        for row in found:
+            key = self._table.key.take(row, 0)
+            shown, mark = shown_id(self._table, key), hash(self._table.key.spelling(key))
+            if mark in self._known:
+                self._doubled[mark] = shown if len(self._doubled) < MOST_IDS else None
+            self._known.add(mark)
+            self._odd += shown is None
+        self._count += len(found)
+
+    def findings(
+        self, connection: Connection, case: Case, reader: ResourceReader
+    ) -> Iterator[Finding]:
+        place, many = ("resources", reader.name), len(self._doubled)
+        if many:
+            text = f"{many} of {len(self._known):,} keys occur more than once:"
+            text += " `from` multiplies rows"
+            remedy = "what a record has several of is a sub-select in a field, not a join"
+            ids = dict.fromkeys(each for each in self._doubled.values() if each)
+            at = (*place, "from")
+            yield case.failed("rows", reader.name, text, at, remedy=remedy, ids=ids)
+        at = (*place, "key")
+        if self._odd:
+            text = f"{rows(self._odd)} of {self._count:,} whose key makes no id:"
+            text += " they are never shown"
+            remedy = "write {sql: ..., as: hashed id}"
+            yield case.failed("rows", reader.name, text, at, remedy=remedy)
+        blank = connection.scalar(
+            select(func.count()).select_from(reader.keyless.limit(MOST_BLANK).subquery())
         )
-        remedy = "what a record has several of is a sub-select in a field, not a join"
-        yield case.failed(
-            "rows",
-            reader.name,
-            text,
-            ("resources", reader.name, "from"),
-            remedy=remedy,
-            ids=dict.fromkeys(ids),
-        )
-    odd = sum(shown_id(table, table.key.take(row, 0)) is None for row in found)
-    if odd:
-        text = f"{rows(odd)} of {len(found):,} whose key makes no id: they are never shown"
-        remedy = "write {sql: ..., as: hashed id}"
-        yield case.judged(Verdict.FAILED, "rows", reader.name, text, place, remedy=remedy)
-    blank = connection.scalar(
-        select(func.count()).select_from(reader.keyless.limit(MOST_BLANK).subquery())
-    )
-    if blank:
-        text = f"{rows(int(blank))} without a key: they are never shown"
-        yield case.warning("rows", reader.name, text, place)
+        if blank:
+            text = f"{rows(int(blank))} without a key: they are never shown"
+            yield case.warning("rows", reader.name, text, at)
 
 
 def _nothing(connection: Connection, case: Case, reader: ResourceReader) -> Finding:
@@ -138,3 +130,23 @@ def _nothing(connection: Connection, case: Case, reader: ResourceReader) -> Find
         )
     place = ("resources", reader.name, "from")
     return case.warning("rows", reader.name, "0 records: its tables are empty", place)
+
+
+def every_record(connection: Connection, case: Case, name: str) -> Iterator[list[Record]]:
+    """The records that are looked at, page by page; of a list inside others as invoices.lines."""
+    if case.examination.rows is not None:
+        yield case.samples.get(name, [])
+        return
+    resource, _, inner = name.partition(".")
+    reader = case.parts.readers.get(resource)
+    if reader is None or name not in case.samples:
+        return
+    table, statement, offset = reader.table, reader.every_row, 0
+    for children in reader.children:
+        if children.name == inner:
+            table = children.table
+            nested = case.parts.mapping.resources[resource].lists[inner]
+            statement = rows_of(nested, *table.selected())
+    tallies = {column.name: Tally() for column in table.columns}
+    for found in pages(connection, statement, table, most=None):
+        yield list(read(table, found, tallies, offset))

@@ -1,6 +1,7 @@
 """Whether the database's appointments lie within the working hours of their vets."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from sqlalchemy import Connection
 
@@ -9,6 +10,7 @@ from adapters.examine import Finding
 from adapters.findings.zones import fitting, visits_of
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.diary import vets
+from adapters.sql.doctor.values import every_record
 
 
 def zones(case: Case) -> Iterator[Step]:
@@ -21,7 +23,8 @@ def zones(case: Case) -> Iterator[Step]:
 def _fits(connection: Connection, case: Case) -> Iterator[Finding]:
     shifts = {shown: case.parts.diary.shifts(connection, key) for shown, key in vets(case)}
     zone, now = case.parts.converters.zone, case.examination.now
-    visits = visits_of(case.samples.get("appointments", ()), zone, now)
+    records = chain.from_iterable(every_record(connection, case, "appointments"))
+    visits = visits_of(records, zone, now)
     yield from fitting(case, visits, shifts, _weekday(case))
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from adapters.base import FieldShape
+from adapters.sql.draft.database import Table
 from adapters.sql.draft.fields import parameters
 from adapters.sql.draft.guesses import Guess, RowsGuess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.links import Links
 from adapters.sql.draft.looks import is_code
-from adapters.sql.draft.reflect import Table
 from adapters.sql.draft.spelling import alias_for, first_of, literal, table_name
 from adapters.sql.draft.tables import best_reference, party_of
 from adapters.sql.draft.vocabulary import (

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from adapters.sql.draft.database import Column, Table
 from adapters.sql.draft.fields import times
 from adapters.sql.draft.guesses import Draft, Guess, RowsGuess, Step
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.links import Links
 from adapters.sql.draft.looks import Look
-from adapters.sql.draft.reflect import Column, Table
 from adapters.sql.draft.spelling import alias_for, literal, table_name
 from adapters.sql.draft.tables import best_reference
 from adapters.sql.draft.vocabulary import (

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adapters.base import FieldShape
+from adapters.sql.draft.database import Table
 from adapters.sql.draft.guesses import Guess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.looks import Look, is_code
-from adapters.sql.draft.reflect import Table
 from adapters.sql.draft.spelling import quoted
 from adapters.sql.draft.tables import Catalog
 from adapters.sql.draft.vocabulary import CODE_WORDS, ID, NOT_PHONES, WORDS

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from adapters.base import FieldShape
+from adapters.sql.draft.database import Table
 from adapters.sql.draft.fields import parameters
 from adapters.sql.draft.guesses import Guess, RowsGuess
 from adapters.sql.draft.likeness import likeness, tokens
 from adapters.sql.draft.looks import Look, is_code
-from adapters.sql.draft.reflect import Table
 from adapters.sql.draft.spelling import alias_for, first_of, literal, quoted, table_name
 from adapters.sql.draft.tables import Catalog, Chosen, best_reference
 from adapters.sql.draft.vocabulary import (

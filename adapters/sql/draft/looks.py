@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from adapters.sql.draft.reflect import CODES, Column, Table
+from adapters.sql.draft.database import CODES, Column, Table
 from adapters.sql.draft.vocabulary import NO, YES
 
 # How many of the values must look so.

@@ -6,7 +6,7 @@ from functools import cache
 
 from sqlalchemy.dialects import registry
 
-from adapters.sql.draft.reflect import Table
+from adapters.sql.draft.database import Table
 
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmatch
 _LOWER = re.compile("[a-z_][a-z0-9_]*").fullmatch

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from adapters.sql.draft.database import Column, Database, Table
 from adapters.sql.draft.likeness import likeness, tokens, without_prefix
 from adapters.sql.draft.looks import Look, is_code, look_at
-from adapters.sql.draft.reflect import Column, Database, Table
 from adapters.sql.draft.vocabulary import (
     ASIDE,
     ID,

@@ -12,29 +12,34 @@ _ANIMAL = (
 _CLIENT = (
     "client, customer, cust, owner, pet owner, proprietaire, kunde, kd, besitzer, "
     "tierhalter, halter,"
-    " klant, eigenaar, cliente, propietario, dueno, debitor, account holder"
+    " klant, eigenaar, eigenaren, debiteur, cliente, propietario, dueno, debitor, account holder"
 )
 _PARTY = (
     "person, personne, pers, persona, persoon, party, contact, kontakt, adresse, "
-    "adress, adressen, address, relation, relatie, people, tiers, partner, entity"
+    "adress, adressen, address, relation, relatie, personen, people, tiers, partner, entity"
 )
 _VISIT = (
     "appointment, appt, apt, apmt, booking, rdv, rendez vous, rendezvous, termin, "
     "buchung, cita, turno,"
-    " afspraak, afspraken, agenda, visit"
+    " afspraak, afspraken, boeking, agenda, visit"
 )
 _VET = (
     "vet, veterinarian, veterinaire, veto, tierarzt, arzt, behandler, veterinario, "
-    "dierenarts, arts,"
-    " doctor, practitioner, provider, praticien, staff, employee, mitarbeiter, medewerker,"
+    "dierenarts, dierarts, behandelaar, personeel, gebruiker, arts,"
+    " doctor, practitioner, provider, praticien, staff, employee, mitarbeiter, "
+    "medewerker, medew, mdw,"
     " empleado, user, benutzer, utilisateur, clinician, resource, personal"
 )
-_INVOICE = "invoice, bill, inv, facture, fact, rechnung, rech, factura, factuur, facturen, verkauf"
+_INVOICE = (
+    "invoice, bill, inv, facture, fact, rechnung, rech, factura, factuur, facturen, "
+    "rekening, nota, verkauf"
+)
 _LINE = "line, item, detail, ligne, position, pos, posten, zeile, linea, regel, row, entry"
 _STOCK = (
     "stock, stock item, product, prod, article, artikel, art, item, inventory, "
     "inventaire, lager, lagerartikel, ware,"
-    " articulo, producto, voorraad, medicine, medikament, produit"
+    " articulo, producto, voorraad, artikelen, medicijn, geneesmiddel, medicine, "
+    "medikament, produit"
 )
 
 # How a table of each resource may be called; an appointment type's has two words.
@@ -44,7 +49,8 @@ TABLES = {
     "appointments": phrases(_VISIT),
     "consultations": phrases(
         "consultation, consult, cons, exam, examination, medical record, encounter, behandlung,"
-        "  untersuchung, consulta, consult, consulten, behandeling, konsultation, befund, "
+        "  untersuchung, consulta, consult, consulten, behandeling, onderzoek, bezoek, "
+        "visite, behandeling, konsultation, befund, "
         "karteieintrag, visit"
     ),
     "invoices": phrases(_INVOICE),
@@ -55,7 +61,8 @@ TABLES = {
         for visit in phrases(_VISIT)
     )
     + phrases(
-        "terminart, service, prestation, leistung, servicio, dienst, visit type, soort afspraak"
+        "terminart, service, prestation, leistung, servicio, dienst, visit type, soort afspraak, "
+        "afspraaksoort, afspraaktype, verrichting, behandelsoort"
     ),
     "vets": phrases(_VET),
 }
@@ -64,28 +71,33 @@ LINES = tuple(
     (line, *bill) for line in (w for (w,) in phrases(_LINE)) for bill in phrases(_INVOICE)
 ) + phrases(_LINE)
 PAYMENTS = phrases(
-    "payment, reglement, paiement, encaissement, zahlung, zahlungseingang, pago, cobro, betaling,"
+    "payment, reglement, paiement, encaissement, zahlung, zahlungseingang, pago, "
+    "cobro, betaling, ontvangst,"
     " receipt, pay"
 )
 BATCHES = phrases("batch, lot, charge, lote, partij, stock lot, stock batch, batchnummer")
-MOVES = phrases("move, movement, mouvement, bewegung, lagerbewegung, movimiento, mutatie, bestand")
+MOVES = phrases(
+    "move, movement, mouvement, bewegung, lagerbewegung, movimiento, mutatie, "
+    "voorraadmutatie, bestand"
+)
 OWNERSHIPS = phrases(
     "ownership, owner, proprietaire, animal owner, besitzverhaeltnis, halter, tierhalter, besitz,"
-    " propietario, eigendom, eigenaar, relation, link"
+    " propietario, eigendom, eigenaar, eigenaarschap, relation, link"
 )
 HOURS = phrases(
     "hours, working hours, opening hours, horaire, planning, roster, shift, arbeitszeit,"
     "  sprechzeit, dienstplan, schedule, horario, turno, rooster, werktijd, "
-    "werkrooster, availability,"
+    "werkrooster, dienstrooster, werkuren, openingstijd, availability,"
     " weekly hours, spreekuur"
 )
 ABSENCES = phrases(
     "absence, conge, leave, vacation, holiday, time off, urlaub, abwesenheit, fehlzeit, ausencia,"
-    " vacaciones, afwezigheid, verlof, vakantie, block, closure, sperrzeit, indisponibilite"
+    " vacaciones, afwezigheid, afwezig, verlof, vakantie, ziekte, sluiting, "
+    "block, closure, sperrzeit, indisponibilite"
 )
 COUNTERS = phrases(
     "counter, compteur, zaehler, zahler, teller, contador, sequence, nummernkreis, numbering,"
-    " numerotation, nummering"
+    " numerotation, nummering, nummerreeks, volgnummer"
 )
 # Tables that are about something else than their name's first word.
 ASIDE = frozenset(
@@ -114,30 +126,45 @@ ASIDE = frozenset(
         "setting",
         "config",
         "queue",
+        "vaccination",
+        "vaccinatie",
+        "enting",
+        "insurance",
+        "verzekering",
+        "lab",
+        "labuitslag",
+        "uitslag",
+        "prescription",
+        "recept",
     ]
 )
 
 _CREATED = (
     "created, created at, created on, creation, create, date added, added, inserted, cree, saisie,"
     "  angelegt, erstellt, erfasst, anlage, anlagedatum, erfassung, creado, alta, "
-    "aangemaakt, ingevoerd,"
+    "aangemaakt, aangemaakt op, aanmaakdatum, ingevoerd, invoerdatum, ingeschreven, inschrijfdatum,"
     " aanmaak, entered"
 )
 _UPDATED = (
     "updated, updated at, modified, modif, modification, changed, last update, last change, maj,"
     "  mise jour, geaendert, geandert, aenderung, anderung, aktualisiert, letzte "
     "aenderung, modificado,"
-    " actualizado, gewijzigd, wijziging, mutatie, edited"
+    " actualizado, gewijzigd, gewijzigd op, laatst gewijzigd, wijziging, "
+    "wijzigingsdatum, bijgewerkt, mutatie, mutatiedatum, edited"
 )
 _STATUS = "status, state, statut, etat, stat, zustand, estado, staat, toestand, situation"
 _NAME = (
     "name, nom, naam, nombre, label, libelle, lib, bezeichnung, bez, designation, "
-    "omschrijving, descripcion, title, description, benaming"
+    "omschrijving, titel, descripcion, title, description, benaming"
 )
 _FROM = (
-    "start, begin, starts, from, debut, von, beginn, anfang, inicio, desde, van, aanvang, begintijd"
+    "start, begin, starts, from, debut, von, beginn, anfang, inicio, desde, van, vanaf, "
+    "aanvang, begintijd, begindatum, starttijd, startdatum, ingang"
 )
-_TO = "end, ends, until, to, fin, ende, bis, fin, hasta, eind, einde, tot, eindtijd, finish"
+_TO = (
+    "end, ends, until, to, fin, ende, bis, fin, hasta, eind, einde, tot, tot en met, "
+    "eindtijd, einddatum, finish"
+)
 _COLOR = "color, colour, couleur, farbe, kleur"
 
 FIELDS = {
@@ -151,19 +178,21 @@ FIELDS = {
         "phone": (
             "phone, telephone, tel, mobile, mobile phone, cell, portable, telefon, "
             "telefonnummer, handy, mobil,"
-            "  telefono, movil, telefoon, telefoonnummer, gsm, phone number, tel nr, "
+            "  telefono, movil, telefoon, telefoonnummer, telefoonnr, telnr, mobiel, "
+            "mobielnr, gsm, phone number, tel nr, "
             "rufnummer, home phone"
         ),
-        "email": "email, e mail, mail, courriel, correo, mel, emailadres, email address",
+        "email": "email, e mail, mail, courriel, correo, mel, emailadres, mailadres, email address",
         "createdAt": _CREATED,
         "updatedAt": _UPDATED,
         "address": (
-            "address, street, adresse, rue, strasse, str, direccion, calle, adres, straat,"
+            "address, street, adresse, rue, strasse, str, direccion, calle, adres, straat, "
+            "straatnaam,"
             " address line, anschrift"
         ),
     },
     "patients": {
-        "name": f"{_NAME}, rufname, roepnaam, animal name, tiername, call name",
+        "name": f"{_NAME}, rufname, roepnaam, animal name, tiername, diernaam, call name",
         "species": "species, espece, esp, tierart, spezies, art, especie, diersoort, soort, kind",
         "status": f"{_STATUS}, active, actif, aktiv, activo, actief",
         "breed": "breed, race, rasse, raza, ras",
@@ -175,7 +204,7 @@ FIELDS = {
         "birthDate": (
             "birth date, birth, dob, date of birth, birthday, naissance, naiss, geburtsdatum, "
             "geburt, geboren,"
-            " gebdat, geb, nacimiento, geboortedatum, geboorte"
+            " gebdat, geb, nacimiento, geboortedatum, geboorte, geboren op"
         ),
         "color": f"{_COLOR}, coat, robe, fell, fellfarbe, vacht, pelaje, capa, markings",
         "weightKg": "weight, weight kg, poids, gewicht, peso, kg",
@@ -188,43 +217,48 @@ FIELDS = {
         ),
         "alerts": (
             "alert, alerts, warning, alerte, warnung, warnhinweis, hinweis, alerta, "
-            "waarschuwing, caution, temperament"
+            "waarschuwing, bijzonderheden, let op, attentie, caution, temperament"
         ),
     },
     "appointments": {
         "status": f"{_STATUS}",
         "scheduledAt": (
-            f"{_FROM}, scheduled, start time, starts at, date time, zeit, beginnt, datum tijd, when"
+            f"{_FROM}, scheduled, start time, starts at, date time, zeit, beginnt, datum tijd, "
+            "tijdstip, when"
         ),
         "endTime": f"{_TO}, end time, ends at, endet",
         "isUrgent": (
             "urgent, urgence, emergency, priority, notfall, dringend, eilig, urgente, spoed, "
+            "spoedgeval, "
             "urgency"
         ),
         "createdAt": _CREATED,
         "reason": (
             "reason, motif, grund, anlass, motivo, reden, complaint, purpose, notes, note, remark,"
-            " bemerkung, betreff, opmerking, comment, subject, observations"
+            " bemerkung, betreff, opmerking, klacht, aanleiding, toelichting, comment, "
+            "subject, observations"
         ),
     },
     "consultations": {
         "status": f"{_STATUS}, validated, locked, closed",
         "importance": (
             "importance, priority, severity, wichtigkeit, prioritaet, importancia, belang, "
+            "prioriteit, "
             "ernst, level, urgency"
         ),
         "startedAt": (
             f"{_FROM}, started, started at, date, consultation date, visit date, datum, fecha, "
-            f"day, seen at"
+            f"consultdatum, bezoekdatum, day, seen at"
         ),
         "validatedAt": (
             "validated, validated at, valid, validation, signed, signed at, closed at, "
             "freigegeben, freigabe, abgeschlossen, validado, gevalideerd, afgesloten, "
-            "akkoord, finished at"
+            "akkoord, ondertekend, goedgekeurd, finished at"
         ),
         "createdAt": _CREATED,
         "ownerSummary": (
-            "summary, resume, zusammenfassung, resumen, samenvatting, owner summary, client "
+            "summary, resume, zusammenfassung, resumen, samenvatting, verslag, "
+            "owner summary, client "
             "summary, report"
         ),
         "ownerDiagnosis": (
@@ -240,45 +274,49 @@ FIELDS = {
     "invoices": {
         "number": (
             "number, numero, num, nummer, nr, no, invoice number, invoice no, invoice nr, "
-            "rechnungsnummer, rechnungsnr, renr, factuurnummer, factuurnr"
+            "rechnungsnummer, rechnungsnr, renr, factuurnummer, factuurnr, rekeningnummer, "
+            "rekeningnr, notanummer"
         ),
         "status": f"{_STATUS}",
         "issuedAt": (
             "issued, issued at, emission, invoice date, date, rechnungsdatum, datum, fecha, "
-            "factuurdatum, issue date, emitted, billed at, facture"
+            "factuurdatum, rekeningdatum, notadatum, issue date, emitted, billed at, facture"
         ),
         "dueAt": (
             "due, due date, due on, echeance, faellig, fallig, faelligkeit, vencimiento, "
             "vervaldatum, vervalt, pay by, zahlbar"
         ),
-        "currency": "currency, devise, waehrung, wahrung, moneda, valuta, divisa, munt",
+        "currency": "currency, devise, waehrung, wahrung, moneda, valuta, divisa, munt, "
+        "munteenheid",
         "subtotal": (
             "subtotal, sub total, net, total ht, montant ht, net total, netto, nettobetrag, "
-            "subtotaal, total excl, excl, base imponible, neto, amount excl tax, net amount"
+            "subtotaal, totaal excl, bedrag excl, total excl, excl, base imponible, neto, "
+            "amount excl tax, net amount"
         ),
         "taxTotal": (
             "tax, vat, tax total, total tva, tva, montant tva, mwst, ust, steuer, "
-            "steuerbetrag, mwst betrag, iva, btw, vat amount, tax amount, btw bedrag"
+            "steuerbetrag, mwst betrag, iva, btw, vat amount, tax amount, btw bedrag, btw totaal"
         ),
         "total": (
             "total, gross, grand total, total ttc, ttc, montant ttc, brutto, bruttobetrag, "
             "gesamt, gesamtbetrag, betrag, summe, total amount, totaal, totaalbedrag, "
+            "totaal incl, eindbedrag, "
             "importe, bruto, incl, amount"
         ),
         "amountPaid": (
             "paid, amount paid, paid amount, regle, paye, montant regle, bezahlt, gezahlt, "
-            "bezahlter betrag, pagado, betaald, total paid"
+            "bezahlter betrag, pagado, betaald, voldaan, ontvangen, total paid"
         ),
         "balance": (
             "balance, outstanding, solde, reste, offen, saldo, restbetrag, offener betrag, "
-            "openstaand, pendiente, open amount, balance due"
+            "openstaand, restant, nog te betalen, pendiente, open amount, balance due"
         ),
         "createdAt": _CREATED,
     },
     "invoices.lines": {
         "unitPrice": (
             "unit price, price, prix unitaire, pu, pu ht, einzelpreis, epreis, preis, precio "
-            "unitario, precio, stukprijs, prijs, eenheidsprijs, rate"
+            "unitario, precio, stukprijs, stuksprijs, prijs, eenheidsprijs, tarief, rate"
         ),
         "quantity": (
             "quantity, qty, quantite, qte, menge, anzahl, cantidad, aantal, hoeveelheid, "
@@ -290,7 +328,7 @@ FIELDS = {
         ),
         "total": (
             "total, line total, total ht, montant, betrag, gesamt, gesamtpreis, netto, "
-            "importe, bedrag, totaal, regeltotaal, amount, net amount"
+            "importe, bedrag, totaal, regeltotaal, regelbedrag, amount, net amount"
         ),
         "description": (
             "description, libelle, designation, text, bezeichnung, beschreibung, descripcion, "
@@ -300,7 +338,8 @@ FIELDS = {
     "invoices.payments": {
         "paidAt": (
             "paid, paid at, date, paid on, payment date, reglement, regl, paiement, datum, "
-            "zahlungsdatum, gezahlt, fecha, betaald, betaald op, betaaldatum, received, "
+            "zahlungsdatum, gezahlt, fecha, betaald, betaald op, betaaldatum, "
+            "ontvangen op, received, "
             "eingang"
         ),
         "amount": (
@@ -309,7 +348,7 @@ FIELDS = {
         ),
         "method": (
             "method, mode, moyen, type, art, zahlungsart, zahlart, forma, metodo, methode, "
-            "betaalwijze, payment method, tender, means"
+            "betaalwijze, betaalmethode, betaalvorm, payment method, tender, means"
         ),
     },
     "stock": {
@@ -320,7 +359,8 @@ FIELDS = {
         ),
         "reference": (
             "reference, ref, sku, code, article number, artikelnummer, artikelnr, artnr, "
-            "artikelcode, referencia, product code, item code, ean, barcode, codigo, nummer"
+            "artikelcode, bestelcode, referencia, product code, item code, ean, barcode, "
+            "codigo, nummer"
         ),
         "unit": "unit, unite, einheit, eh, unidad, eenheid, uom, pack, verpackung, packung",
         "quantity": (
@@ -330,12 +370,13 @@ FIELDS = {
         "reorderThreshold": (
             "reorder, threshold, reorder level, minimum, min stock, seuil, stock mini, "
             "mindestbestand, meldebestand, minbestand, minimo, stock minimo, minimumvoorraad, "
-            "min, min qty, minimum stock, reorder point, bestelniveau, min voorraad"
+            "min, min qty, minimum stock, reorder point, bestelniveau, bestelpunt, "
+            "bestelgrens, min voorraad"
         ),
         "expiresAt": (
             "expires, expires at, expiry, expiration, expiry date, peremption, dlu, ablauf, "
             "ablaufdatum, verfall, verfallsdatum, haltbar bis, caducidad, vervaldatum, "
-            "houdbaar, tht, exp date, best before, use by"
+            "houdbaar, houdbaar tot, houdbaarheidsdatum, tht, exp date, best before, use by"
         ),
         "updatedAt": _UPDATED,
         "salePrice": (
@@ -345,11 +386,13 @@ FIELDS = {
         ),
         "location": (
             "location, emplacement, rayon, lagerort, standort, ort, regal, ubicacion, "
-            "locatie, plaats, shelf, place, storage, bin, lagerplatz"
+            "locatie, plaats, magazijn, schap, shelf, place, storage, bin, lagerplatz"
         ),
         "batchNumber": (
             "batch, batch number, lot, lot number, num lot, numero lot, charge, "
-            "chargennummer, chargennr, chargenr, lote, batchnummer, partij, charge nr"
+            "chargennummer, chargennr, chargenr, lote, batchnummer, partij, partijnummer, "
+            "partijnr, "
+            "lotnummer, charge nr"
         ),
         "supplier": (
             "supplier, vendor, fournisseur, fourn, lieferant, proveedor, leverancier, "
@@ -357,14 +400,14 @@ FIELDS = {
         ),
         "purchasePrice": (
             "purchase price, cost, cost price, buying price, prix achat, pa, einkaufspreis, "
-            "ek, ekpreis, ek preis, precio compra, coste, costo, inkoopprijs, unit cost"
+            "ek, ekpreis, ek preis, precio compra, coste, costo, inkoopprijs, kostprijs, unit cost"
         ),
     },
     "appointmentTypes": {
         "name": f"{_NAME}, type name",
         "durationMinutes": (
             "duration, duration minutes, minutes, length, duree, duree min, dauer, dauer min, "
-            "minuten, duracion, duur, mins"
+            "minuten, duracion, duur, tijdsduur, mins"
         ),
         "color": _COLOR,
     },
@@ -387,7 +430,7 @@ REFERS = {
     "appointments": phrases(_VISIT),
     "appointmentTypes": phrases(
         "type, typ, terminart, appointment type, rdv type, type rdv, termintyp, "
-        "afspraaktype, soort, tipo, tipo cita, service, reason, prestation, leistung"
+        "afspraaktype, afspraaksoort, soort, tipo, tipo cita, service, reason, prestation, leistung"
     ),
     "vets": phrases(f"{_VET}, assigned, assigned to"),
     "invoices": phrases(_INVOICE),
@@ -420,10 +463,13 @@ DELETED = phrases(
     "deleted, is deleted, del, removed, supprime, suppr, efface, geloescht, geloscht, "
     "loesch, loeschkz, entfernt, borrado,"
     "  eliminado, verwijderd, gewist, hidden, hide, archived, inactive, inaktiv, "
-    "inactif, inactief, deleted at,"
+    "inactif, inactief, gearchiveerd, vervallen, deleted at,"
     " void, cancelled, storniert"
 )
-ACTIVE = phrases("active, is active, actif, aktiv, activo, actief, enabled, valid, en activite")
+ACTIVE = phrases(
+    "active, is active, actif, aktiv, activo, actief, enabled, valid, "
+    "en activite, in dienst, werkzaam"
+)
 DEATH = phrases(
     "death, deceased, died, death date, dod, deces, mort, todesdatum, tod, "
     "verstorben, gestorben, todestag,"
@@ -458,7 +504,7 @@ ENTITY = phrases(
 )
 WEEKDAY = phrases(
     "weekday, day, day of week, dow, jour, jour semaine, wochentag, tag, dia, dia "
-    "semana, dag, weekdag, week day"
+    "semana, dag, weekdag, dag van de week, week day"
 )
 DAY = phrases("date, day, jour, datum, tag, fecha, dag, on")
 STARTS = phrases(
@@ -467,11 +513,11 @@ STARTS = phrases(
 ENDS = phrases(_TO + ", end time, time to, ends at, heure fin, hora fin")
 TIME_OF_DAY = phrases(
     "time, heure, uhrzeit, zeit, hora, tijd, start time, hour, beginn, begin, "
-    "begintijd, start, zeit von, starttime"
+    "begintijd, starttijd, tijdstip, start, zeit von, starttime"
 )
 MINUTES = phrases(
     "duration, minutes, length, duree, duree min, dauer, dauer min, minuten, "
-    "duracion, duur, mins, duration minutes"
+    "duracion, duur, tijdsduur, mins, duration minutes"
 )
 REFERENCE = phrases(
     "external reference, external ref, ext ref, ref ext, reference externe, external "
@@ -484,9 +530,10 @@ LAST_NAME = phrases(
     "last name, lname, surname, family name, nom, nachname, familienname, achternaam, "
     "apellido, apellidos, name, naam"
 )
+NAME_PREFIX = phrases("tussenvoegsel, tussenvoegsels, voorvoegsel, tussenv, tv, name prefix")
 COMPANY = phrases(
     "company, company name, raison sociale, raison soc, firma, firmenname, empresa, "
-    "razon social, bedrijf, organisation, organization"
+    "razon social, bedrijf, bedrijfsnaam, organisation, organization"
 )
 TITLE = phrases("title, civilite, titre, anrede, titel, tratamiento, aanhef, salutation")
 ADDRESS_PARTS = tuple(
@@ -494,10 +541,12 @@ ADDRESS_PARTS = tuple(
         phrases,
         (
             FIELDS["clients"]["address"]
-            + ", address 1, adresse 1, line 1, house, hausnummer, address line 1",
+            + ", address 1, adresse 1, line 1, house, hausnummer, huisnummer, huisnr, "
+            "address line 1",
             "postcode, post code, zip, zip code, code postal, cp, plz, postleitzahl, codigo "
             "postal, postal code",
-            "city, town, ville, ort, stadt, ciudad, poblacion, plaats, woonplaats, localite",
+            "city, town, ville, ort, stadt, ciudad, poblacion, plaats, woonplaats, gemeente, "
+            "localite",
         ),
     )
 )
@@ -512,7 +561,7 @@ CODES = {
     "appointments.status": {
         "SCHEDULED": (
             "scheduled, planned, booked, planifie, prevu, geplant, gebucht, reserviert, "
-            "programada, pendiente, gepland, open, offen, new, s, p, g"
+            "programada, pendiente, gepland, ingepland, geboekt, open, offen, new, s, p, g"
         ),
         "CONFIRMED": "confirmed, confirme, bestaetigt, bestatigt, confirmada, bevestigd, c, conf",
         "ARRIVED": (
@@ -526,12 +575,13 @@ CODES = {
         ),
         "COMPLETED": (
             "completed, done, finished, termine, fini, honore, erledigt, abgeschlossen, "
-            "fertig, completada, terminada, realizada, afgerond, voltooid, klaar, t, f, d, "
+            "fertig, completada, terminada, realizada, afgerond, afgehandeld, voltooid, "
+            "klaar, t, f, d, "
             "complete, closed, checked out"
         ),
         "CANCELLED": (
             "cancelled, canceled, annule, abgesagt, storniert, cancelada, anulada, "
-            "geannuleerd, afgezegd, a, x, cncl, deleted"
+            "geannuleerd, afgezegd, vervallen, a, x, cncl, deleted"
         ),
         "NO_SHOW": (
             "no show, missed, absent, non venu, pas venu, manque, nicht erschienen, no "
@@ -548,18 +598,19 @@ CODES = {
             "muerto, overleden, dood, d, v"
         ),
         "INACTIVE": (
-            "inactive, inactif, inaktiv, inactivo, inactief, n, 0, false, i, no, moved, sold, "
+            "inactive, inactif, inaktiv, inactivo, inactief, verhuisd, n, 0, false, i, no, "
+            "moved, sold, "
             "archived"
         ),
     },
     "patients.sex": {
         "MALE": (
             "male, m, male neutered, mn, mc, neutered male, buck, stallion, ruede, kater, "
-            "hengst, maennlich, mannlich, macho, mannelijk, reu, man, mk, 1, wallach"
+            "hengst, maennlich, mannlich, macho, mannelijk, reu, ruin, man, mk, 1, wallach"
         ),
         "FEMALE": (
             "female, f, fs, female spayed, spayed female, femelle, huendin, weiblich, w, wk, "
-            "katze, stute, hembra, h, vrouwelijk, v, teef, vrouw, 2"
+            "katze, stute, hembra, h, vrouwelijk, v, teef, poes, merrie, vrouw, 2"
         ),
         "UNKNOWN": (
             "unknown, u, i, inconnu, unbekannt, desconocido, onbekend, indetermine, x, 0, 3, o, ?"
@@ -590,11 +641,12 @@ CODES = {
         ),
         "ISSUED": (
             "issued, sent, open, emise, envoyee, gestellt, versandt, offen, emitida, enviada, "
-            "verzonden, openstaand, e, i, o, g, posted, unpaid, fakturiert"
+            "verzonden, verstuurd, openstaand, e, i, o, g, posted, unpaid, fakturiert"
         ),
         "PARTIALLY_PAID": (
             "partially paid, partly paid, partial, part paid, partiellement reglee, "
-            "partielle, teilbezahlt, teilweise bezahlt, parcial, deels betaald, p, t, tb, pp"
+            "partielle, teilbezahlt, teilweise bezahlt, parcial, deels betaald, "
+            "gedeeltelijk betaald, p, t, tb, pp"
         ),
         "PAID": (
             "paid, settled, soldee, reglee, payee, bezahlt, beglichen, pagada, betaald, s, z, "

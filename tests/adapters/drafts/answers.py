@@ -113,6 +113,40 @@ appointmentTypes name=tbl_terminarten.Bezeichnung durationMinutes=tbl_terminarte
 vets name=tbl_adressen.Nachname
 """
 
+DUTCH = """
+appointments clientId=afspraak.klantnr patientId=afspraak.diernr
+  appointmentTypeId=afspraak.soortnr vetId=afspraak.medewnr status=afspraak.toestand
+  displayStatus=afspraak.toestand scheduledAt=afspraak.aanvang endTime=afspraak.eindtijd
+  isUrgent=afspraak.spoed createdAt=afspraak.aangemaakt reason=afspraak.klacht
+clients firstName=klant.voornaam lastName=klant.achternaam phone=klant.mobiel
+  email=klant.mailadres createdAt=klant.aangemaakt_op updatedAt=klant.laatst_gewijzigd
+  address=klant.straat
+patients clientId=huisdier.klantnr name=huisdier.roepnaam species=huisdier.diersoort
+  breed=huisdier.ras sex=huisdier.geslacht neutered=huisdier.gecastreerd
+  status=huisdier.overleden_op birthDate=huisdier.geboortedatum color=huisdier.kleur
+  weightKg=huisdier.gewicht createdAt=huisdier.ingeschreven updatedAt=huisdier.gewijzigd
+  microchip=huisdier.chipnr alerts=huisdier.bijzonderheden
+consultations appointmentId=consult.afspraaknr patientId=consult.diernr vetId=consult.medewnr
+  status=consult.toestand startedAt=consult.consultdatum ownerSummary=consult.samenvatting
+  ownerDiagnosis=consult.diagnose ownerInstructions=consult.nazorg
+invoices number=rekening.nummer clientId=rekening.klantnr status=rekening.toestand
+  issuedAt=rekening.rekeningdatum dueAt=rekening.vervaldatum subtotal=rekening.totaal_excl
+  taxTotal=rekening.btw_bedrag total=rekening.totaal amountPaid=betaling.bedrag
+  lines.unitPrice=rekeningregel.stuksprijs lines.quantity=rekeningregel.aantal
+  lines.taxRate=rekeningregel.btw_perc lines.total=rekeningregel.regelbedrag
+  lines.description=rekeningregel.omschrijving lines.patientId=rekeningregel.diernr
+  payments.paidAt=betaling.betaald_op payments.amount=betaling.bedrag
+  payments.method=betaling.betaalwijze
+stock name=artikel.naam category=artikel.artikelgroep reference=artikel.artikelcode
+  unit=artikel.eenheid quantity=artikel.voorraad reorderThreshold=artikel.minimumvoorraad
+  expiresAt=artikel.houdbaar_tot updatedAt=artikel.gewijzigd salePrice=artikel.verkoopprijs
+  location=artikel.locatie batchNumber=artikel.partijnr supplier=artikel.leverancier
+  purchasePrice=artikel.inkoopprijs
+appointmentTypes name=afspraaksoort.omschrijving durationMinutes=afspraaksoort.tijdsduur
+  color=afspraaksoort.kleur
+vets name=medew.achtern
+"""
+
 
 def answers(text: str) -> dict[str, str]:
     """`resource.field` -> `TABLE.COLUMN`, of a text as above."""

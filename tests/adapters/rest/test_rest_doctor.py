@@ -233,6 +233,10 @@ FAULTS = [
         "cannot be withdrawn", mapping=((CANCEL, ""),),
     ),
     Fault(
+        "a decision that was left open", "mapping", FAILED, "source: TODO",
+        "every booking would write it", mapping=(("source: gateway", "source: TODO"),),
+    ),
+    Fault(
         "a booking without a reference", "booking", WARNING, "- post: /visits", "no reference",
         mapping=(("  reference: ext_ref\n", ""),),
     ),
@@ -292,6 +296,15 @@ async def test_nothing_fails_a_partner_of_the_sound_cloud(tmp_path: Path) -> Non
         "consultations.validatedAt",
         "rehearsal",
     }, said(found)
+
+
+async def test_the_hours_of_the_vets_are_told_as_they_were_read(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    shifts = [{"day": day, "open": "09:00", "close": "17:00"} for day in ("mon", "tue", "sat")]
+    for each in cloud.records.vets.values():
+        each["week"] = shifts
+    told = [each.text for each in await found_in(cloud, tmp_path, alone=True)]
+    assert "4 vets: Mon-Tue 09:00-17:00; Sat 09:00-17:00" in told
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
