@@ -69,7 +69,8 @@ class SqlAdapter:
 
     async def check(self) -> None:
         """DocumentErrors where the database lacks a table or column that the mapping names."""
-        found = await self._runner.read(
+        await self._runner.ping()  # whether anything answers is known sooner
+        found = await self._runner.inspect(
             lambda connection: list(
                 problems_in(
                     connection, self._mapping, self._document, self._runner.speech, self._ids

@@ -203,6 +203,27 @@ async def test_many_short_statements_that_take_too_long_together_are_stopped_too
     await engine.aclose()
 
 
+@SERVERS  # work on SQLite waits in no sleep
+async def test_an_inspection_of_many_statements_has_more_time_than_a_call(server: Server) -> None:
+    engine = open_engine(server.url, timeout=0.3, booking_timeout=0.3)
+    short = server.slow.replace("20", "0.2")
+
+    def many(connection: Connection) -> None:
+        for _ in range(3):
+            connection.execute(text(short))
+
+    await engine.inspect(many)
+    await engine.aclose()
+
+
+async def test_an_option_that_a_server_does_not_know_is_named_as_the_trouble() -> None:
+    with postgres_database() as url:
+        engine = open_engine(f"{url}?foo=bar", timeout=3.0, booking_timeout=3.0)
+        with pytest.raises(BackendUnavailable, match="an option that stands behind the"):
+            await engine.ping()
+        await engine.aclose()
+
+
 @SERVERS  # a thread is not to be stopped by who waits for it
 async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server) -> None:
     engine = open_engine(server.url, timeout=5.0, booking_timeout=5.0)
@@ -231,12 +252,17 @@ async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server
     await engine.aclose()
 
 
+def _readers_of(engine: Engine) -> Any:
+    threads = getattr(engine, "_threads", None)
+    return threads.readers if threads else engine._readers  # type: ignore[attr-defined]
+
+
 async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server: Server) -> None:
     engine = open_engine(server.url, timeout=0.6, booking_timeout=0.6)
     asked: list[int] = []
     slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(READERS)]
     await asyncio.sleep(0)
-    engine._readers._patience = 0.1  # type: ignore[attr-defined]
+    _readers_of(engine)._patience = 0.1
     late = [
         asyncio.create_task(engine.read(lambda _: asked.append(1))) for _ in range(MOST_WAITING)
     ]

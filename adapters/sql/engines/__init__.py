@@ -19,6 +19,10 @@ SCHEMES = {
     "mssql": "mssql",
 }
 EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mssql": "mssql"}
+MYSQL_OPTIONS = (
+    *("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_check_hostname"),
+    "unix_socket",
+)
 DRIVERS = {"postgresql": "asyncpg", "mysql": "asyncmy", "mssql": "mssql_python"}
 
 
@@ -36,7 +40,8 @@ def wrong_with(url: str) -> Sequence[str]:
 
         return list(sqlite.wrong_with(address))
     missing = _missing_driver(kind)
-    return [*_not_on_a_server(address), *([missing] if missing else [])]
+    options = _odd_options(address) if kind == "mysql" else []
+    return [*_not_on_a_server(address), *options, *([missing] if missing else [])]
 
 
 def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
@@ -75,6 +80,15 @@ def _not_on_a_server(address: URL) -> list[str]:
     if address.database:
         return []
     return [f"must name the database, such as {address.drivername}://user:password@host/clinic"]
+
+
+def _odd_options(address: URL) -> list[str]:
+    """The driver would take others too, but as texts where it needs numbers."""
+    return [
+        f"has an option {name!r} that is not known: {', '.join(MYSQL_OPTIONS)} are"
+        for name in address.query
+        if name not in MYSQL_OPTIONS
+    ]
 
 
 def _missing_driver(kind: str) -> str | None:

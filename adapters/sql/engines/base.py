@@ -28,6 +28,8 @@ READERS = 4
 BOOKERS = 4
 # Seconds in which it should be told why the practice system does not answer.
 PING_PATIENCE = 1.5
+# Seconds for all statements of a mapping: over a slow line each takes its time.
+INSPECTION_PATIENCE = 30.0
 MOST_WAITING = 256
 # What stands for a blank in old tables, beside the blank.
 BLANKS = " \t\n\v\f\r"
@@ -150,6 +152,9 @@ class Engine(Protocol):
 
     async def read(self, work: Work[T]) -> T:
         """The work's result, in one snapshot that cannot write."""
+
+    async def inspect(self, work: Work[T]) -> T:
+        """The same for work of many statements that no call waits for."""
 
     async def search(self, work: Work[T]) -> T:
         """The same for work that looks at every row of a table."""

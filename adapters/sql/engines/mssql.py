@@ -63,6 +63,9 @@ class MssqlEngine:
     async def read(self, work: Work[T]) -> T:
         return await self._threads.readers.run(self._read, work)
 
+    async def inspect(self, work: Work[T]) -> T:
+        return await self._threads.inspector.run(self._read, work)
+
     async def search(self, work: Work[T]) -> T:
         return await self._threads.searcher.run(self._read, work)
 

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.base import AdapterError, BackendUnavailable, OutcomeUnknown
 from adapters.sql.engines.base import (
     BOOKERS,
+    INSPECTION_PATIENCE,
     MOST_WAITING,
     PING_PATIENCE,
     READERS,
@@ -37,9 +38,10 @@ class PooledEngine:
     def __init__(self, driver: Driver, *, timeout: float, booking_timeout: float) -> None:
         self._driver = driver
         # searches look at every row: they wait for one another, and no other read for them
-        reading = driver.pool(READERS + 2, booking=False)
+        reading = driver.pool(READERS + 3, booking=False)
         self._readers = Lane(driver, reading, READERS, timeout)
         self._searcher = Lane(driver, reading, 1, timeout)
+        self._inspector = Lane(driver, reading, 1, max(timeout, INSPECTION_PATIENCE))
         # behind many slow reads it would say that nothing answers
         self._pinger = Lane(driver, reading, 1, min(timeout, PING_PATIENCE))
         booking = driver.pool(BOOKERS, booking=True)
@@ -54,6 +56,9 @@ class PooledEngine:
         """A dead connection of the pool costs another try, on a fresh one."""
         return await self._readers.run(work)
 
+    async def inspect(self, work: Work[T]) -> T:
+        return await self._inspector.run(work)
+
     async def search(self, work: Work[T]) -> T:
         return await self._searcher.run(work)
 
@@ -65,7 +70,7 @@ class PooledEngine:
         await self._pinger.run(_ping)
 
     async def aclose(self) -> None:
-        for lane in (self._readers, self._searcher, self._pinger, self._booker):
+        for lane in (self._readers, self._searcher, self._inspector, self._pinger, self._booker):
             await lane.aclose()
         for pool in self._pools:
             await pool.dispose()

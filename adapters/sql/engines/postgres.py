@@ -17,6 +17,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.letters import ACCENTED, narrowed
@@ -78,7 +79,12 @@ class Postgres:
             # a page in the middle of a list would read what is joined from its beginning
             "enable_mergejoin": "off",
         }
-        return await asyncpg.connect(self._dsn, server_settings=settings)
+        try:
+            return await asyncpg.connect(self._dsn, server_settings=settings)
+        except (asyncpg.UndefinedObjectError, asyncpg.InvalidParameterValueError) as error:
+            raise BackendUnavailable(
+                "the server does not take an option that stands behind the ? of its address"
+            ) from error
 
     def limit(self, connection: Connection, seconds: float) -> None:
         tenths = int(seconds * 10) + 1

@@ -69,6 +69,10 @@ class SqliteEngine:
         """The work's result, in one snapshot; BackendTimeout when the time is up."""
         return await self._threads.readers.run(self._read, work)
 
+    async def inspect(self, work: Work[T]) -> T:
+        """The same for work of many statements that no call waits for."""
+        return await self._threads.inspector.run(self._read, work)
+
     async def search(self, work: Work[T]) -> T:
         """The same for work that looks at every row of a table."""
         return await self._threads.searcher.run(self._read, work)

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import MOST_WAITING, PING_PATIENCE, READERS, T, Work
+from adapters.sql.engines.base import (
+    INSPECTION_PATIENCE,
+    MOST_WAITING,
+    PING_PATIENCE,
+    READERS,
+    T,
+    Work,
+)
 
 
 class Threads:
@@ -46,11 +53,12 @@ class EngineThreads:
         self.readers = Threads("practice-read", READERS, timeout)
         # searches look at every row: they wait for one another, and no other read for them
         self.searcher = Threads("practice-search", 1, timeout)
+        self.inspector = Threads("practice-inspect", 1, max(timeout, INSPECTION_PATIENCE))
         self.bookers = Threads("practice-book", bookers, booking_timeout)
         # behind many slow reads it would say that nothing answers
         self.pinger = Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
 
     async def aclose(self) -> None:
         """Wait for what runs."""
-        for each in (self.readers, self.searcher, self.bookers, self.pinger):
+        for each in (self.readers, self.searcher, self.inspector, self.bookers, self.pinger):
             await each.aclose()
