@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from adapters.base import FieldShape, Shapes
 from adapters.convert import Unreadable
 from adapters.document import Document, Place, Problem, did_you_mean
-from adapters.times import PATTERN, ZERO_DATES, wall, written
+from adapters.wall_clock import PATTERN, ZERO_DATES, wall, written
 
 Scalar = str | int | float | bool | None
 DRAFT_FIELDS = {

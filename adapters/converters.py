@@ -24,17 +24,8 @@ from adapters.convert import (
 )
 from adapters.ids import HASHED, NATIVE, HashedIds, Id, NativeIds, PublicIds, SealedIds
 from adapters.seal import Sealer
-from adapters.times import (
-    PATTERN,
-    ZERO_DATES,
-    Day,
-    Epoch,
-    Later,
-    LocalTime,
-    TimeConverter,
-    UtcTime,
-    ZonedTime,
-)
+from adapters.times import Day, Epoch, Later, LocalTime, TimeConverter, UtcTime, ZonedTime
+from adapters.wall_clock import PATTERN, ZERO_DATES
 
 _TIME = FieldShape(format="date-time")
 _MILLISECOND = timedelta(milliseconds=1)

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.base import BackendNonsense
 from adapters.convert import Unreadable
 from adapters.slots import ONE_DAY
-from adapters.times import length
+from adapters.wall_clock import length
 
 LONGEST_OPEN = timedelta(days=2)
 MOST_MINUTES = 1_000_000

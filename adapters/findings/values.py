@@ -9,7 +9,7 @@ from adapters.convert import UnknownCode, Unreadable, plain
 from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.maker import MOST_IDS, FindingMaker, rows, weighed
-from adapters.times import ZERO_DATES
+from adapters.wall_clock import ZERO_DATES
 
 # A larger share of unreadable values is more than old sins.
 TOLERABLE = 0.01

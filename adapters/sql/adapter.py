@@ -23,7 +23,8 @@ class SqlAdapter:
         parts = open_parts(options)
         self._options = options
         self._mapping, self._document = parts.mapping, parts.document
-        self._runner, self._readers, self._diary = parts.engine, parts.readers, parts.diary
+        self._runner, self._readers = parts.engine, parts.readers
+        self._diary, self._openings = parts.diary, parts.openings
         self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
         self._ids = parts.converters.ids
         self.resources = frozenset(self._readers) | {"slots"}
@@ -96,7 +97,7 @@ class SqlAdapter:
         await self._runner.aclose()
 
     def _slots(self, connection: Connection, query: Query) -> Page:
-        return Page(records=self._diary.slots(connection, query.values, query.now))
+        return Page(records=self._openings.slots(connection, query.values, query.now))
 
     def _page(self, connection: Connection, query: Query) -> Page:
         if query.within is not None:

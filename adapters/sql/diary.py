@@ -1,9 +1,10 @@
-"""The diary of a mapped system: what is free, and a booking that is checked, written, read back."""
+"""Bookings in a mapped system: checked, written, read back, found again, watched over."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
@@ -13,26 +14,18 @@ from adapters.base import (
     Filter,
     NotFound,
     Record,
-    Report,
     SlotTaken,
     Watched,
 )
 from adapters.booked import difference, draft_values, is_of
-from adapters.converters import Converters
-from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
-from adapters.spans import type_lasts
-from adapters.sql.availability import (
-    Block,
-    BusyRows,
-    Calendar,
-    DurationRows,
-    FreeRows,
-    ShiftRows,
-)
-from adapters.sql.columns import Columns, rows_of, sql
-from adapters.sql.engines.base import Speech, given
+from adapters.slots import Interval
+from adapters.sql.calendars import Calendar
+from adapters.sql.columns import Columns, sql
+from adapters.sql.engines.base import Speech
 from adapters.sql.mapping import Mapping
+from adapters.sql.openings import Kind, Offer, Openings
 from adapters.sql.reading import ResourceReader
+from adapters.sql.span_rows import Block
 from adapters.sql.steps import Done
 from adapters.sql.writes import BookingWrites
 from adapters.times import instant_text
@@ -41,15 +34,6 @@ from adapters.times import instant_text
 MOST_ALIKE = 50
 # Whose an appointment is, and when.
 STANDS = ("vetId", "scheduledAt")
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A free time: in which schedule, and which free row of the practice's, where there is one."""
-
-    interval: Interval
-    calendar: Calendar
-    slot: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,55 +46,24 @@ class Standing:
 
 
 class Diary:
-    """Free times and bookings."""
+    """Bookings: checked, written, read back, found again, and watched over."""
 
     def __init__(
         self,
         mapping: Mapping,
-        converters: Converters,
+        zone: ZoneInfo,
         readers: dict[str, ResourceReader],
-        report: Report,
+        writes: BookingWrites,
+        openings: Openings,
         speech: Speech,
     ) -> None:
-        diary = mapping.diary
+        self._zone = zone
         self._readers = readers
+        self._booking = writes
+        self._openings = openings
         self._speech = speech
-        self._zone = converters.zone
-        self._step = timedelta(minutes=diary.step)
-        self._minutes = diary.duration
-        self._closed = frozenset(day for each in diary.closed for day in closed_days(each))
-        self._shifts = [ShiftRows(hours, self._closed, report) for hours in diary.hours]
-        self._busy = [
-            BusyRows(each, converters, self._minutes, report, speech) for each in diary.busy
-        ]
-        self._free_rows = [FreeRows(each, converters, report) for each in diary.slots]
-        self._durations = [DurationRows(each, report) for each in diary.durations]
-        self._schedules = None
-        if diary.schedules is not None:
-            key = sql(diary.schedules.key)
-            rows = rows_of(diary.schedules, key)
-            mine = sql(diary.schedules.vet) == given("vet")
-            self._schedules = rows.where(mine).order_by(key)
-        self._booking = BookingWrites(mapping, converters)
         reference = mapping.booking.reference
         self._reference = None if reference is None else sql(reference)
-
-    def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
-        """The free slots of a day as records."""
-        vets = self._readers["vets"]
-        vet = vets.must_exist(connection, vets.key_of(query_values["vetId"]))
-        kind = self._kind(connection, query_values.get("appointmentTypeId"))
-        calendars = self.calendars(connection, vet)
-        offers = self._offers(connection, calendars, kind, query_values["date"], now)
-        # of one start the first offer counts, as in a booking
-        first: dict[datetime, Interval] = {}
-        for offer in offers:
-            first.setdefault(offer.interval.start, offer.interval)
-        free = sorted(first.values())
-        return [
-            {"startTime": instant_text(each.start), "endTime": instant_text(each.end)}
-            for each in free
-        ]
 
     def book(self, connection: Connection, draft: Draft, done: Done | None = None) -> Record:
         """Check and write one appointment; the caller commits, or undoes it when this raises.
@@ -119,7 +72,7 @@ class Diary:
         """
         draft = self._booking.kept(draft)
         keys = self._keys(connection, draft)
-        kind = self._kind(connection, draft.appointment_type_id)
+        kind = self._openings.kind(connection, draft.appointment_type_id)
         calendars = self._locked(connection, keys["vetId"])
         offer = self._wanted(connection, calendars, kind, draft)
         done = done or Done()
@@ -158,27 +111,13 @@ class Diary:
         self._look_again(connection, offer, key)
         return record
 
-    def shifts(self, connection: Connection, vet: Any) -> list[Shift]:
-        """The working hours of a vet, by the raw key, in all the vet's schedules."""
-        calendars = self.calendars(connection, vet)
-        return [
-            each
-            for calendar in calendars
-            for rows in self._shifts
-            for each in rows.read(connection, calendar)
-        ]
-
-    def blocks(self, connection: Connection, vet: Any, window: Interval) -> list[Block]:
-        """What blocks a vet, by the raw key, in any of the vet's schedules."""
-        return list(self._blocks(connection, self.calendars(connection, vet), window))
-
     def _look_again(self, connection: Connection, offer: Offer, key: Any) -> None:
         """Whether what was written blocks, and nothing else does for as long as it lasts.
 
         A row of the practice's own may last longer than what was asked for.
         """
         wanted = offer.interval
-        blocks = list(self._blocks(connection, [offer.calendar], wanted))
+        blocks = list(self._openings.blocking(connection, [offer.calendar], wanted))
         own = [each.interval for each in blocks if _same(each.key, key)]
         if not any(each.overlaps(wanted) for each in own):
             raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
@@ -236,7 +175,8 @@ class Diary:
             return
         begin = [each.begins for each in appointments]
         window = Interval(min(begin), max(begin) + timedelta(minutes=1))
-        blocks = list(self._blocks(connection, self.calendars(connection, vet), window))
+        calendars = self._openings.calendars(connection, vet)
+        blocks = list(self._openings.blocking(connection, calendars, window))
         by_key: dict[tuple[str, ...], list[Block]] = {}
         for block in blocks:
             if block.key is not None:
@@ -274,126 +214,31 @@ class Diary:
         keys["vetId"] = self._readers["vets"].must_exist(connection, keys["vetId"])
         return keys
 
-    def calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
-        """The vet's schedules in their order; where there are none at all, the vet's own time."""
-        if self._schedules is None:
-            return [Calendar(vet)]
-        rows = connection.execute(self._schedules, {"vet": vet})
-        return [Calendar(vet, each) for each in dict.fromkeys(row[0] for row in rows)]
-
     def _locked(self, connection: Connection, vet: Any) -> list[Calendar]:
         """The vet's calendars, alone for this booking. The order of the locks is one for all.
 
         A database may take two spellings of a key for one row: the lock takes them for one too.
         """
         self._speech.lock(connection, f"vet:{str(vet).strip().casefold()}")
-        calendars = self.calendars(connection, vet)
+        calendars = self._openings.calendars(connection, vet)
         for schedule in sorted(
             str(each.schedule) for each in calendars if each.schedule is not None
         ):
             self._speech.lock(connection, f"schedule:{schedule}")
         return calendars
 
-    def _kind(self, connection: Connection, type_id: str | None) -> "Kind":
-        """The type's key, and how long it lasts by itself; without a type the default."""
-        if type_id is None:
-            return Kind(None, timedelta(minutes=self._minutes))
-        reader = self._readers["appointmentTypes"]
-        minutes = reader.one(connection, reader.key_of(type_id))["durationMinutes"]
-        key = reader.key_of(type_id)  # as it was just met
-        return Kind(key, type_lasts(minutes, self._minutes))
-
-    def _lasts(self, connection: Connection, calendar: Calendar, kind: "Kind") -> timedelta:
-        if kind.key is not None:
-            for rows in self._durations:
-                found = rows.read(connection, calendar, kind.key)
-                if found is not None:
-                    return found
-        return kind.duration
-
     def _wanted(
-        self, connection: Connection, calendars: list[Calendar], kind: "Kind", draft: Draft
+        self, connection: Connection, calendars: list[Calendar], kind: Kind, draft: Draft
     ) -> Offer:
         """The offer that the draft asks for; SlotTaken where there is none."""
         try:
             day = draft.scheduled_at.astimezone(self._zone).date()
         except OverflowError as error:
             raise SlotTaken("beyond the calendar") from error
-        for offer in self._offers(connection, calendars, kind, day, draft.now):
+        for offer in self._openings.offers(connection, calendars, kind, day, draft.now):
             if offer.interval.start == draft.scheduled_at:
                 return offer
         raise SlotTaken("not one of the free slots")
-
-    def _offers(
-        self,
-        connection: Connection,
-        calendars: list[Calendar],
-        kind: "Kind",
-        day: date,
-        now: datetime,
-    ) -> Iterator[Offer]:
-        """What is free on a day: the practice's own free rows first, then what is worked out."""
-        if day in self._closed:
-            return
-        try:
-            window = day_window(day, self._zone)
-            for calendar in calendars:
-                lasts = self._lasts(connection, calendar, kind)
-                wide = Interval(window.start, window.end + lasts)
-                busy = [each.interval for each in self._blocks(connection, [calendar], wide)]
-                found = [
-                    *self._of_rows(connection, calendar, window, lasts, busy, now),
-                    *self._of_hours(connection, calendar, day, lasts, busy, now),
-                ]
-                yield from (each for each in found if self._booking.can_write(each.interval))
-        except OverflowError:  # the first and the last days of the calendar
-            return
-
-    def _of_rows(
-        self,
-        connection: Connection,
-        calendar: Calendar,
-        window: Interval,
-        lasts: timedelta,
-        busy: list[Interval],
-        now: datetime,
-    ) -> Iterator[Offer]:
-        for rows in self._free_rows:
-            for row in rows.read(connection, calendar, window):
-                slot = Interval(row.interval.start, row.interval.start + lasts)
-                fits = slot.end <= row.interval.end and slot.start > now
-                taken = slot if self._booking.shortens_slots else row.interval
-                if fits and not any(taken.overlaps(each) for each in busy):
-                    yield Offer(slot, calendar, row.key)
-
-    def _of_hours(
-        self,
-        connection: Connection,
-        calendar: Calendar,
-        day: date,
-        lasts: timedelta,
-        busy: list[Interval],
-        now: datetime,
-    ) -> Iterator[Offer]:
-        shifts = [each for rows in self._shifts for each in rows.read(connection, calendar)]
-        free = free_slots(day, self._zone, shifts, busy, duration=lasts, step=self._step, now=now)
-        return (Offer(each, calendar) for each in free)
-
-    def _blocks(
-        self, connection: Connection, calendars: list[Calendar], window: Interval
-    ) -> Iterator[Block]:
-        """What blocks any of the calendars."""
-        for calendar in calendars:
-            for rows in self._busy:
-                yield from rows.read(connection, calendar, window)
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """An appointment type: its raw key, None without one, and its own duration."""
-
-    key: Any
-    duration: timedelta
 
 
 def _same(one: Any, other: Any) -> bool:

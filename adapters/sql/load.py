@@ -25,7 +25,7 @@ from adapters.sql.mapping import (
     Value,
     Write,
 )
-from adapters.times import PATTERN, sorts
+from adapters.wall_clock import PATTERN, sorts
 
 # What a booking cannot do without: to know whose animal it is, and to know itself again.
 NEEDED = {

@@ -12,7 +12,9 @@ from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import Engine
 from adapters.sql.load import load_mapping
 from adapters.sql.mapping import Mapping as MappingFile
+from adapters.sql.openings import Openings
 from adapters.sql.reading import ResourceReader
+from adapters.sql.writes import BookingWrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,7 @@ class Parts:
     engine: Engine
     converters: Converters
     readers: Mapping[str, ResourceReader]
+    openings: Openings
     diary: Diary
     report: Report
 
@@ -46,13 +49,16 @@ def open_parts(options: AdapterOptions) -> Parts:
         name: ResourceReader(name, rows, options.shapes[name], converters, report, speech)
         for name, rows in mapping.resources.items()
     }
+    writes = BookingWrites(mapping, converters)
+    openings = Openings(mapping, converters, readers, report, speech, writes)
     return Parts(
         mapping=mapping,
         document=document,
         engine=engine,
         converters=converters,
         readers=readers,
-        diary=Diary(mapping, converters, readers, report, speech),
+        openings=openings,
+        diary=Diary(mapping, converters.zone, readers, writes, openings, speech),
         report=report,
     )
 

@@ -3,7 +3,6 @@
 A record by id costs one statement and one more per list inside it; so does a whole page.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
-    LONGEST_AFTER,
     BackendNonsense,
     FieldShape,
     Filter,
@@ -21,141 +19,20 @@ from adapters.base import (
     Report,
     Trouble,
 )
-from adapters.convert import Converter, JoinedText, PartOfText, Unreadable, by_value, whole
+from adapters.convert import Converter, JoinedText, PartOfText, Unreadable
 from adapters.converters import Converters
 from adapters.ids import Id, NativeIds
+from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
-from adapters.sql.mapping import Expression, ListOf, ResourceMap
+from adapters.sql.keyed import FieldColumn, KeyedRows, key_at, may_be, only_texts, place_of
+from adapters.sql.mapping import ResourceMap
 from adapters.times import ROOM
 from adapters.words import fold
 
 MOST_BLANK = 1_000
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
-
-
-class FieldColumn(Columns):
-    """One field: its expressions, and its converter."""
-
-    def __init__(self, name: str, expression: Expression, converter: Converter) -> None:
-        super().__init__(expression.columns)
-        self.name = name
-        self.converter = converter
-
-
-class KeyedRows:
-    """Rows with a key and fields: what a resource and a list inside it have in common."""
-
-    def __init__(
-        self,
-        rows: ResourceMap | ListOf,
-        prefix: str,
-        shapes: Mapping[str, FieldShape],
-        converters: Converters,
-        report: Report,
-        resource: str,
-    ) -> None:
-        self.resource = resource
-        self.prefix = prefix
-        self.key = Columns(rows.key.sql)
-        self.ids = converters.ids(resource + prefix.replace("[].", "/").rstrip("/"))
-        self.has_id = f"{prefix}id" in shapes
-        self.report = report
-        self.columns = [
-            FieldColumn(
-                name, each, converters.make(each, shapes[prefix + name], columns=len(each.columns))
-            )
-            for name, each in rows.fields.items()
-        ]
-        self.names = [
-            path.removeprefix(prefix)
-            for path in shapes
-            if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
-        ]
-        self.by_name = {column.name: column for column in self.columns}
-
-    def selected(self) -> list[ColumnElement[Any]]:
-        """The key and the fields, labelled, so that no two names can clash."""
-        found = self.key.labelled("row_key")
-        for number, column in enumerate(self.columns):
-            found += column.labelled(f"f{number}")
-        return found
-
-    @property
-    def offsets(self) -> Iterator[tuple[str, int]]:
-        """Where each field's columns begin, behind those of the key."""
-        offset = 0
-        for column in self.columns:
-            yield column.name, offset
-            offset += column.width
-
-    def record(self, row: Sequence[Any], offset: int = 0) -> Record | None:
-        """A row as a record; None where it has no usable id. What can't be read is None."""
-        record: Record = dict.fromkeys(self.names)
-        shown = self.public_id(self.key.take(row, offset))
-        if self.has_id:
-            if shown is None:
-                self.report(Trouble("no id", self.resource, f"{self.prefix}id", ""))
-                return None
-            record["id"] = shown
-        offset += self.key.width
-        for column in self.columns:
-            try:
-                record[column.name] = column.converter.decode(column.take(row, offset))
-            except Unreadable as error:
-                field = self.prefix + column.name
-                self.report(Trouble(error.kind, self.resource, field, shown or ""))
-            offset += column.width
-        return record
-
-    def public_id(self, key: Any) -> str | None:
-        """The id of a raw key; None where it makes none."""
-        try:
-            return self.ids.shown(key)
-        except Unreadable:
-            return None
-
-
-class Children:
-    """A list inside the records of a page: one statement for all of them."""
-
-    def __init__(self, name: str, rows: ListOf, table: KeyedRows, *, loose: bool) -> None:
-        self.name = name
-        self._loose = loose
-        self.table = table
-        self._parent = Columns(rows.parent)
-        self._statement = rows_of(
-            rows, *self._parent.labelled("parent_key"), *table.selected()
-        ).order_by(*self._parent.parts, *table.key.parts)
-        self._of_many = self._statement.where(
-            self._parent.parts[0].in_(given("parents", expanding=True))
-        )
-
-    def fill(self, connection: Connection, records: Mapping[Any, Record]) -> None:
-        """Give each record, by its key, the list of its rows."""
-        parents: dict[Any, Record] = {}
-        for key, record in records.items():
-            record[self.name] = []
-            # as a backend compares them that takes no notice of case, then as they are
-            parents.setdefault(_spelt(key, folded=True), record)
-        parents |= {_spelt(key): record for key, record in records.items()}
-        for row in self._rows(connection, [_bare(key) for key in records]):
-            child = self.table.record(row, self._parent.width)
-            key = self._parent.take(row, 0)
-            spellings = (_spelt(key), _spelt(key, folded=True), _spelt(whole(key)))
-            parent = next((parents[each] for each in spellings if each in parents), None)
-            if parent is None:
-                self.table.report(Trouble("unreadable", self.table.resource, self.name, ""))
-            elif child is not None:
-                parent[self.name].append(child)
-
-    def _rows(self, connection: Connection, keys: list[Any]) -> Iterable[Any]:
-        if self._parent.width == 1:
-            # a number against a text column would be compared as numbers, past its index
-            spelt = keys if self._loose else [str(each) for each in keys]
-            return connection.execute(self._of_many, {"parents": spelt})
-        return connection.execute(self._statement.where(self._parent.among(keys)))
 
 
 class ResourceReader:
@@ -225,7 +102,7 @@ class ResourceReader:
     def must_exist(self, connection: Connection, key: Any) -> Any:
         """The key as the row has it; NotFound."""
         found = self._first(connection, self._exists, key)
-        if found is None or not _may_be(found[0], key):
+        if found is None or not may_be(found[0], key):
             raise NotFound(f"no {self.name} has that id")
         if not self._is_native:
             return key
@@ -237,7 +114,7 @@ class ResourceReader:
         row = self._first(connection, self._one, key)
         if row is None:
             raise NotFound(f"no {self.name} has that id")
-        if not _may_be(self.table.key.take(row, 0), key):
+        if not may_be(self.table.key.take(row, 0), key):
             raise NotFound(f"no {self.name} has that id")
         record = self.table.record(row)
         if record is None:
@@ -294,7 +171,7 @@ class ResourceReader:
 
     def _spelt(self, raws: Sequence[Any]) -> Sequence[Any]:
         """A key in the spellings that the database can compare."""
-        return raws if self._speech.loose_types else _texts(raws)
+        return raws if self._speech.loose_types else only_texts(raws)
 
     def page(
         self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
@@ -303,7 +180,7 @@ class ResourceReader:
         conditions = [self._condition(each) for each in filters]
         statement = self._all.where(*conditions)
         if after is not None:
-            statement = statement.where(self.table.key.beyond(_key_of(after)))
+            statement = statement.where(self.table.key.beyond(key_at(after)))
         else:
             statement = statement.add_columns(self._blanks(conditions))
         statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
@@ -319,7 +196,7 @@ class ResourceReader:
             skipped += self._told_blanks(connection, conditions, found)
         return Page(
             records=list(records.values()),
-            after=_place(self.table.key.take(rows[-1], 0)) if len(found) > limit else None,
+            after=place_of(self.table.key.take(rows[-1], 0)) if len(found) > limit else None,
             skipped=skipped,
         )
 
@@ -407,52 +284,9 @@ def _bounded(column: Columns, converter: Any, wanted: Filter) -> ColumnElement[b
     return and_(column.at_least(early), not_(column.beyond(late)))
 
 
-def _bare(key: Any) -> Any:
-    """A key without what one kind of column adds to it and another lacks.
-
-    That is blanks behind a CHAR, and the places of a DECIMAL.
-    """
-    if isinstance(key, tuple):
-        return tuple(map(_bare, key))
-    return key.rstrip() if isinstance(key, str) else by_value(key)
-
-
-def _texts(raws: Sequence[Any]) -> Sequence[Any]:
-    """The spellings of a key that are no numbers, where there are such."""
-    return [each for each in raws if not isinstance(each, int)] or raws
-
-
-def _may_be(found: Any, asked: Any) -> bool:
-    """Whether the row is the one that was asked for: MySQL finds 12 by the text `12;13` too."""
-    found = by_value(found)
-    number = isinstance(found, int) and not isinstance(asked, tuple)
-    return not number or whole(asked) == found
-
-
-def _spelt(key: Any, *, folded: bool = False) -> tuple[str, ...]:
-    """A key by which two are the same, however each of their columns keeps them."""
-    shown = Columns.spelling(key)
-    return tuple(map(str.casefold, shown)) if folded else shown
-
-
 def _is_text(converter: Converter) -> bool:
     """Whether a value can be searched, though not compared."""
     return isinstance(converter, JoinedText | PartOfText)
-
-
-def _place(key: Any) -> str:
-    """Where a page ends. A key that makes no id has its place too, though no record."""
-    if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
-        raise BackendNonsense("a page ends with a key that is no number and no text")
-    place = json.dumps(_bare(key), default=str)
-    if len(place) > LONGEST_AFTER:
-        raise BackendNonsense("a page ends with a key that is too long")
-    return place
-
-
-def _key_of(place: str) -> Any:
-    key = json.loads(place)
-    return tuple(key) if isinstance(key, list) else key
 
 
 def _in(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:

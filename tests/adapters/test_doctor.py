@@ -407,7 +407,11 @@ async def test_nothing_fails_a_partner_of_the_sample_clinic(
 async def test_all_rows_are_looked_at_page_by_page(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for table, key in (("LIGNES_FACT", "ID_LIGNE"), ("CONSULTATIONS", "ID_CONS"), ("RDV", "ID_RDV")):
+    for table, key in (
+        ("LIGNES_FACT", "ID_LIGNE"),
+        ("CONSULTATIONS", "ID_CONS"),
+        ("RDV", "ID_RDV"),
+    ):
         run(database, f"DELETE FROM {table} WHERE {key} > 700")
     run(database, "UPDATE CONSULTATIONS SET ID_ANIMAL = 999999 WHERE ID_CONS % 7 = 0")
     run(database, "UPDATE LIGNES_FACT SET ID_FACT = 999999 WHERE ID_LIGNE % 9 = 0")

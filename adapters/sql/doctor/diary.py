@@ -17,12 +17,14 @@ from adapters.findings.hours import hours_read, today
 from adapters.findings.maker import rows, weighed
 from adapters.findings.values import TOLERABLE
 from adapters.slots import Interval
-from adapters.sql.availability import Block, BusyRows, Calendar, ShiftRows
+from adapters.sql.calendars import Calendar
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.values import every_record, shown_id
+from adapters.sql.hours import ShiftRows
+from adapters.sql.keyed import KeyedRows
 from adapters.sql.mapping import Busy, Hours
-from adapters.sql.reading import KeyedRows
+from adapters.sql.span_rows import Block, BusyRows
 
 AHEAD = timedelta(days=90)
 MOST_VETS = 50
@@ -100,7 +102,7 @@ def _reads(source: ShiftRows, when: Any, start: Any, end: Any) -> bool:
 
 def _idle(connection: Connection, case: Case) -> Iterator[Finding]:
     known = vets(case)
-    shifts = {shown: case.parts.diary.shifts(connection, key) for shown, key in known}
+    shifts = {shown: case.parts.openings.shifts(connection, key) for shown, key in known}
     without = [shown for shown, own in shifts.items() if not own]
     hopeless = not case.parts.mapping.diary.slots
     yield from hours_read(case, shifts, today(case.examination.now, case.parts.converters.zone))
@@ -134,7 +136,8 @@ def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Itera
 
 def _calendars(connection: Connection, case: Case, busy: Busy) -> list[Calendar]:
     """Those whose rows a source has; what is nobody's own is looked at once."""
-    found = [each for _, key in vets(case) for each in case.parts.diary.calendars(connection, key)]
+    of = case.parts.openings.calendars
+    found = [each for _, key in vets(case) for each in of(connection, key)]
     if busy.schedule is not None:
         return list({str(each.schedule): each for each in found}.values())
     if busy.vet is not None:
@@ -162,7 +165,7 @@ def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
         looked += 1
         begins = datetime.fromisoformat(record["scheduledAt"])
         window = Interval(begins, begins + timedelta(minutes=1))
-        found = case.parts.diary.blocks(connection, known[record["vetId"]], window)
+        found = case.parts.openings.blocks(connection, known[record["vetId"]], window)
         own = Columns.spelling(reader.key_of(record["id"]))
         if not any(
             b.key is not None and Columns.spelling(b.key) == own and b.interval.overlaps(window)

@@ -8,13 +8,14 @@ from sqlalchemy import Connection
 from adapters.examine import Finding, Verdict
 from adapters.findings.maker import rows, weighed
 from adapters.findings.values import Tally, judged
+from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.links import missing
 from adapters.sql.doctor.pages import Sample, pages
 from adapters.sql.doctor.values import read, shown_id
 from adapters.sql.mapping import ListOf
-from adapters.sql.reading import Children, ResourceReader
+from adapters.sql.reading import ResourceReader
 
 # A larger share of rows without a record is no accident.
 TOLERABLE = 0.2

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select
 from adapters.base import Record
 from adapters.examine import SAMPLE
 from adapters.sql.columns import Columns
-from adapters.sql.reading import KeyedRows
+from adapters.sql.keyed import KeyedRows
 
 PAGE = 2_000
 # So many records from either end are kept for the looks that need some.

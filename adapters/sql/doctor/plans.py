@@ -107,7 +107,7 @@ def _of_diary(case: Case) -> Iterator[Asked]:
         yield Asked(
             "a day's slots",
             "slots",
-            lambda c: case.parts.diary.slots(c, wanted, now),
+            lambda c: case.parts.openings.slots(c, wanted, now),
             (("diary",),),
         )
     reference = case.parts.mapping.booking.reference

@@ -78,7 +78,7 @@ def _draft(connection: Connection, case: Case, vet: str) -> Draft | None:
     today = case.examination.now.astimezone(case.parts.converters.zone).date()
     for ahead in range(DAYS + 1):
         wanted = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
-        free = case.parts.diary.slots(connection, wanted, case.examination.now)
+        free = case.parts.openings.slots(connection, wanted, case.examination.now)
         if free and patient:
             return Draft(
                 client_id=patient["clientId"],

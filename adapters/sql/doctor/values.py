@@ -14,7 +14,8 @@ from adapters.findings.values import Tally, judged, unmapped
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.pages import Sample, pages
-from adapters.sql.reading import MOST_BLANK, KeyedRows, ResourceReader
+from adapters.sql.keyed import KeyedRows
+from adapters.sql.reading import MOST_BLANK, ResourceReader
 
 
 def values(case: Case) -> Iterator[Step]:

@@ -21,7 +21,7 @@ def zones(case: Case) -> Iterator[Step]:
 
 
 def _fits(connection: Connection, case: Case) -> Iterator[Finding]:
-    shifts = {shown: case.parts.diary.shifts(connection, key) for shown, key in vets(case)}
+    shifts = {shown: case.parts.openings.shifts(connection, key) for shown, key in vets(case)}
     zone, now = case.parts.converters.zone, case.examination.now
     records = chain.from_iterable(every_record(connection, case, "appointments"))
     visits = visits_of(records, zone, now)

@@ -1,7 +1,7 @@
 """What a vet's day is made of in a mapped system: working hours, what blocks, free slot rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -10,26 +10,20 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, null, or_
 from adapters.base import Report, Trouble
 from adapters.convert import Unreadable
 from adapters.converters import Converters
-from adapters.slots import ONE_DAY, Interval, Shift
+from adapters.slots import ONE_DAY, Interval
 from adapters.spans import LONGEST_OPEN, is_day, lasting, whole_day
+from adapters.sql.calendars import Calendar, Whose
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
-from adapters.sql.mapping import Busy, Durations, Hours, Rowspan, SlotRows
-from adapters.times import PATTERN, ROOM, Epoch, TimeConverter, clock, wall, written
+from adapters.sql.mapping import Busy, Rowspan, SlotRows
+from adapters.times import ROOM, Epoch, TimeConverter
+from adapters.wall_clock import PATTERN, written
 
 UNREADABLE = object()
 # The first date that is more than a placeholder.
 EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
 LAST_DAY = "9999-12-31"
 NO_DAYS = ("____-00%", "_______-00%")
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """Whose time is asked for: a vet, by the raw key, in one of the vet's schedules, if any."""
-
-    vet: Any
-    schedule: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,83 +36,6 @@ class Block:
     interval: Interval
     key: Any = None
     schedule: Any = None
-
-
-class Whose:
-    """The rows of a calendar: by its vet, by its schedule, or all of them."""
-
-    def __init__(self, vet: str | None, schedule: str | None) -> None:
-        self._by_schedule = schedule is not None
-        named = vet or schedule
-        self._condition = None if named is None else sql(named) == given("owner")
-
-    def rows(self, statement: Select[Any]) -> Select[Any]:
-        return statement if self._condition is None else statement.where(self._condition)
-
-    def schedule(self, calendar: Calendar) -> Any:
-        """The calendar's schedule, where the rows are that schedule's; else None."""
-        return calendar.schedule if self._by_schedule else None
-
-    def bound(self, calendar: Calendar) -> dict[str, Any]:
-        if self._condition is None:
-            return {}
-        return {"owner": calendar.schedule if self._by_schedule else calendar.vet}
-
-
-class ShiftRows:
-    """One source of working hours: rows, or what the mapping itself says."""
-
-    def __init__(self, hours: Hours, closed: frozenset[date], report: Report) -> None:
-        self._report = report
-        self._closed = closed
-        self._written = [replace(each, closed=closed) for each in hours.shifts]
-        self._vets = _texts(hours.vets)
-        self._schedules = _texts(hours.schedules)
-        self._whose = Whose(hours.vet, hours.schedule)
-        self._dated = hours.day is not None
-        self._statement = None if hours.from_ is None else self._whose.rows(_hours_of(hours))
-
-    def read(self, connection: Connection, calendar: Calendar) -> Iterator[Shift]:
-        """The shifts of a calendar; a row that can't be read opens nothing."""
-        if self._statement is None:
-            if _is_in(calendar.vet, self._vets) and _is_in(calendar.schedule, self._schedules):
-                yield from self._written
-            return
-        for row in connection.execute(self._statement, self._whose.bound(calendar)):
-            try:
-                yield self.shift(*row)
-            except (TypeError, ValueError, OverflowError, Unreadable):
-                self._report(Trouble("unreadable", "slots", "diary.hours", ""))
-
-    def shift(self, when: Any, start: Any, end: Any) -> Shift:
-        """A row as a shift; ValueError, TypeError, OverflowError or Unreadable where it is none."""
-        if not self._dated:
-            return Shift(_weekday(when), clock(start), clock(end), closed=self._closed)
-        day = wall(when, ())
-        if day is None:
-            raise Unreadable
-        return Shift(0, clock(start), clock(end), day.date(), self._closed)
-
-
-def _hours_of(hours: Hours) -> Select[Any]:
-    columns = (hours.weekday or hours.day, hours.start, hours.end)
-    return rows_of(hours.rows, *(sql(each or "NULL") for each in columns))
-
-
-def _texts(keys: Sequence[Any] | None) -> frozenset[str] | None:
-    return None if keys is None else frozenset(map(str, keys))
-
-
-def _is_in(key: Any, keys: frozenset[str] | None) -> bool:
-    return keys is None or str(key) in keys
-
-
-def _weekday(raw: Any) -> int:
-    """1 is Monday; Sunday is 7 or 0."""
-    day = int(raw)
-    if not 0 <= day <= 7:
-        raise ValueError(raw)
-    return day or 7
 
 
 class SpanRows:
@@ -361,27 +278,3 @@ class FreeRows(SpanRows):
                 end = start + lasts
             if isinstance(end, datetime) and start < end and window.start <= start < window.end:
                 yield Block(Interval(start, end), rest[0])
-
-
-class DurationRows:
-    """How long types last in a schedule, or in all."""
-
-    def __init__(self, durations: Durations, report: Report) -> None:
-        self._report = report
-        self._type = Columns(durations.type)
-        self._whose = Whose(None, durations.schedule)
-        rows = rows_of(durations, sql(durations.minutes)).where(self._type.named("type"))
-        self._statement = self._whose.rows(rows)
-
-    def read(self, connection: Connection, calendar: Calendar, kind: Any) -> timedelta | None:
-        """The duration of a type, by its raw key; None where no row says it."""
-        bounds = self._whose.bound(calendar) | self._type.bound("type", kind)
-        for row in connection.execute(self._statement, bounds):
-            try:
-                lasts = lasting(row[0])
-            except Unreadable:
-                self._report(Trouble("unreadable", "slots", "diary.durations", ""))
-                continue
-            if lasts is not None:
-                return lasts
-        return None
