@@ -385,7 +385,7 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
 
     slow = [asyncio.create_task(adapter._runner.read(endless)) for _ in range(READERS)]
     await asyncio.sleep(0)
-    adapter._runner._threads.readers._patience = 0.01
+    adapter._runner._threads.readers._patience = 0.0
     late = [
         asyncio.create_task(adapter._runner.read(lambda _: asked.append(1)))
         for _ in range(MOST_WAITING)
