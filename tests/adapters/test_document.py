@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from adapters.document import DocumentErrors, parse_document, read_document
+from adapters import document
+from adapters.document import DocumentErrors, FlawedDocument, parse_document, read_document
 
 
 def data(text: str) -> object:
@@ -64,3 +68,43 @@ def test_two_doubled_keys_are_both_named() -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(DocumentErrors, match="cannot be read: no such file"):
         read_document(tmp_path / "none.yaml")
+
+
+TOKENS = (
+    *("a", "b: ", ": ", "- ", "\n", "\n  ", "\n    ", "[", "]", "{", "}", ",", '"x"', "'y'", "|"),
+    *(">", "|-", ">+\n", "#c", "# c", "&a", "*a", "!t", "?", "? ", "%", "@", "é", "\u2028", "\x85"),
+    *("\t", " ", "1", "no", "~", "---", "...", "\ufeff", '"\\u00e9"', '"\\ud800"', "''", '""'),
+    *("<<", '"a\n b"', "\r\n", "😀"),
+)
+
+
+def read(content: bytes) -> tuple[object, ...]:
+    """All that is made of a file."""
+    try:
+        found = parse_document(content, "f.yaml")
+    except FlawedDocument as error:
+        found = error.document
+        return error.problems, found.data, found.marks, found.keys, found.partial
+    except DocumentErrors as error:
+        return (error.problems,)
+    return found.data, found.marks, found.keys, found.partial
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="this PyYAML was built without libyaml")
+@settings(max_examples=600)
+@given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join))
+@example("a: |#c\n  d")
+@example("{a: }")
+@example("--- a")
+def test_the_quick_loader_finds_what_the_slow_one_finds(text: str) -> None:
+    quickly = read(text.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document, "_QuickLoader", None)
+        assert read(text.encode()) == quickly
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="this PyYAML was built without libyaml")
+def test_the_shipped_files_are_read_by_the_quick_loader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "_StrictLoader", None)
+    for file in ("policies.yaml", "adapters/sample/clinic.yaml"):
+        assert read_document(Path(__file__).parents[2] / file).data
