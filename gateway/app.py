@@ -145,10 +145,10 @@ async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
     return DocumentErrors(problems)
 
 
-async def _lacking(adapter: Adapter) -> Sequence[Problem]:
+async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
     """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
     try:
-        await adapter.check()
+        await probe()
     except DocumentErrors as error:
         return error.problems
     except AdapterError:
@@ -195,7 +195,7 @@ class _Assembly:
         closers.push_async_callback(store.aclose)
         closers.enter_context(sole_use(settings.state))
         await store.migrate()
-        policy, adapter, secret = await self.policy_and_adapter(store)
+        policy, adapter, probe, secret = await self.policy_and_adapter(store)
         keys = KeyStore(store)
         # with connections of its own: bookings that wait for the store must not hold it up
         own = open_own_store(settings)
@@ -235,8 +235,6 @@ class _Assembly:
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        probe = BackendProbe(adapter)
-        closers.push_async_callback(probe.aclose)
         readiness = self.readiness(own, ledger, ring, probe, policy)
         return Gateway(
             settings=settings,
@@ -267,7 +265,7 @@ class _Assembly:
             self.closers.callback(listening[-1].close)
         return listening[0], listening[1]
 
-    async def policy_and_adapter(self, store: Store) -> tuple[Policy, Adapter, bytes]:
+    async def policy_and_adapter(self, store: Store) -> tuple[Policy, Adapter, BackendProbe, bytes]:
         """Both, or what is wrong with either."""
         report = Troubles(self.metrics, self.events).report
         problems: list[Problem] = []
@@ -281,12 +279,14 @@ class _Assembly:
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
         self.closers.push_async_callback(adapter.aclose)
-        problems += await _lacking(adapter)
+        probe = BackendProbe(adapter)
+        self.closers.push_async_callback(probe.aclose)
+        problems += await _lacking(probe)
         if policy is None or problems:
             raise DocumentErrors(problems)
         check_serves(adapter, self.settings)
         self.metrics.policy(policy.short_hash)
-        return policy, adapter, secret
+        return policy, adapter, probe, secret
 
     def journal(self) -> Journal:
         try:
