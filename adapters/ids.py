@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from cachebox import LRUCache
 
-from adapters.base import Draft, IdTable, Query, Shapes
+from adapters.base import AdapterError, Draft, IdTable, OutcomeUnknown, Query, Shapes
 from adapters.convert import Unreadable, by_value, whole
 from adapters.seal import Sealer, uuid_of_digest
 
@@ -271,7 +271,9 @@ class IdKeeper:
             await self._learn(self._named(query))
 
     async def learn_draft(self, draft: Draft) -> None:
-        """Look up what a draft names."""
+        """Look up what a draft names; first of all make room for the ids of the booking."""
+        for ids in self._tabled.values():
+            await ids.kept.make_room()
         if self._tabled:
             named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
             await self._learn(zip(_REFERS.values(), named, strict=True))
@@ -286,6 +288,16 @@ class IdKeeper:
         given = await answer
         for ids in self._tabled.values():
             await ids.keep()
+        return given
+
+    async def kept_of_booking(self, booked: Awaitable[T]) -> T:
+        """The same where the answer tells of what was written, and was: OutcomeUnknown else."""
+        given = await booked
+        try:
+            for ids in self._tabled.values():
+                await ids.keep()
+        except AdapterError as error:
+            raise OutcomeUnknown("it was booked, and its id could not be kept") from error
         return given
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:

@@ -148,7 +148,7 @@ async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
 async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
     """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
     try:
-        await probe()
+        await probe.at_first()
     except DocumentErrors as error:
         return error.problems
     except AdapterError:

@@ -5,7 +5,16 @@ import time
 from collections.abc import Callable, Iterator
 
 from adapters import ADAPTERS, open_adapter
-from adapters.base import Adapter, AdapterOptions, FieldShape, Filter, IdTable, Report, Shapes
+from adapters.base import (
+    Adapter,
+    AdapterOptions,
+    BackendTimeout,
+    FieldShape,
+    Filter,
+    IdTable,
+    Report,
+    Shapes,
+)
 from adapters.cached import Cached, Kept, Memory
 from adapters.guarded import Guarded, Limits
 from gateway.contract.operations import OPERATIONS
@@ -18,7 +27,9 @@ from gateway.store import Store
 
 # What every adapter can do.
 VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member) and name[0] != "_")
-# Seconds between two looks at the practice system's tables.
+# Seconds that a readiness check waits for a look at the practice system's tables.
+LOOK_PATIENCE = 1.0
+# Seconds between two such looks.
 CHECK_EVERY = 30.0
 
 
@@ -168,34 +179,48 @@ def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
 class BackendProbe:
     """Whether the practice system answers, and still has all that the mapping names.
 
-    The second is looked at now and then, and until it is so. A look that takes longer than its
-    caller waits goes on, and the next caller hears of it: over a slow line it takes many seconds.
+    The second is looked at now and then, and until it is so. Over a slow line that takes many
+    seconds: then the outcome of the last look stands until the next one is there.
     """
 
     def __init__(self, adapter: Adapter, clock: Callable[[], float] = time.monotonic) -> None:
         self._adapter = adapter
         self._clock = clock
-        self._checked_at: float | None = None
+        self._sound_at: float | None = None
         self._look: asyncio.Task[None] | None = None
+        self._looked = False
+        self._wrong: Exception | None = None
 
     async def __call__(self) -> None:
         """DocumentErrors with what it lacks; AdapterErrors."""
-        await self._adapter.ping()
-        checked = self._checked_at
-        if checked is None or self._clock() - checked >= CHECK_EVERY:
-            await asyncio.shield(self._begun())
+        await self._ask(LOOK_PATIENCE)
 
-    def _begun(self) -> asyncio.Task[None]:
-        if self._look is None:
+    async def at_first(self) -> None:
+        """The same, waiting for as long as a look takes."""
+        await self._ask(None)
+
+    async def _ask(self, patience: float | None) -> None:
+        await self._adapter.ping()
+        sound = self._sound_at
+        if self._look is None and (sound is None or self._clock() - sound >= CHECK_EVERY):
             self._look = asyncio.create_task(self._check())
-        return self._look
+        if self._look is not None:
+            await asyncio.wait([self._look], timeout=patience)
+        if not self._looked:
+            raise BackendTimeout("its tables are still being looked at")
+        if self._wrong is not None:
+            raise self._wrong.with_traceback(None)
 
     async def _check(self) -> None:
         try:
             await self._adapter.check()
-            self._checked_at = self._clock()
+        except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
+            self._wrong, self._sound_at = error, None
+        else:
+            self._wrong, self._sound_at = None, self._clock()
         finally:
             self._look = None
+        self._looked = True
 
     async def aclose(self) -> None:
         """End a look that goes on."""

@@ -50,7 +50,7 @@ class RestAdapter:
     async def create_appointment(self, draft: Draft) -> Record:
         """Check, send, read back and check again, one booking at a time for each vet."""
         await self._keeper.learn_draft(draft)
-        return await self._keeper.kept(self._diary.book(draft))
+        return await self._keeper.kept_of_booking(self._diary.book(draft))
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up when no booking for that vet is under way."""

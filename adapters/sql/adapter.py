@@ -53,7 +53,7 @@ class SqlAdapter:
         """Check and write under the vet's lock, in one transaction."""
         await self._keeper.learn_draft(draft)
         booked = self._runner.book(lambda connection: self._diary.book(connection, draft))
-        return await self._keeper.kept(booked)
+        return await self._keeper.kept_of_booking(booked)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up under the vet's lock, so that none is certain."""

@@ -4,8 +4,10 @@ import asyncio
 import gc
 import ipaddress
 import signal
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,7 +44,9 @@ async def serve_until_stopped(
     loop.add_signal_handler(signal.SIGHUP, _hung_up)
     for each in ends:
         loop.add_signal_handler(each, stop.set)
-    gateway = await build(settings)
+    gateway = await _unless(stop, build(settings))
+    if gateway is None:
+        return
     try:
         # what was made for the start stays: looking through it again and again would cost each call
         gc.freeze()
@@ -54,6 +58,18 @@ async def serve_until_stopped(
         await gateway.drain()
     finally:
         await gateway.aclose()
+
+
+async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Gateway]) -> Gateway | None:
+    """What is built; None where it is to stop before: a look at a far database takes its time."""
+    built, stopped = asyncio.create_task(building), asyncio.create_task(stop.wait())
+    await asyncio.wait([built, stopped], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not built.done():
+        built.cancel()
+        with suppress(asyncio.CancelledError):
+            await built
+    return None if built.cancelled() else built.result()
 
 
 def _hung_up() -> None:

@@ -5,15 +5,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import Connection, literal_column, select, text
 from sqlalchemy.engine import make_url
 
 from adapters.base import AdapterOptions
 from adapters.examine import Examination, Finding, Verdict
 from adapters.sql.adapter import SqlAdapter
+from adapters.sql.columns import Columns
+from adapters.sql.doctor import pages
+from adapters.sql.engines import open_engine
 from gateway.backend import shapes
 from gateway.examination import examined
 from tests.adapters.clinic import NOW, SECRET
@@ -460,3 +467,21 @@ async def test_a_planted_fault_is_named_at_its_line(
         and re.search(fault.said, f"{each.text} {each.remedy}")
         and (not fault.line or abs(int(each.place.split(":")[-2]) - line) <= 1)
     ], (line, [each for each in found if each.verdict is not Verdict.OK])
+
+
+async def test_rows_without_a_key_come_once_wherever_the_server_sorts_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pages, "PAGE", 3)
+    keyed = SimpleNamespace(key=Columns(["k"]))
+    statement = select(literal_column("k")).select_from(text("keyed"))
+
+    def all_pages(connection: Connection) -> list[Any]:
+        found = pages.pages(connection, statement, keyed, most=None)  # type: ignore[arg-type]
+        return [row[0] for page in islice(found, 20) for row in page]
+
+    keys = "INSERT INTO keyed VALUES (1), (2), (2), (3), (4), (5), (NULL), (NULL)"
+    with postgres_database("CREATE TABLE keyed (k INT)", keys) as url:
+        engine = open_engine(url, timeout=3.0, booking_timeout=3.0)
+        assert await engine.inspect(all_pages) == [None, None, 1, 2, 2, 3, 4, 5]
+        await engine.aclose()

@@ -1,6 +1,6 @@
 """Keys that tables keep in different ways, on each kind of server: what belongs to what."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.base import Filter, NotFound, Query
+from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
+from adapters.times import instant_text
 from tests.adapters.test_booking_servers import a_draft
 from tests.adapters.test_ids import GIVEN, Shelf
 from tests.races.practice import KINDS, practice
@@ -177,4 +178,31 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
             explain = partial(speech.explain, statement=statement, parameters=bound)
             steps = await adapter._runner.read(explain)
             assert [each.scans for each in steps] == [False]
+        await adapter.aclose()
+
+
+async def test_a_booking_whose_id_cannot_be_kept_is_of_unknown_outcome_and_found_later(
+    tmp_path: Path,
+) -> None:
+    class Failing(Shelf):
+        is_down = False
+
+        async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+            if self.is_down:
+                raise BackendUnavailable("public ids cannot be kept")
+            await super().remember(resource, keys)
+
+    shelf = Failing()
+    booked = "SELECT count(*) FROM appointment WHERE source = 'gateway'"
+    with practice("sqlite", tmp_path) as made:
+        text = made.mapping.replace("    key: a.id\n", "    key: {sql: a.id, as: hashed id}\n")
+        adapter = made.open(tmp_path, text, ids=shelf)
+        draft = await a_draft(adapter)
+        shelf.is_down = True
+        with pytest.raises(OutcomeUnknown):
+            await adapter.create_appointment(draft)
+        assert await made.run(booked) == [(1,)]
+        shelf.is_down = False
+        [found] = await adapter.find_appointments(draft, draft.now)
+        assert found["scheduledAt"] == instant_text(draft.scheduled_at)
         await adapter.aclose()

@@ -27,7 +27,7 @@ UNKNOWN = (
         (
             "mysql://h/clinic?ssl_ca=/ca.pem&foo=bar",
             "has an option 'foo' that is not known: ssl_ca, ssl_capath, ssl_cert, ssl_key,"
-            " ssl_cipher, ssl_check_hostname, unix_socket are",
+            " ssl_cipher, ssl_check_hostname, unix_socket, charset are",
         ),
         ("mysql://h:port/x", "must be a database address such as sqlite:////srv/clinic.db"),
     ],

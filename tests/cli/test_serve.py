@@ -1,6 +1,8 @@
 """`clinic-gateway serve`: what refuses a start says why in a sentence; a signal ends it well."""
 
+import asyncio
 import json
+import os
 import re
 import shutil
 import signal
@@ -17,8 +19,11 @@ from typing import Any
 import pytest
 
 from adapters.sample import MAPPING
+from gateway.cli.serve import serve_until_stopped
+from gateway.settings import load_settings
 from tests.command import clinic_gateway
 from tests.conftest import Template
+from tests.world import WORLDS, World, WorldAdapter
 
 SERVE = [sys.executable, "-m", "gateway", "serve"]
 
@@ -442,3 +447,20 @@ def clients(port: int, secret: str) -> Any:
             return found
         threading.Event().wait(0.02)
     raise AssertionError(found)
+
+
+class Far(WorldAdapter):
+    """A practice system at the end of a slow line: while it is looked at, a signal comes."""
+
+    async def check(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+
+
+async def test_a_signal_while_it_starts_ends_it(folder: Path) -> None:
+    WORLDS["far"] = World()
+    change(folder, "sqlite:///clinic.db", "far\n  adapter: tests.cli.test_serve:Far")
+    settings = load_settings(folder / "gateway.yaml", {})
+    async with asyncio.timeout(10):
+        await serve_until_stopped(settings)
+    assert [each.get_coro() for each in asyncio.all_tasks()] == [asyncio.current_task().get_coro()]  # type: ignore[union-attr]

@@ -6,8 +6,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.base import AdapterOptions, BackendUnavailable
+from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable
 from adapters.document import DocumentErrors, Problem
+from gateway import backend
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.observe.metrics import Metrics
 from gateway.web import system
@@ -188,44 +189,68 @@ async def test_the_tables_are_looked_at_now_and_then_and_until_nothing_is_missin
     assert checks == 3
 
 
-async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits() -> None:
+class Distant(WorldAdapter):
+    """Looks at its tables for as long as `ended` is not set; then they lack what `lack` says."""
+
+    def __init__(self, name: str) -> None:
+        WORLDS[name] = World()
+        super().__init__(options(name))
+        self.ended, self.looks, self.lack = asyncio.Event(), 0, ""
+
+    async def check(self) -> None:
+        self.looks += 1
+        await self.ended.wait()
+        if self.lack:
+            raise DocumentErrors([Problem("clinic.yaml", 3, 1, self.lack)])
+
+
+async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Over a slow line it takes longer than a readiness check may."""
-    ended, looks = asyncio.Event(), 0
-
-    class Distant(WorldAdapter):
-        async def check(self) -> None:
-            nonlocal looks
-            looks += 1
-            await ended.wait()
-
-    WORLDS["distant"] = World()
-    probe = BackendProbe(Distant(options("distant")))
+    monkeypatch.setattr(backend, "LOOK_PATIENCE", 0.01)
+    clock = [0.0]
+    adapter = Distant("distant")
+    adapter.lack = "no such table"
+    probe = BackendProbe(adapter, lambda: clock[0])
     for _ in range(3):
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await probe()
-    assert looks == 1
-    ended.set()
-    await probe()
-    await probe()
-    assert looks == 1
-    await probe.aclose()
-
-
-async def test_a_probe_that_is_closed_ends_its_look() -> None:
-    WORLDS["closed"] = World()
-    stopped = asyncio.Event()
-
-    class Distant(WorldAdapter):
-        async def check(self) -> None:
-            try:
-                await asyncio.sleep(60)
-            finally:
-                stopped.set()
-
-    probe = BackendProbe(Distant(options("closed")))
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
+        with pytest.raises(BackendTimeout, match="still being looked at"):
             await probe()
+    assert adapter.looks == 1
+    adapter.ended.set()
+    await asyncio.sleep(0)
+    adapter.ended.clear()
+    for _ in range(2):  # what was found stands while the next look goes on
+        with pytest.raises(DocumentErrors, match="no such table"):
+            await probe()
+    assert adapter.looks == 2
+    adapter.lack = ""
+    adapter.ended.set()
+    await probe.at_first()
+    adapter.ended.clear()
+    clock[0] = CHECK_EVERY
+    await probe()
+    assert adapter.looks == 3
     await probe.aclose()
-    assert stopped.is_set()
+
+
+async def test_a_fault_of_a_look_is_told_to_who_asks() -> None:
+    class Faulty(WorldAdapter):
+        async def check(self) -> None:
+            raise TypeError("a fault")
+
+    WORLDS["faulty"] = World()
+    probe = BackendProbe(Faulty(options("faulty")))
+    with pytest.raises(TypeError, match="a fault"):
+        await probe()
+
+
+async def test_a_probe_that_is_closed_ends_its_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "LOOK_PATIENCE", 0.01)
+    adapter = Distant("closed")
+    probe = BackendProbe(adapter)
+    with pytest.raises(BackendTimeout):
+        await probe()
+    [look] = [each for each in asyncio.all_tasks() if "BackendProbe" in repr(each.get_coro())]
+    await probe.aclose()
+    assert look.cancelled()

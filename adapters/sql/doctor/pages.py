@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Select
+from sqlalchemy import Connection, Select, not_
 
 from adapters.base import Record
 from adapters.examine import SAMPLE
@@ -26,7 +26,10 @@ def pages(
     if most is not None:
         yield _of_both_ends(connection, statement, table, most)
         return
-    ordered, limit, key = statement.order_by(*table.key.parts), PAGE, None
+    # what has no key has no place among the others: it comes by itself, as far as a page goes
+    yield list(connection.execute(statement.where(not_(table.key.present)).limit(PAGE)))
+    ordered = statement.where(table.key.present).order_by(*table.key.parts)
+    limit, key = PAGE, None
     while True:
         asked = ordered if key is None else ordered.where(table.key.at_least(key))
         found = list(connection.execute(asked.limit(limit)))

@@ -21,7 +21,7 @@ SCHEMES = {
 EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mssql": "mssql"}
 MYSQL_OPTIONS = (
     *("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_check_hostname"),
-    "unix_socket",
+    *("unix_socket", "charset"),
 )
 DRIVERS = {"postgresql": "asyncpg", "mysql": "asyncmy", "mssql": "mssql_python"}
 

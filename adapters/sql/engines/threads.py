@@ -53,7 +53,8 @@ class EngineThreads:
         self.readers = Threads("practice-read", READERS, timeout)
         # searches look at every row: they wait for one another, and no other read for them
         self.searcher = Threads("practice-search", 1, timeout)
-        self.inspector = Threads("practice-inspect", 1, max(timeout, INSPECTION_PATIENCE))
+        # a thread is not to be left: who closes waits for it
+        self.inspector = Threads("practice-inspect", 1, max(timeout, INSPECTION_PATIENCE / 3))
         self.bookers = Threads("practice-book", bookers, booking_timeout)
         # behind many slow reads it would say that nothing answers
         self.pinger = Threads("practice-ping", 1, min(timeout, PING_PATIENCE))
