@@ -19,6 +19,8 @@ from yaml.composer import Composer
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
+from adapters.broken_yaml import fault_of, misread_bytes, one_line
+
 LARGEST = 64 * 1024
 DEEPEST = 32
 
@@ -129,9 +131,12 @@ def parse_document(content: bytes, file: str) -> Document:
     try:
         node = _composed(content)
     except yaml.MarkedYAMLError as error:
-        raise DocumentErrors([_syntax_problem(file, error)]) from error
+        raise DocumentErrors([_syntax_problem(file, content, error)]) from error
+    except yaml.reader.ReaderError as error:
+        line, column, text = misread_bytes(content, error)
+        raise DocumentErrors([Problem(file, line + 1, column + 1, text)]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        text = f"this is not YAML: {_one_line(str(error))}"
+        text = f"this is not YAML: {one_line(str(error))}"
         raise DocumentErrors([Problem(file, 1, 1, text)]) from error
     if node is None:
         raise DocumentErrors([Problem(file, 1, 1, "the file is empty")])
@@ -180,17 +185,35 @@ def check(document: Document, model: type[ModelT], *, strict: bool = False) -> M
         raise DocumentErrors(_model_problems(document, model, error)) from error
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
+def _syntax_problem(file: str, content: bytes, error: yaml.MarkedYAMLError) -> Problem:
+    if "\\t" in (error.problem or "") and error.problem_mark:
+        mark = error.problem_mark
+        text = "a tab stands here; indent with blanks"
+        return Problem(file, mark.line + 1, mark.column + 1, text)
+    syntax = isinstance(error, yaml.scanner.ScannerError | yaml.parser.ParserError)
+    tokens = _tokens(content) if syntax else []
+    lines = _BREAK.split(content.decode(_encoding(content)))
+    line, column, text = fault_of(error, lines, tokens)
+    return Problem(file, line + 1, column + 1, text)
 
 
-def _syntax_problem(file: str, error: yaml.MarkedYAMLError) -> Problem:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    what = error.problem or "unreadable"
-    if "\\t" in what:
-        return Problem(file, line, column, "a tab stands here; indent with blanks")
-    return Problem(file, line, column, f"this is not YAML: {_one_line(what)}")
+# What ends a line in YAML.
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+
+
+def _encoding(content: bytes) -> str:
+    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return "utf-16" if utf16 else "utf-8-sig"
+
+
+def _tokens(content: bytes) -> list[Any]:
+    """What the file is made of, up to where it is wrong."""
+    scanner: Any = yaml.SafeLoader(content)
+    found: list[Any] = []
+    with suppress(yaml.YAMLError, ValueError, OverflowError):
+        while scanner.check_token():
+            found.append(scanner.get_token())
+    return [*found, *scanner.tokens]
 
 
 class _Strict(Composer):
@@ -202,10 +225,15 @@ class _Strict(Composer):
         event = self.peek_event()  # type: ignore[attr-defined]  # each loader below has it
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.composer.ComposerError(
-                None, None, "anchors and aliases are not allowed; write it out", event.start_mark
+                None,
+                None,
+                "anchors and aliases are not allowed; write it out; a text that begins with * or &"
+                " stands in quotes",
+                event.start_mark,
             )
         if getattr(event, "tag", None):
-            raise yaml.composer.ComposerError(None, None, "tags are not allowed", event.start_mark)
+            text = "tags are not allowed; a text that begins with ! stands in quotes"
+            raise yaml.composer.ComposerError(None, None, text, event.start_mark)
         self.depth += 1
         if self.depth > DEEPEST:
             raise yaml.composer.ComposerError(
