@@ -74,6 +74,12 @@ class Document:
     keys: dict[Place, tuple[int, int]] = field(default_factory=dict)
     partial: set[Place] = field(default_factory=set)
 
+    def line_from(self, place: Place) -> str:
+        """The rest of the line from a place on, as it stands in the file; "" for no such place."""
+        line, column = self.marks.get(place, (0, 0))
+        lines = _BREAK.split(self.content.decode(_encoding(self.content))) if line else [""]
+        return lines[line - 1][column - 1 :] if line else ""
+
     def problem(self, place: Place, text: str, *, at_key: bool = False) -> Problem:
         """A problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
@@ -356,9 +362,12 @@ def _model_problems(
         at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
     for place, found in at.items():
         kinds = {each["type"] for each in found}
-        if len(found) > 1 and kinds <= _SCALARS.keys():  # one value, that no member of a union took
+        if kinds <= _SCALARS.keys() and any(_within(other, place) for other in at):
+            continue  # of a list, one member of a union says that it is none; the other knows more
+        if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
             wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
-            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}")
+            more = "" if kinds <= _SCALARS.keys() else ", or a list"
+            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}{more}")
         else:
             yield from (
                 said for each in found if (said := _model_problem(document, model, place, each))
@@ -376,8 +385,22 @@ def _model_problem(
     if error["type"] == "missing":
         if place in document.partial:
             return None
-        return document.problem(place, f"{name} is missing", at_key=True)
+        text = f"{name} is missing{_example(name, model)}"
+        return document.problem(place, text, at_key=True)
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
+
+
+def _within(inner: Place, outer: Place) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
+
+
+def _example(name: str, model: type[BaseModel]) -> str:
+    """What could be written for a name that is missing, where the models have an example."""
+    for each in models_in(model):
+        for inner, info in each.model_fields.items():
+            if (info.alias or inner) == name and info.is_required() and info.examples:
+                return f", such as {name}: {info.examples[0]}"
+    return ""
 
 
 def _name(place: Place) -> str:
@@ -436,6 +459,12 @@ _SCALARS: dict[str, str] = {
 }
 
 
+_LISTS = frozenset({"list_type", "tuple_type"})
+_PLAIN = _SCALARS.keys() | _LISTS
+# A text that can be shown as the item of a list as it is.
+_WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
+
+
 def sentence(error: Any) -> str:
     """What is wrong, of one of pydantic's errors, to stand behind the name."""
     kind, given = error["type"], error["input"]
@@ -443,6 +472,10 @@ def sentence(error: Any) -> str:
         return "must be a text: put it in quotes"
     if kind in {"int_type", "float_type"} and isinstance(given, str) and _FLOAT(given):
         return f"{_WORDS[kind]}: leave the quotes out"
+    if kind in _LISTS and isinstance(given, dict):
+        return f"{_WORDS[kind]}: begin each of its items with `- `"
+    if kind in _LISTS and isinstance(given, str) and _WORD(given):
+        return f"{_WORDS[kind]}: write [{given}]"
     if kind in _WORDS:
         return _WORDS[kind]
     said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
