@@ -6,7 +6,7 @@ its place.
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -168,6 +168,11 @@ _KIND_NAMES = {"integer": "a whole number", "number": "a number"}
 _COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
 
 
+def _one_of(values: Sequence[str]) -> str:
+    """All of them, as the end of a sentence."""
+    return " or ".join(filter(None, (", ".join(values[:-1]), values[-1])))
+
+
 class ConversionChecker:
     """What the models cannot see of a conversion: its converter, what goes with it, its codes."""
 
@@ -235,5 +240,6 @@ class ConversionChecker:
             return
         for code, value in (conversion.codes or {}).items():
             if value is not None and value not in shape.values:
-                text = f"{value} is no value of this field{did_you_mean(str(value), shape.values)}"
+                near = did_you_mean(str(value), shape.values)
+                text = f"{value} is no value of this field{near}: use {_one_of(shape.values)}"
                 yield self.document.problem((*place, "codes", code), text)

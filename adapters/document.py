@@ -19,6 +19,8 @@ from yaml.composer import Composer
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
+from adapters.broken_yaml import fault_of, misread_bytes, one_line
+
 LARGEST = 64 * 1024
 DEEPEST = 32
 
@@ -71,6 +73,12 @@ class Document:
     marks: dict[Place, tuple[int, int]] = field(default_factory=dict)
     keys: dict[Place, tuple[int, int]] = field(default_factory=dict)
     partial: set[Place] = field(default_factory=set)
+
+    def line_from(self, place: Place) -> str:
+        """The rest of the line from a place on, as it stands in the file; "" for no such place."""
+        line, column = self.marks.get(place, (0, 0))
+        lines = _BREAK.split(self.content.decode(_encoding(self.content))) if line else [""]
+        return lines[line - 1][column - 1 :] if line else ""
 
     def problem(self, place: Place, text: str, *, at_key: bool = False) -> Problem:
         """A problem at a place, or at the nearest place around it that the file has."""
@@ -129,9 +137,12 @@ def parse_document(content: bytes, file: str) -> Document:
     try:
         node = _composed(content)
     except yaml.MarkedYAMLError as error:
-        raise DocumentErrors([_syntax_problem(file, error)]) from error
+        raise DocumentErrors([_syntax_problem(file, content, error)]) from error
+    except yaml.reader.ReaderError as error:
+        line, column, text = misread_bytes(content, error)
+        raise DocumentErrors([Problem(file, line + 1, column + 1, text)]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        text = f"this is not YAML: {_one_line(str(error))}"
+        text = f"this is not YAML: {one_line(str(error))}"
         raise DocumentErrors([Problem(file, 1, 1, text)]) from error
     if node is None:
         raise DocumentErrors([Problem(file, 1, 1, "the file is empty")])
@@ -180,17 +191,35 @@ def check(document: Document, model: type[ModelT], *, strict: bool = False) -> M
         raise DocumentErrors(_model_problems(document, model, error)) from error
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
+def _syntax_problem(file: str, content: bytes, error: yaml.MarkedYAMLError) -> Problem:
+    if "\\t" in (error.problem or "") and error.problem_mark:
+        mark = error.problem_mark
+        text = "a tab stands here; indent with blanks"
+        return Problem(file, mark.line + 1, mark.column + 1, text)
+    syntax = isinstance(error, yaml.scanner.ScannerError | yaml.parser.ParserError)
+    tokens = _tokens(content) if syntax else []
+    lines = _BREAK.split(content.decode(_encoding(content)))
+    line, column, text = fault_of(error, lines, tokens)
+    return Problem(file, line + 1, column + 1, text)
 
 
-def _syntax_problem(file: str, error: yaml.MarkedYAMLError) -> Problem:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    what = error.problem or "unreadable"
-    if "\\t" in what:
-        return Problem(file, line, column, "a tab stands here; indent with blanks")
-    return Problem(file, line, column, f"this is not YAML: {_one_line(what)}")
+# What ends a line in YAML.
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+
+
+def _encoding(content: bytes) -> str:
+    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return "utf-16" if utf16 else "utf-8-sig"
+
+
+def _tokens(content: bytes) -> list[Any]:
+    """What the file is made of, up to where it is wrong."""
+    scanner: Any = yaml.SafeLoader(content)
+    found: list[Any] = []
+    with suppress(yaml.YAMLError, ValueError, OverflowError):
+        while scanner.check_token():
+            found.append(scanner.get_token())
+    return [*found, *scanner.tokens]
 
 
 class _Strict(Composer):
@@ -202,10 +231,15 @@ class _Strict(Composer):
         event = self.peek_event()  # type: ignore[attr-defined]  # each loader below has it
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.composer.ComposerError(
-                None, None, "anchors and aliases are not allowed; write it out", event.start_mark
+                None,
+                None,
+                "anchors and aliases are not allowed; write it out; a text that begins with * or &"
+                " stands in quotes",
+                event.start_mark,
             )
         if getattr(event, "tag", None):
-            raise yaml.composer.ComposerError(None, None, "tags are not allowed", event.start_mark)
+            text = "tags are not allowed; a text that begins with ! stands in quotes"
+            raise yaml.composer.ComposerError(None, None, text, event.start_mark)
         self.depth += 1
         if self.depth > DEEPEST:
             raise yaml.composer.ComposerError(
@@ -328,9 +362,12 @@ def _model_problems(
         at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
     for place, found in at.items():
         kinds = {each["type"] for each in found}
-        if len(found) > 1 and kinds <= _SCALARS.keys():  # one value, that no member of a union took
+        if kinds <= _SCALARS.keys() and any(_within(other, place) for other in at):
+            continue  # of a list, one member of a union says that it is none; the other knows more
+        if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
             wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
-            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}")
+            more = "" if kinds <= _SCALARS.keys() else ", or a list"
+            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}{more}")
         else:
             yield from (
                 said for each in found if (said := _model_problem(document, model, place, each))
@@ -348,8 +385,22 @@ def _model_problem(
     if error["type"] == "missing":
         if place in document.partial:
             return None
-        return document.problem(place, f"{name} is missing", at_key=True)
+        text = f"{name} is missing{_example(name, model)}"
+        return document.problem(place, text, at_key=True)
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
+
+
+def _within(inner: Place, outer: Place) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
+
+
+def _example(name: str, model: type[BaseModel]) -> str:
+    """What could be written for a name that is missing, where the models have an example."""
+    for each in models_in(model):
+        for inner, info in each.model_fields.items():
+            if (info.alias or inner) == name and info.is_required() and info.examples:
+                return f", such as {name}: {info.examples[0]}"
+    return ""
 
 
 def _name(place: Place) -> str:
@@ -408,6 +459,12 @@ _SCALARS: dict[str, str] = {
 }
 
 
+_LISTS = frozenset({"list_type", "tuple_type"})
+_PLAIN = _SCALARS.keys() | _LISTS
+# A text that can be shown as the item of a list as it is.
+_WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
+
+
 def sentence(error: Any) -> str:
     """What is wrong, of one of pydantic's errors, to stand behind the name."""
     kind, given = error["type"], error["input"]
@@ -415,6 +472,10 @@ def sentence(error: Any) -> str:
         return "must be a text: put it in quotes"
     if kind in {"int_type", "float_type"} and isinstance(given, str) and _FLOAT(given):
         return f"{_WORDS[kind]}: leave the quotes out"
+    if kind in _LISTS and isinstance(given, dict):
+        return f"{_WORDS[kind]}: begin each of its items with `- `"
+    if kind in _LISTS and isinstance(given, str) and _WORD(given):
+        return f"{_WORDS[kind]}: write [{given}]"
     if kind in _WORDS:
         return _WORDS[kind]
     said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)

@@ -18,6 +18,14 @@ from adapters.document import (
     read_document,
 )
 
+# Where a mapping has what only one kind has; * is any name.
+_SIGNS: Mapping[str, tuple[Place, ...]] = {
+    "sql": (("booking", "writes"), ("resources", "*", "from")),
+    "rest": (
+        ("backend",), ("booking", "calls"), ("resources", "*", "one"), ("resources", "*", "list"),
+    ),
+}  # fmt: skip
+
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
@@ -29,14 +37,24 @@ class Filled(Protocol):
     def fields(self) -> Mapping[str, Any]: ...
 
 
+class OtherAdapter(DocumentErrors):
+    """A mapping that is written for another adapter: one sentence, and nothing else about it."""
+
+
 def load(
-    path: Path, model: type[M], problems: Callable[[Document, M], Iterable[Problem]]
+    path: Path,
+    model: type[M],
+    problems: Callable[[Document, M], Iterable[Problem]],
+    *,
+    adapter: str,
 ) -> tuple[M, Document]:
     """The mapping at `path`, and where all of it stands; DocumentErrors with every problem.
 
-    `problems` are those that the model itself cannot see.
+    `problems` are those that the model itself cannot see. OtherAdapter where the file is written
+    for another adapter than `adapter`.
     """
     document, flaws = forgiving(lambda: read_document(path))
+    _check_kind(document, adapter)
     try:
         mapping = check(document, model)
     except DocumentErrors as error:
@@ -45,6 +63,25 @@ def load(
     if found:
         raise DocumentErrors(found)
     return mapping, document
+
+
+def _check_kind(document: Document, adapter: str) -> None:
+    signs = {name: list(_signs(document, name)) for name in _SIGNS}
+    [other] = [name for name in _SIGNS if name != adapter]
+    if signs[adapter] or not signs[other]:
+        return
+    text = f"{signs[other][0][-1]} stands only in a mapping of the {other} adapter, and"
+    text += f" backend.adapter is {adapter}: write adapter: {other} under backend: in the"
+    text += " configuration, or name another mapping there"
+    raise OtherAdapter([document.problem(signs[other][0], text, at_key=True)])
+
+
+def _signs(document: Document, adapter: str) -> Iterator[Place]:
+    for place in document.keys:
+        for sign in _SIGNS[adapter]:
+            same = len(place) == len(sign)
+            if same and all(b in (a, "*") for a, b in zip(place, sign, strict=True)):
+                yield place
 
 
 def fields_checked(
@@ -71,6 +108,15 @@ def fields_checked(
             yield document.problem(at, text, at_key=True)
         else:
             yield from problems(at, each, known[name])
+
+
+def no_list(resource: str, name: str, shapes: Iterable[str]) -> str:
+    """What to say of a list that a resource has not: which it has."""
+    lists = dict.fromkeys(path.partition("[].")[0] for path in shapes if "[]." in path)
+    if not lists:
+        return f"{resource} has no list {name}, nor any other: leave lists out"
+    near = did_you_mean(name, lists)
+    return f"{resource} has no list {name}{near}: write lists: with {' or '.join(lists)} in it"
 
 
 def lacking(

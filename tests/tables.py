@@ -11,7 +11,7 @@ from adapters.conversion import CONVERTERS, DEFAULTS
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
-from gateway.contract.resources import GOVERNED, SLOT
+from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
 from gateway.policy.document import load_policy
 from gateway.settings import GROUPS, Settings, names
@@ -119,6 +119,15 @@ def converters() -> list[str]:
     return rows
 
 
+def values() -> list[str]:
+    return [
+        f"| {resource.name} | `{path}` | {' '.join(f'`{each}`' for each in field.values)} |"
+        for resource in RESOURCES
+        for path in resource.paths
+        if (field := resource.at(path)).values
+    ]
+
+
 READS = {
     "text": "Text, without the blanks round it; blank is no value. `encoding` (cp1252, say) is that"
     " of texts that are no UTF-8.",
@@ -193,6 +202,7 @@ TABLES = {
     "settings": settings,
     "metrics": metrics,
     "converters": converters,
+    "values": values,
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from adapters.base import FieldShape, Shapes
 from adapters.conversion import DRAFT_FIELDS, Conversion, ConversionChecker
 from adapters.document import Document, Place, Problem, did_you_mean
-from adapters.loading import fields_checked, lacking, load
+from adapters.loading import fields_checked, lacking, load, no_list
 from adapters.rest.availability import GIVEN, TIME
 from adapters.rest.calls import CallChecker
 from adapters.rest.filters import SEARCH
@@ -45,7 +45,12 @@ def load_mapping(path: Path, shapes: Shapes, secrets: Iterable[str]) -> tuple[Ma
     `secrets` are the names of those that the settings give.
     """
     given = frozenset(secrets)
-    return load(path, Mapping, lambda found, made: _Checker(found, shapes, made, given).problems())
+    return load(
+        path,
+        Mapping,
+        lambda found, made: _Checker(found, shapes, made, given).problems(),
+        adapter="rest",
+    )
 
 
 class _Checker:
@@ -102,17 +107,19 @@ class _Checker:
         if resource.list_ is not None:
             yield from self._list((*place, "list"), name, resource, resource.list_)
         elif name not in UNLISTED:
-            yield self._at_key(place, f"list is missing: {name} cannot be listed without it")
+            text = f"list is missing, such as list: /{name}; {name} cannot be listed without it"
+            yield self._at_key(place, text)
         for each, nested in resource.lists.items():
             inner = (*place, "lists", each)
             prefix = f"{each}[]."
             if not any(path.startswith(prefix) for path in self.shapes[name]):
-                yield self._at_key(inner, f"{name} has no list {each}")
+                yield self._at_key(inner, no_list(name, each, self.shapes[name]))
                 continue
             if nested.key is not None:
                 yield from self._key((*inner, "key"), nested.key, name)
             elif f"{prefix}id" in self.shapes[name]:
-                yield self._at_key(inner, f"key is missing: each of {each} has an id")
+                text = f"key is missing, such as key: id; each of {each} has one"
+                yield self._at_key(inner, text)
             yield from self._fields(inner, name, prefix, nested.fields)
 
     def _key(self, place: Place, key: Found, resource: str) -> Iterator[Problem]:

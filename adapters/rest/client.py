@@ -62,6 +62,10 @@ class Received:
     body: bytes
 
 
+# How the addresses begin that are for the sql adapter.
+_DATABASES = ("postgres", "mysql", "mariadb", "mssql", "sqlite")
+
+
 def address_problem(url: str) -> str | None:
     """Why an address is none of a backend's; None where it is one."""
     try:
@@ -70,6 +74,8 @@ def address_problem(url: str) -> str | None:
         _ = address.port
     except ValueError:
         named = False
+    if not named and url.startswith(_DATABASES):
+        return "is a database's address: it needs backend.adapter: sql"
     if not named:
         return "must be the backend's address, such as https://cloud.example.org/api"
     if address.user is not None or address.password is not None:

@@ -7,6 +7,7 @@ from adapters.base import AdapterOptions
 from adapters.converters import Converters
 from adapters.document import Document, DocumentErrors, Problem
 from adapters.ids import SEALED, IdKeeper
+from adapters.loading import OtherAdapter
 from adapters.rest.backend import Backend
 from adapters.rest.checking import load_mapping
 from adapters.rest.client import Client, address_problem
@@ -77,6 +78,8 @@ def _mapping(options: AdapterOptions) -> tuple[Mapping, Document]:
     problems = [] if said is None else [Problem("backend.url", 0, 0, said)]
     try:
         loaded = load_mapping(options.mapping, options.shapes, options.credentials)
+    except OtherAdapter:
+        raise
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     if problems:

@@ -50,7 +50,22 @@ def problems_in(
 ) -> Iterator[Problem]:
     """What the database does not know of the mapping, each at its place in the file."""
     for fault in faults_in(connection, mapping, speech, ids):
-        yield document.problem(fault.place, fault.text)
+        yield document.problem(fault.place, fault.text + cut_short(document, fault.place))
+
+
+def cut_short(document: Document, place: Place) -> str:
+    """The likely cause where a blank and a # ended the SQL at a place; "" where they did not.
+
+    That is where what stands before them has a quote or a parenthesis that is never closed.
+    """
+    line = document.line_from((*place, "sql")) or document.line_from(place)
+    before, sign, _ = line.partition(" #")
+    open_ends = any(before.count(each) % 2 for each in "'\"") or (
+        before.count("(") > before.count(")")
+    )
+    if not sign or before[:1] in ("'", '"', "|", ">") or not open_ends:
+        return ""
+    return "; in YAML ` #` begins a comment, which cuts the text here: put the whole in quotes"
 
 
 @dataclass(frozen=True, slots=True)

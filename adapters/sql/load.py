@@ -14,7 +14,7 @@ from adapters.conversion import (
     conversion_name,
 )
 from adapters.document import Document, Place, Problem, did_you_mean
-from adapters.loading import fields_checked, lacking, load
+from adapters.loading import fields_checked, lacking, load, no_list
 from adapters.sql.mapping import (
     NAMED,
     Booking,
@@ -38,7 +38,9 @@ _DRAFT = (*DRAFT_FIELDS, *DRAFT_KEYS)
 
 def load_mapping(path: Path, shapes: Shapes) -> tuple[Mapping, Document]:
     """The mapping at `path`, and where all of it stands; DocumentErrors with every problem."""
-    return load(path, Mapping, lambda found, made: _Checker(found, shapes).problems(made))
+    return load(
+        path, Mapping, lambda found, made: _Checker(found, shapes).problems(made), adapter="sql"
+    )
 
 
 class _Checker:
@@ -71,7 +73,7 @@ class _Checker:
                 inner = (*place, "lists", list_name)
                 prefix = f"{list_name}[]."
                 if not any(path.startswith(prefix) for path in self.shapes[name]):
-                    text = f"{name} has no list {list_name}"
+                    text = no_list(name, list_name, self.shapes[name])
                     yield self.document.problem(inner, text, at_key=True)
                     continue
                 if len(nested.parent) != len(resource.key.sql):

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from adapters.base import AdapterOptions, Report
 from adapters.converters import Converters
 from adapters.document import Document, DocumentErrors, Problem
+from adapters.loading import OtherAdapter
 from adapters.sql.diary import Diary
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import Engine
@@ -73,6 +74,8 @@ def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
     problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
     try:
         loaded = load_mapping(options.mapping, options.shapes)
+    except OtherAdapter:
+        raise
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     if problems:

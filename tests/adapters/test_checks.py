@@ -58,6 +58,26 @@ async def test_what_the_database_does_not_have_is_named_with_its_line(
     assert abs(int(problem.split(":")[0]) - line) <= 2
 
 
+CUT = "; in YAML ` #` begins a comment, which cuts the text here: put the whole in quotes"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cut"),
+    [
+        ("firstName: p.PRENOM || ' #1'", True),
+        ("firstName: UPPER(p.PRENOM #1)", True),
+        ("firstName: {sql: p.PRENOM || ' #1'\n      }", True),
+        ("firstName: p.PRENOMM # the first name, it's short", False),
+        ("firstName: \"p.PRENOMM || ' #1'\"", False),
+    ],
+)
+async def test_a_text_that_a_comment_cut_short_is_named(
+    database: Path, wrong: str, cut: bool
+) -> None:
+    [problem] = await said(database, SAMPLE.replace("firstName: p.PRENOM", wrong, 1))
+    assert problem.endswith(CUT) == cut
+
+
 async def test_a_quoted_name_that_is_one_and_a_text_of_the_same_letters_are_fine(
     database: Path,
 ) -> None:

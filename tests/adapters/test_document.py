@@ -61,6 +61,65 @@ def test_bytes_that_are_no_text_are_refused(content: bytes) -> None:
     assert said(content)
 
 
+WHOLE = "put the whole text in quotes, such as \"'Dr ' || v.name\""
+INDENTED = "this line is indented otherwise than the lines it belongs to"
+COLON = "a colon needs a blank behind it: write name: value"
+TWICE = "a second `name: value` stands in one line: give it a line of its own, write {a: b}, or"
+DASH = "a dash is missing: the lines above are items of a list, which begin with `- `"
+BLOCK = f"the sign here begins a text of several lines; if it is part of a text, {WHOLE}"
+NOT_UTF_8 = "this is not YAML: the letter here is not written in UTF-8; save the file as UTF-8"
+NO_COLON = "this line has no colon: write name: value"
+TAKEN = "the quote that opens here is never closed: the next one, in line 2, was taken for its end"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a:\n   b: 1\n  c: 2\nd: 3\n", f"3:3: {INDENTED}"),
+        ("a:\n  b: 1\n   c: 2\n", f"3:4: {INDENTED}"),
+        ("a:\n  b:\n    x: 1\n   c:\n    x: 1\n", f"4:4: {INDENTED}"),
+        (" a: 1\nb: 2\n", f"2:1: {INDENTED}"),
+        ("a:\n  - b\n - c\n", f"3:2: {INDENTED}"),
+        ("a:\n  - b: 1\n   c: 2\n", f"3:4: {INDENTED}"),
+        ('a:\n  b: "x"\n   c: 2\n', f"3:4: {INDENTED}"),
+        ("r:\n  email:o.email\n  phone: p\n", f"2:8: {COLON}"),
+        ("r:\n  phone: p\n  email:o.email\n", f"3:8: {COLON}"),
+        ("r:\n  phone: p\n  email:o.email\nq:\n  d: 2\n", f"3:8: {COLON}"),
+        ("a\nb: 2\n", f"1:1: {NO_COLON}"),
+        ("a: b\nc\nd: 2\n", f"2:1: {NO_COLON}"),
+        ("animal_id: draft: patientId\n", f"1:17: {TWICE}"),
+        ("w:\n  - insert: x\n    a: 1\n  insert: y\n", f"4:3: {DASH}"),
+        ("a: 1\n- b\n", "2:1: a list's item stands among names: indent the list under the name"),
+        ("a: - b\n", "1:4: the dash of a list's first item stands in a line of its own"),
+        ('a: "x\nb: 2\nc: 3\n', "1:4: the quote that opens here is never closed"),
+        ("a: [x, 'y]\nb: 2\n", "1:8: the quote that opens here is never closed"),
+        ("a: 'x\n---\n", "1:4: the quote that opens here is never closed"),
+        ("a: 'x\nb: 'z'\nc: 3\n", f"1:4: {TAKEN}"),
+        ('a: "x\nb: "y"\nc: 3\n', f"1:4: {TAKEN}"),
+        (
+            "a: *reason\n",
+            "1:4: this is not YAML: anchors and aliases are not allowed; write it out;",
+        ),
+        ("a: *r\n", "a text that begins with * or & stands in quotes"),
+        ("a: &\n", "1:4: a text that begins with * or & stands in quotes"),
+        ("a: !x y\n", "a text that begins with ! stands in quotes"),
+        ("a: 'Reason: ' || v.reason\n", f"1:15: {BLOCK}"),
+        ("a: |x|\n", f"1:4: {BLOCK}"),
+        ("a: > 3\n", f"1:4: {BLOCK}"),
+        ("a: 'it's'\n", f"1:8: text stands behind the quote that closes: {WHOLE}"),
+        ("a: {a: b} c\n", f"1:11: text stands behind the bracket that closes: {WHOLE}"),
+        ("a: @x\n", f"1:4: a text cannot begin with @: {WHOLE}"),
+        ('a: "x\\d"\n', "1:7: a backslash in double quotes begins an escape: write it twice"),
+        (b"a: 1\n# \xc3\xa9 caf\xe9 x\n", f"2:8: {NOT_UTF_8}"),
+        (b"a: 1\nb: 12\x00", "2:6: this is not YAML: a sign stands here that no editor shows"),
+    ],
+)
+def test_a_slip_of_the_pen_is_named_where_it_was_made(text: str | bytes, problem: str) -> None:
+    found = said(text)
+    assert len(found) == 1
+    assert problem in found[0]
+
+
 def test_two_doubled_keys_are_both_named() -> None:
     assert len(said("a: 1\na: 2\nb: 1\nb: 2\n")) == 2
 

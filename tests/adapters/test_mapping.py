@@ -38,8 +38,29 @@ MISTAKES = [
     (
         "codes: {O: ACTIVE,",
         "codes: {O: ACTIV,",
-        "ACTIV is no value of this field (did you mean ACTIVE?)",
+        "ACTIV is no value of this field (did you mean ACTIVE?): use ACTIVE, DECEASED or INACTIVE",
     ),
+    (
+        "codes: {O: ACTIVE,",
+        "codes: {O: DONE,",
+        "DONE is no value of this field: use ACTIVE, DECEASED or INACTIVE",
+    ),
+    ("firstName: p.PRENOM", "firstName: {sql: 1}", "sql: must be a text: put it in quotes"),
+    ("firstName: p.PRENOM", "firstName: {sql: {a: b}}", "sql: must be a text, or a list of texts"),
+    ("firstName: p.PRENOM", "firstName:", "firstName: is empty: write a column or another SQL"),
+    ("zone: Europe/Paris", "# Europe/Paris", "zone is missing, such as zone: Europe/Paris"),
+    (
+        "  clients:\n",
+        "  owners: {from: x, fields: {}}\n  clients:\n",
+        "key is missing, such as key: p.id",
+    ),
+    ("      lines:\n", "      line:\n", "no list line (did you mean lines?): write lists: with"),
+    (
+        "  patients:\n",
+        "  patients:\n    lists: {lines: {from: a, parent: b, key: c, fields: {}}}\n",
+        "patients has no list lines, nor any other: leave lists out",
+    ),
+    ("step: 15", "closed: 2026-12-25\n  step: 15", "closed: must be a list: write [2026-12-25]"),
     ("zone: Europe/Paris", "zone: Europe/Pariss", "no time zone is called Europe/Pariss"),
     ("as: cents", "as: cent", "no converter is called cent (did you mean cents?)"),
     ('separator: ";"', "zero: []", "zero does not go with as: split text"),
@@ -203,6 +224,25 @@ def test_a_value_that_is_no_plain_one_is_one_problem(
     assert problems(tmp_path, SAMPLE.replace(right, wrong, 1)) == [
         f"{line_of(right)}: {name}: must be a text, a number, true or false"
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("key: {a: 1}", "key: must be a text, or a list"),
+        ("key: [1]", "key: must be a text: put it in quotes"),
+        ("key: 1", "key: must be a text, or a list"),
+    ],
+)
+def test_what_may_be_one_or_several_is_one_problem(tmp_path: Path, wrong: str, said: str) -> None:
+    text = SAMPLE.replace(JOURNAL, f"    - insert: RDV_JOURNAL\n      {wrong}\n", 1)
+    assert problems(tmp_path, text) == [f"{line_of(JOURNAL) + 1}: {said}"]
+
+
+def test_steps_without_dashes_are_said_to_need_them(tmp_path: Path) -> None:
+    text = SAMPLE[: SAMPLE.index("  writes:\n")] + "  writes:\n    insert: RDV\n"
+    said = "writes: must be a list: begin each of its items with `- `"
+    assert problems(tmp_path, text) == [f"{line_of('  writes:') + 1}: {said}"]
 
 
 def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from adapters import open_adapter
 from adapters.base import AdapterOptions
 from adapters.document import DocumentErrors
+from adapters.sample import MAPPING
 
 OPTIONS = AdapterOptions(
     url="", mapping=None, secret=bytes(32), shapes={}, report=lambda trouble: None
@@ -100,3 +101,21 @@ def test_what_an_adapter_is_made_of_shows_no_secret() -> None:
         replace(OPTIONS, url=url, secret=b"sesame" * 5, credentials={"password": "sesame"})
     )
     assert "sesame" not in shown
+
+
+CLOUD = Path(__file__).parents[2] / "examples" / "json_cloud" / "mapping.yaml"
+
+
+@pytest.mark.parametrize("url", ["sqlite:///clinic.db", "https://cloud.example.org/api", ""])
+@pytest.mark.parametrize(
+    ("name", "other", "mapping"), [("sql", "rest", CLOUD), ("rest", "sql", MAPPING)]
+)
+def test_a_mapping_of_the_other_adapter_is_one_sentence(
+    name: str, other: str, mapping: Path, url: str
+) -> None:
+    with pytest.raises(DocumentErrors) as caught:
+        open_adapter(name, replace(OPTIONS, url=url, mapping=mapping))
+    [problem] = caught.value.problems
+    assert f"stands only in a mapping of the {other} adapter" in problem.text
+    assert f"backend.adapter is {name}: write adapter: {other} under backend:" in problem.text
+    assert problem.line > 1

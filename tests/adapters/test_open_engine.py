@@ -15,6 +15,10 @@ UNKNOWN = (
 @pytest.mark.parametrize(
     ("url", "said"),
     [
+        (
+            "https://cloud.example.org/api",
+            "is no database's: what speaks https needs backend.adapter: rest",
+        ),
         ("nonsense", "must be a database address such as sqlite:////srv/clinic.db"),
         ("oracle://h/clinic", UNKNOWN),
         ("postgresql+psycopg2://h/clinic", "must not name a driver: write postgresql://"),

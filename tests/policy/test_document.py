@@ -150,13 +150,14 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]",
         "FULL: ^&rest [address]",
-        "this is not YAML: anchors and aliases are not allowed; write it out",
+        "this is not YAML: anchors and aliases are not allowed; write it out; a text that begins"
+        " with * or & stands in quotes",
         id="an anchor",
     ),
     pytest.param(
         "FULL: [address]",
         "FULL: ^!!set [address]",
-        "this is not YAML: tags are not allowed",
+        "this is not YAML: tags are not allowed; a text that begins with ! stands in quotes",
         id="a tag",
     ),
     pytest.param(
@@ -293,7 +294,11 @@ def test_a_word_that_looks_like_a_boolean_stays_a_word(word: str) -> None:
         (b"# only a comment\n", "1:1: the file is empty"),
         (b"[]", "1:1: a policy begins with version: 1, then names each resource"),
         (b"policy", "1:1: a policy begins with version: 1, then names each resource"),
-        (b"a: &a [*a]", "1:4: this is not YAML: anchors and aliases are not allowed; write it out"),
+        (
+            b"a: &a [*a]",
+            "1:4: this is not YAML: anchors and aliases are not allowed; write it out; a text that"
+            " begins with * or & stands in quotes",
+        ),
         (b"a: " + b"[" * 5000, "1:35: this is not YAML: nested more than 32 deep"),
         (b"#" * (64 * 1024 + 1), "1:1: the file is larger than 64 KiB; nothing was read"),
     ],

@@ -72,6 +72,10 @@ class OrText(Strict):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("is empty: write a text, or leave it out")
+        if isinstance(value, int | float | list):
+            raise ValueError("must be a text, or a group of names and values")  # noqa: TRY004
         if not isinstance(value, str):
             return value
         return {next(name for name in _SHORT if name in cls.model_fields): value}

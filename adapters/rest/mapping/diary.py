@@ -13,9 +13,9 @@ class HoursCall(Many):
 
     where: Expr | None = None
     vet: Found | None = None
-    weekday: Found
-    start: Expr
-    end: Expr
+    weekday: Found = Field(examples=["weekday"])
+    start: Expr = Field(examples=["opens"])
+    end: Expr = Field(examples=["closes"])
 
 
 Clock = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-4]):[0-5][0-9]$")]
@@ -82,7 +82,7 @@ class Step(Call):
 class Booking(Strict):
     """The calls of a booking, how to look one up, and how to withdraw one."""
 
-    appointment: str
+    appointment: str = Field(examples=["visit"])
     reference: Expr | None = None
     calls: Listed[Step] = Field(min_length=1)
     find: Paged

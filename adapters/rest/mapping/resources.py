@@ -26,7 +26,7 @@ class ListCall(Paged):
 class ListOf(Strict):
     """A list inside each record."""
 
-    items: Expr
+    items: Expr = Field(examples=["lines"])
     key: Found | None = None
     fields: dict[str, Found]
 
@@ -37,8 +37,8 @@ class ResourceMap(Strict):
     one: One | None = None
     list_: ListCall | None = Field(default=None, alias="list")
     where: Expr | None = None
-    key: Found
-    fields: dict[str, Found]
+    key: Found = Field(examples=["id"])
+    fields: dict[str, Found] = Field(examples=["{name: name}"])
     lists: dict[str, ListOf] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ MEANINGS = ("slot taken", "not found", "rejected", "unavailable", "logged out", 
 class Login(Call):
     """Gets a token."""
 
-    token: Expr
+    token: Expr = Field(examples=["access_token"])
     seconds: Expr | None = None
     lifetime: int | None = Field(default=None, ge=5, le=86_400)
     header: str = "Authorization"
@@ -66,8 +66,8 @@ class Backend(Strict):
 class Mapping(Strict):
     """A whole mapping file."""
 
-    version: Literal[1]
-    zone: Zone
+    version: Literal[1] = Field(examples=[1])
+    zone: Zone = Field(examples=["Europe/Paris"])
     backend: Backend = Field(default_factory=Backend)
     resources: dict[str, ResourceMap]
     diary: Diary

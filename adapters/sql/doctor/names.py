@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.document import Place
 from adapters.examine import Finding
-from adapters.sql.checks import Fault, checks_of, faults_in
+from adapters.sql.checks import Fault, checks_of, cut_short, faults_in
 from adapters.sql.doctor.case import Case, Step
 
 _IN_SQLITE = text(
@@ -56,7 +56,8 @@ def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
         check = "rights" if fault.denied else "mapping"
         subject = ".".join(str(each) for each in fault.place if each not in _GROUPS)
         more = _remedy(fault, known, str(_said_at(case, fault.place)))
-        yield case.failed(check, subject, fault.text, fault.place, remedy=more)
+        text = fault.text + cut_short(parts.document, fault.place)
+        yield case.failed(check, subject, text, fault.place, remedy=more)
     count = len(list(checks_of(parts.mapping)))
     if not faults:
         yield case.ok("mapping", "names", f"the database knows all {count} names and expressions")

@@ -73,6 +73,8 @@ def _unknown(address: URL) -> str:
     if SCHEMES.get(backend) and address.drivername != backend:
         return f"must not name a driver: write {backend}://"
     known = ", ".join(scheme for scheme in SCHEMES if scheme != "postgres")
+    if backend in ("http", "https"):
+        return f"is no database's: what speaks {backend} needs backend.adapter: rest"
     return f"begins with {backend}, which is not known: use one of {known}"
 
 

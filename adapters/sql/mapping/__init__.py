@@ -7,6 +7,8 @@ cannot see by themselves is in adapters/sql/load.py.
 
 from typing import Literal
 
+from pydantic import Field
+
 from adapters.conversion import Strict, Zone
 from adapters.sql.mapping.booking import NAMED, Booking, Value, Write
 from adapters.sql.mapping.diary import (
@@ -30,8 +32,8 @@ __all__ = [
 class Mapping(Strict):
     """A whole mapping file."""
 
-    version: Literal[1]
-    zone: Zone
+    version: Literal[1] = Field(examples=[1])
+    zone: Zone = Field(examples=["Europe/Paris"])
     resources: dict[str, ResourceMap]
     diary: Diary
     booking: Booking

@@ -113,7 +113,7 @@ class Booking(Strict):
     in `without_transactions` may be written though what is written there cannot be undone.
     """
 
-    appointment: str
+    appointment: str = Field(examples=["visit"])
     reference: Sql | None = None
     writes: Listed[Write] = Field(min_length=1)
     without_transactions: Listed[str] = ()

@@ -91,7 +91,7 @@ class Rowspan(Rows):
 
     vet: Sql | None = None
     schedule: Sql | None = None
-    start: Expression
+    start: Expression = Field(examples=["a.start_time"])
     end: Expression | None = None
     minutes: Sql | None = None
 
@@ -132,16 +132,16 @@ class SlotRows(Rowspan):
 class Schedules(Rows):
     """The calendars of a vet, where they belong to rooms or schedules."""
 
-    vet: Sql
+    vet: Sql = Field(examples=["s.vet_id"])
     key: Sql
 
 
 class Durations(Rows):
     """How long a type lasts, in a schedule or in all."""
 
-    type: Columns
+    type: Columns = Field(examples=["t.id"])
     schedule: Sql | None = None
-    minutes: Sql
+    minutes: Sql = Field(examples=["t.minutes"])
 
 
 class Diary(Strict):

@@ -16,14 +16,18 @@ from adapters.ids import HASHED, NATIVE, SEALED
 
 
 def _listed(value: Any) -> Any:
-    return (
-        (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-    )
+    if isinstance(value, int | float):
+        raise ValueError("must be a text: put it in quotes")  # noqa: TRY004 - pydantic takes this
+    if not isinstance(value, str | list | tuple):
+        raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 - the same
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _long_form(value: Any) -> Any:
     if isinstance(value, int | float):
         raise ValueError("must be a text: put it in quotes")  # noqa: TRY004 - pydantic takes this
+    if value is None:
+        raise ValueError("is empty: write a column or another SQL expression, or leave it out")
     return {"sql": value} if isinstance(value, str | list) else value
 
 
@@ -89,14 +93,14 @@ class Key(InColumns):
 class Rows(Strict):
     """Rows of one table, or of any joined expression."""
 
-    from_: str = Field(alias="from", min_length=1)
+    from_: str = Field(alias="from", min_length=1, examples=["patients p"])
     where: Sql | None = None
 
 
 class ListOf(Rows):
     """A list inside each record, fetched once a page: `parent` holds the record's key."""
 
-    parent: Columns
+    parent: Columns = Field(examples=["l.invoice_id"])
     key: Key
     fields: dict[str, Expression]
 
@@ -104,6 +108,6 @@ class ListOf(Rows):
 class ResourceMap(Rows):
     """One resource: a `key` that is unique, and its fields."""
 
-    key: Key
-    fields: dict[str, Expression]
+    key: Key = Field(examples=["p.id"])
+    fields: dict[str, Expression] = Field(examples=["{name: p.name}"])
     lists: dict[str, ListOf] = Field(default_factory=dict)

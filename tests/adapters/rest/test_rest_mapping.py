@@ -21,6 +21,10 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a resource": ("  stock:\n", "  stocks:\n", "stock?"),
     "a converter": ("as: zoned time}\n      end", "as: zonedtime}\n      end", "zoned time?"),
     "a path": ("firstName: name.first", 'firstName: "name..first"', "JMESPath"),
+    "a code's other values": ("in: ACTIVE", "in: DONE", "use ACTIVE, DECEASED or INACTIVE"),
+    "a path that is a number": ("firstName: name.first", "firstName: 1", "a text, or a group"),
+    "a path that is empty": ("firstName: name.first", "firstName:", "is empty: write a text"),
+    "no zone": ("zone: Europe/Paris\n", "", "zone is missing, such as zone: Europe/Paris"),
     "a code's value": ("in: ACTIVE", "in: ACTIV", "ACTIVE?"),
     "a name in a path": ("one: /owners/{id}", "one: /owners/{ids}", "(did you mean id?)"),
     "a path with a query": ("get: /owners\n", "get: /owners?all=1\n", "query"),
@@ -81,6 +85,14 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         connect("ftp://127.0.0.1", tmp_path, change)
     said = str(raised.value)
     assert all(each in said for each in ("lastName?", "stock?", "zoned time?", "backend.url"))
+
+
+def test_a_databases_address_names_the_adapter_that_takes_it(tmp_path: Path) -> None:
+    with pytest.raises(DocumentErrors) as raised:
+        connect("postgresql://db.example.org/clinic", tmp_path)
+    assert [str(each) for each in raised.value.problems] == [
+        "backend.url: is a database's address: it needs backend.adapter: sql"
+    ]
 
 
 def test_a_secret_that_is_not_set_refuses_the_start(tmp_path: Path) -> None:
