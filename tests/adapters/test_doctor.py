@@ -137,6 +137,22 @@ FAULTS = [
         ),
     ),
     Fault(
+        "visits that are nobody's own",
+        "diary",
+        WARNING,
+        "- from: RDV r LEFT JOIN TYPES_RDV t",
+        "no `vet` here: each row blocks every vet",
+        mapping=(("      vet: r.ID_VETO\n", ""),),
+    ),
+    Fault(
+        "hours that are nobody's own",
+        "diary",
+        WARNING,
+        "- from: HORAIRES h",
+        "no `vet` here: each row opens every vet's day",
+        mapping=(("      vet: h.ID_VETO\n", ""),),
+    ),
+    Fault(
         "consultations of an animal that is gone",
         "links",
         WARNING,
@@ -482,6 +498,34 @@ async def test_the_hours_of_each_vet_are_told_as_they_were_read(database: Path) 
     )
     told = [each.text for each in await found_in(database, alone=True) if each.check == "diary"]
     assert [each for each in told if "vet" in each and "Mon-Tue 09:00-17:00" in each], told
+
+
+NO_VET = SAMPLE.replace("      vet: r.ID_VETO\n", "").replace("      vet: h.ID_VETO\n", "")
+
+
+async def test_visits_that_are_nobody_s_own_are_not_said_to_lie_over_one_another(
+    database: Path,
+) -> None:
+    told = "\n".join(said(await found_in(database, NO_VET, rows=100, alone=True)))
+    assert "each row blocks every vet" in told
+    assert "lie over another" not in told
+
+
+async def test_a_practice_of_one_vet_need_not_name_it(database: Path) -> None:
+    some = "SELECT MIN(ID_PERS) FROM PERSONNES WHERE GENRE_PERS = 'V' AND ACTIF = 'O'"
+    alone = NO_VET.replace("where: v.GENRE_PERS = 'V'", f"where: v.ID_PERS = ({some})")
+    assert alone != NO_VET
+    told = "\n".join(said(await found_in(database, alone, rows=100, alone=True)))
+    assert "no `vet` here" not in told
+
+
+async def test_a_source_of_the_rows_that_have_no_vet_names_none(database: Path) -> None:
+    busy = "    - from: ABSENCES b\n"
+    nobodys = f"{busy}      where: B.ID_VETO  IS NULL\n      start: b.D_DEBUT\n"
+    text = SAMPLE.replace(busy, f"{nobodys}{busy}")
+    assert text != SAMPLE
+    told = "\n".join(said(await found_in(database, text, rows=100, alone=True)))
+    assert "no `vet` here" not in told
 
 
 async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:
