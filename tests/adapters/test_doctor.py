@@ -279,6 +279,27 @@ FAULTS = [
         mapping=(("x.CHAMP = 'PUCE'", "x.CHAMP = 'PUCES'"),),
     ),
     Fault(
+        "a sub-select that does not name the row",
+        "values",
+        WARNING,
+        "lastName: (select",
+        "the same value in all 100 rows: does the sub-select name the row",
+        mapping=(
+            (
+                "lastName: COALESCE(NULLIF(TRIM(p.NOM), ''), p.RAISON_SOC)",
+                "lastName: (select NOM FROM PERSONNES WHERE NOM > ' ' LIMIT 1)",
+            ),
+        ),
+    ),
+    Fault(
+        "a sub-select in a list that does not name the row",
+        "values",
+        WARNING,
+        "unitPrice: SELECT MAX",
+        "the same value in all 100 rows: does the sub-select name the row",
+        mapping=(("unitPrice: l.PU_HT", "unitPrice: SELECT MAX(MONTANT) FROM REGLEMENTS"),),
+    ),
+    Fault(
         "a field that is left out",
         "values",
         WARNING,

@@ -9,6 +9,7 @@ from adapters.examine import Verdict
 from adapters.findings.hours import DAYS, hours_read, said
 from adapters.findings.maker import FindingMaker
 from adapters.findings.todos import todos
+from adapters.findings.values import Tally, unlinked
 from adapters.slots import Shift
 
 MONDAY = date(2026, 3, 2)
@@ -93,3 +94,24 @@ def test_a_decision_that_was_left_open_is_named_at_its_place() -> None:
         (Verdict.FAILED, "mine.yaml:9:24", "booking.writes.0.branch"),
     ]
     assert all(each.remedy for each in todos(Maker(MAPPING)))
+
+
+@pytest.mark.parametrize(
+    ("values", "is_told"),
+    [
+        (["same"] * 20, True),
+        (["same"] * 19, False),
+        (["same"] * 20 + ["other"], False),
+        (["same"] * 20 + [None], False),
+        ([None] * 20, False),
+    ],
+)
+def test_a_value_is_told_to_be_alike_in_all_of_many_rows(
+    values: list[str | None], *, is_told: bool
+) -> None:
+    tally = Tally()
+    for each in values:
+        tally.take(lambda raw: raw, each, None, is_time=False)
+    place = ("resources", "appointments")
+    found = unlinked(Maker(MAPPING), place, "appointments", "reason", tally, len(values))
+    assert [each.place for each in found] == ["mine.yaml:4:15"] * is_told
