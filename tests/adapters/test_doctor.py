@@ -14,6 +14,8 @@ from adapters.examine import Examination, Finding, Verdict
 from adapters.sample import MAPPING
 from adapters.sql.columns import Columns
 from adapters.sql.doctor import pages
+from adapters.sql.draft import draft_mapping
+from gateway.backend import shapes
 from gateway.examination import examined
 from tests.adapters.clinic import NOW, connect, run
 
@@ -380,6 +382,14 @@ FAULTS = [
         mapping=(("QUI: PASSERELLE", "QUI: TODO"),),
     ),
     Fault(
+        "a decision that was left open in a comment",
+        "mapping",
+        WARNING,
+        "duration: 30",
+        "TODO in a comment: how many.*decide it",
+        mapping=(("duration: 30  ", "duration: 30  # TODO: how many? "),),
+    ),
+    Fault(
         "days that mean none in another spelling",
         "values",
         FAILED,
@@ -547,6 +557,16 @@ async def test_a_source_of_the_rows_that_have_no_vet_names_none(database: Path) 
     assert text != SAMPLE
     told = "\n".join(said(await found_in(database, text, rows=100, alone=True)))
     assert "no `vet` here" not in told
+
+
+async def test_an_untouched_draft_is_told_each_line_that_it_left_open(database: Path) -> None:
+    draft = await draft_mapping(f"sqlite:///{database}", shapes(), "Europe/Paris", "")
+    found = await found_in(database, draft.text, rows=50, alone=True)
+    lines = [each for each, line in enumerate(draft.text.splitlines(), 1) if "# TODO" in line]
+    told = [int(each.place.split(":")[-2]) for each in found if "TODO" in each.text]
+    assert len(lines) > 5
+    assert set(lines) <= set(told)
+    assert len(told) == len(set(told))
 
 
 async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:
