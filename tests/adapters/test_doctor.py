@@ -66,6 +66,22 @@ FAULTS = [
         ("ALTER TABLE PERSONNES RENAME COLUMN PRENOM TO PRENOMS",),
     ),
     Fault(
+        "a fixed text that is taken for a column",
+        "mapping",
+        FAILED,
+        "currency: ",
+        "no such column: ZWQ .*a fixed text is written \"'ZWQ'\", in both kinds of quotes",
+        mapping=(("currency: f.DEVISE", "currency: ZWQ"),),
+    ),
+    Fault(
+        "a fixed text with a converter that is taken for a column",
+        "mapping",
+        FAILED,
+        "currency: ",
+        "a fixed text is written \"'EUR'\", in both kinds of quotes",
+        mapping=(("currency: f.DEVISE", "currency: {sql: EUR}"),),
+    ),
+    Fault(
         "a renamed table",
         "mapping",
         FAILED,
