@@ -31,7 +31,10 @@ MANY_LINES = (
 BLOCKS = "where: TRIM(COALESCE(r.STATUT, 'P')) NOT IN ('A', 'N')"
 BLOCKS_WITHOUT_REFERENCE = "where: r.REF_EXT IS NULL AND r.STATUT NOT IN ('A', 'N')"
 NEXT_VISIT = f"ID_RDV = (SELECT ID_RDV FROM RDV WHERE {LATER})"
-NOBODYS_UPDATE = """\
+NUMBER = (
+    "        NUM_RDV: {sql: \"'R' || strftime('%Y', 'now') || '-' || printf('%06d', :number)\"}\n"
+)
+NOBODYS_UPDATE = """""\
     - update: RDV_JOURNAL
       where: ID_RDV = -1
       values: {QUI: X}
@@ -378,6 +381,24 @@ FAULTS = [
         "status:\n        sql: COALESCE(r.STATUT, 'P')",
         "reads back with another status: C, which is CONFIRMED",
         mapping=(("STATUT: P\n", "STATUT: C\n"),),
+        booking=True,
+    ),
+    Fault(
+        "a booking that writes no vet",
+        "booking",
+        FAILED,
+        "- counter: COMPTEURS",
+        "another vetId; booking.writes must write what vetId is read from, as {draft: vetId}",
+        mapping=(("        ID_VETO: {draft: vetId}\n", ""),),
+        booking=True,
+    ),
+    Fault(
+        "a booking that writes the vet into another column",
+        "booking",
+        FAILED,
+        "vetId: r.ID_VETO",
+        "another vetId; booking.writes must write what vetId is read from",
+        mapping=(("ID_VETO: {draft: vetId}", "NUM_RDV: {draft: vetId}"), (NUMBER, "")),
         booking=True,
     ),
     Fault(
