@@ -182,6 +182,21 @@ async def test_codes_that_nobody_knows_are_listed_for_a_decision(database: Path)
     assert "A: CANCELLED" in draft.text
 
 
+async def test_bits_are_written_as_the_gateway_reads_them() -> None:
+    table = (
+        "CREATE TABLE appointments (id INT AUTO_INCREMENT PRIMARY KEY, starts DATETIME,"
+        " reason TEXT, status BIT({}), urgent BIT(1))"
+    )
+    rows = "INSERT INTO appointments (starts, status, urgent) VALUES ('2026-03-01', {}, b'1')"
+    for width, codes in ((1, (0, 1)), (3, (0, 5))):
+        some = [rows.format(each) for each in codes]
+        with mariadb_database(table.format(width), *some) as url:
+            text = (await drafted(url)).text
+        assert "x0" not in text
+        assert all(f'"{each}": null  # TODO: which status' in text for each in codes)
+        assert "isUrgent: a.urgent  # sure" in text
+
+
 async def test_names_are_quoted_as_the_engine_wants_it() -> None:
     with english() as url:
         draft = await drafted(url)

@@ -149,8 +149,9 @@ def _not_in(links: Links, rows: RowsGuess, status: Guess, free: list[str]) -> st
     table = links.catalog.table(status.column.partition(".")[0])
     column = status.column.partition(".")[2]
     kind = table.column(column).kind if table is not None else "text"
-    codes = ", ".join(each if kind == "integer" else literal(each) for each in free)
-    other = "-1" if kind == "integer" else "''"
+    is_number = kind == "integer" or (kind == "boolean" and all(map(str.isdecimal, free)))
+    codes = ", ".join(each if is_number else literal(each) for each in free)
+    other = "-1" if is_number else "''"
     return f"COALESCE({status.sql}, {other}) NOT IN ({codes})"
 
 
