@@ -226,7 +226,7 @@ def _status(links: Links, rows: RowsGuess) -> Member:
     planned = [code for code, value in codes.items() if value == "SCHEDULED" and code]
     if not planned:
         return {status.column.partition(".")[2]: ("TODO", "TODO: the code of a new appointment")}
-    return {status.column.partition(".")[2]: (planned[0], "the code of a new appointment")}
+    return {status.column.partition(".")[2]: (planned[0], "likely: the code of a new appointment")}
 
 
 def _explained(links: Links, status: Guess) -> Member:
@@ -237,7 +237,7 @@ def _explained(links: Links, status: Guess) -> Member:
         pairs = zip(labels.values(labels.key[0]), labels.values(label), strict=True)
         for key, said in pairs:
             if codes.get(str(said).strip()) == "SCHEDULED" and isinstance(key, int | str):
-                return {status.own: (key, "the code of a new appointment")}
+                return {status.own: (key, "likely: the code of a new appointment")}
     return {status.own: ("TODO", "TODO: the code of a new appointment")}
 
 
