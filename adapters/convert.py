@@ -191,7 +191,7 @@ class Codes:
     compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> Any:
-        text = plain(_bits(raw))
+        text = plain(bits(raw))
         if text is None:
             return self.table.get("")
         try:
@@ -203,7 +203,7 @@ class Codes:
         return tuple(code for code, meaning in self.table.items() if meaning == value)
 
 
-def _bits(raw: Any) -> Any:
+def bits(raw: Any) -> Any:
     """The number in the bytes of a BIT column, which are no letters."""
     is_bits = isinstance(raw, bytes) and raw != b"" and max(raw) < 0x20
     return int.from_bytes(raw) if is_bits else raw

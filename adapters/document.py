@@ -4,6 +4,7 @@ Used for every file that people write: the mapping, the policy, the configuratio
 scalars (`no` and `8:30` are text), no anchors, aliases, merge keys or tags, no key twice.
 """
 
+import codecs
 import difflib
 import json
 import re
@@ -29,6 +30,8 @@ DEEPEST = 32
 _ODD = re.compile(
     rb"[\0\t\r?]|---|\.\.\.|[|>][-+0-9]*#|:\s*[]},]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf"
 ).search
+
+_COMMENT = re.compile("#([^\r\n]*)")
 
 Place = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -151,6 +154,45 @@ def parse_document(content: bytes, file: str) -> Document:
     if problems:
         raise FlawedDocument(problems, document)
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment of a file: where its mark stands (counted from 1), and the words behind it."""
+
+    line: int
+    column: int
+    text: str
+
+
+def comments_in(document: Document) -> Iterator[Comment]:
+    """All comments of a file, in their order; what looks like one within a text is none."""
+    text, end = _decoded(document.content), 0
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        if isinstance(token, yaml.ScalarToken):
+            start = token.start_mark.index
+            yield from _comments_between(text, end, start)
+            end = token.end_mark.index
+            if token.style and token.style in "|>":  # behind its sign there may be one
+                yield from _comments_between(text, start, _end_of_line(text, start))
+    yield from _comments_between(text, end, len(text))
+
+
+def _decoded(content: bytes) -> str:
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8-sig")
+
+
+def _end_of_line(text: str, start: int) -> int:
+    found = text.find("\n", start)
+    return len(text) if found < 0 else found
+
+
+def _comments_between(text: str, start: int, end: int) -> Iterator[Comment]:
+    for found in _COMMENT.finditer(text, start, end):
+        at = found.start()
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        yield Comment(line, column, found[1])
 
 
 def _composed(content: bytes) -> Node | None:

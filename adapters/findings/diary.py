@@ -29,12 +29,19 @@ def to_come(records: Iterable[Record], now: datetime, ahead: timedelta) -> list[
 
 
 def overlaps(
-    maker: FindingMaker, diaries: Iterable[Iterable[Booked]], now: datetime, place: Place
+    maker: FindingMaker,
+    diaries: Iterable[Iterable[Booked]],
+    now: datetime,
+    place: Place,
+    whose: str = "vet",
 ) -> Iterator[Finding]:
-    """Appointments that begin before another one of the same diary has ended."""
+    """Appointments that begin before another one of the same diary has ended.
+
+    `whose` is a diary: a vet, or a schedule.
+    """
     over = [each for own in diaries for each in _over(own, now)]
     if over:
-        text = f"{len(over)} appointments to come lie over another of the same vet"
+        text = f"{len(over)} appointments to come lie over another of the same {whose}"
         remedy = "the desk should part them; or some of them do not block: see `where`"
         yield maker.warning("diary", "overlaps", text, place, ids=over, remedy=remedy)
 

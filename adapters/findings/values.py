@@ -53,6 +53,8 @@ class Tally:
     no_dates: Counter[str] = field(default_factory=Counter)
     is_time: bool = False
     ids: list[str] = field(default_factory=list)
+    first: Any = None
+    is_alike: bool = True
 
     @property
     def unknown(self) -> int:
@@ -83,7 +85,10 @@ class Tally:
             self.no_dates.update([_no_date(raw(given))] if is_time else [])
             self._bad(shown)
             return None
-        self.present += value is not None
+        if value is not None:
+            self.first = value if self.first is None else self.first
+            self.is_alike = self.is_alike and value == self.first
+            self.present += 1
         if isinstance(value, str) and (
             value[:10] in PLACEHOLDERS or (is_time and value[:4] < BEFORE)
         ):
@@ -134,6 +139,15 @@ def judged(
     if not all_ and count >= ENOUGH:
         text = f"null in all of {rows(count)}: mapped in vain?"
         yield maker.warning("values", subject, text, at)
+
+
+def unlinked(
+    maker: FindingMaker, place: Place, owner: str, name: str, tally: Tally, count: int
+) -> Iterator[Finding]:
+    """The finding about a field of a sub-select that is the same in all of so many rows."""
+    if count >= ENOUGH and tally.present == count and tally.is_alike:
+        text = f"the same value in all {rows(count)}: does the sub-select name the row (WHERE ...)?"
+        yield maker.warning("values", f"{owner}.{name}", text, (*place, "fields", name))
 
 
 def _no_date(raw: Any) -> str:

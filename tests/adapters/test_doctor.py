@@ -14,6 +14,8 @@ from adapters.examine import Examination, Finding, Verdict
 from adapters.sample import MAPPING
 from adapters.sql.columns import Columns
 from adapters.sql.doctor import pages
+from adapters.sql.draft import draft_mapping
+from gateway.backend import shapes
 from gateway.examination import examined
 from tests.adapters.clinic import NOW, connect, run
 
@@ -29,7 +31,10 @@ MANY_LINES = (
 BLOCKS = "where: TRIM(COALESCE(r.STATUT, 'P')) NOT IN ('A', 'N')"
 BLOCKS_WITHOUT_REFERENCE = "where: r.REF_EXT IS NULL AND r.STATUT NOT IN ('A', 'N')"
 NEXT_VISIT = f"ID_RDV = (SELECT ID_RDV FROM RDV WHERE {LATER})"
-NOBODYS_UPDATE = """\
+NUMBER = (
+    "        NUM_RDV: {sql: \"'R' || strftime('%Y', 'now') || '-' || printf('%06d', :number)\"}\n"
+)
+NOBODYS_UPDATE = """""\
     - update: RDV_JOURNAL
       where: ID_RDV = -1
       values: {QUI: X}
@@ -62,6 +67,22 @@ FAULTS = [
         "firstName: p.PRENOM",
         "no such column: p.PRENOM.*near: p.PRENOMS",
         ("ALTER TABLE PERSONNES RENAME COLUMN PRENOM TO PRENOMS",),
+    ),
+    Fault(
+        "a fixed text that is taken for a column",
+        "mapping",
+        FAILED,
+        "currency: ",
+        "no such column: ZWQ .*a fixed text is written \"'ZWQ'\", in both kinds of quotes",
+        mapping=(("currency: f.DEVISE", "currency: ZWQ"),),
+    ),
+    Fault(
+        "a fixed text with a converter that is taken for a column",
+        "mapping",
+        FAILED,
+        "currency: ",
+        "a fixed text is written \"'EUR'\", in both kinds of quotes",
+        mapping=(("currency: f.DEVISE", "currency: {sql: EUR}"),),
     ),
     Fault(
         "a renamed table",
@@ -135,6 +156,22 @@ FAULTS = [
             "INSERT INTO RDV (ID_ANIMAL, ID_VETO, ID_TYPE, D_DEBUT, D_FIN, STATUT)"
             f" SELECT ID_ANIMAL, ID_VETO, ID_TYPE, D_DEBUT, D_FIN, 'P' FROM RDV WHERE {LATER}",
         ),
+    ),
+    Fault(
+        "visits that are nobody's own",
+        "diary",
+        WARNING,
+        "- from: RDV r LEFT JOIN TYPES_RDV t",
+        "no `vet` here: each row blocks every vet",
+        mapping=(("      vet: r.ID_VETO\n", ""),),
+    ),
+    Fault(
+        "hours that are nobody's own",
+        "diary",
+        WARNING,
+        "- from: HORAIRES h",
+        "no `vet` here: each row opens every vet's day",
+        mapping=(("      vet: h.ID_VETO\n", ""),),
     ),
     Fault(
         "consultations of an animal that is gone",
@@ -263,6 +300,27 @@ FAULTS = [
         mapping=(("x.CHAMP = 'PUCE'", "x.CHAMP = 'PUCES'"),),
     ),
     Fault(
+        "a sub-select that does not name the row",
+        "values",
+        WARNING,
+        "lastName: (select",
+        "the same value in all 100 rows: does the sub-select name the row",
+        mapping=(
+            (
+                "lastName: COALESCE(NULLIF(TRIM(p.NOM), ''), p.RAISON_SOC)",
+                "lastName: (select NOM FROM PERSONNES WHERE NOM > ' ' LIMIT 1)",
+            ),
+        ),
+    ),
+    Fault(
+        "a sub-select in a list that does not name the row",
+        "values",
+        WARNING,
+        "unitPrice: SELECT MAX",
+        "the same value in all 100 rows: does the sub-select name the row",
+        mapping=(("unitPrice: l.PU_HT", "unitPrice: SELECT MAX(MONTANT) FROM REGLEMENTS"),),
+    ),
+    Fault(
         "a field that is left out",
         "values",
         WARNING,
@@ -326,6 +384,24 @@ FAULTS = [
         booking=True,
     ),
     Fault(
+        "a booking that writes no vet",
+        "booking",
+        FAILED,
+        "- counter: COMPTEURS",
+        "another vetId; booking.writes must write what vetId is read from, as {draft: vetId}",
+        mapping=(("        ID_VETO: {draft: vetId}\n", ""),),
+        booking=True,
+    ),
+    Fault(
+        "a booking that writes the vet into another column",
+        "booking",
+        FAILED,
+        "vetId: r.ID_VETO",
+        "another vetId; booking.writes must write what vetId is read from",
+        mapping=(("ID_VETO: {draft: vetId}", "NUM_RDV: {draft: vetId}"), (NUMBER, "")),
+        booking=True,
+    ),
+    Fault(
         "a booking with an unknown status",
         "booking",
         FAILED,
@@ -341,6 +417,14 @@ FAULTS = [
         "QUI: TODO",
         "every booking would write it.*take the line away",
         mapping=(("QUI: PASSERELLE", "QUI: TODO"),),
+    ),
+    Fault(
+        "a decision that was left open in a comment",
+        "mapping",
+        WARNING,
+        "duration: 30",
+        "TODO in a comment: how many.*decide it",
+        mapping=(("duration: 30  ", "duration: 30  # TODO: how many? "),),
     ),
     Fault(
         "days that mean none in another spelling",
@@ -482,6 +566,44 @@ async def test_the_hours_of_each_vet_are_told_as_they_were_read(database: Path) 
     )
     told = [each.text for each in await found_in(database, alone=True) if each.check == "diary"]
     assert [each for each in told if "vet" in each and "Mon-Tue 09:00-17:00" in each], told
+
+
+NO_VET = SAMPLE.replace("      vet: r.ID_VETO\n", "").replace("      vet: h.ID_VETO\n", "")
+
+
+async def test_visits_that_are_nobody_s_own_are_not_said_to_lie_over_one_another(
+    database: Path,
+) -> None:
+    told = "\n".join(said(await found_in(database, NO_VET, rows=100, alone=True)))
+    assert "each row blocks every vet" in told
+    assert "lie over another" not in told
+
+
+async def test_a_practice_of_one_vet_need_not_name_it(database: Path) -> None:
+    some = "SELECT MIN(ID_PERS) FROM PERSONNES WHERE GENRE_PERS = 'V' AND ACTIF = 'O'"
+    alone = NO_VET.replace("where: v.GENRE_PERS = 'V'", f"where: v.ID_PERS = ({some})")
+    assert alone != NO_VET
+    told = "\n".join(said(await found_in(database, alone, rows=100, alone=True)))
+    assert "no `vet` here" not in told
+
+
+async def test_a_source_of_the_rows_that_have_no_vet_names_none(database: Path) -> None:
+    busy = "    - from: ABSENCES b\n"
+    nobodys = f"{busy}      where: B.ID_VETO  IS NULL\n      start: b.D_DEBUT\n"
+    text = SAMPLE.replace(busy, f"{nobodys}{busy}")
+    assert text != SAMPLE
+    told = "\n".join(said(await found_in(database, text, rows=100, alone=True)))
+    assert "no `vet` here" not in told
+
+
+async def test_an_untouched_draft_is_told_each_line_that_it_left_open(database: Path) -> None:
+    draft = await draft_mapping(f"sqlite:///{database}", shapes(), "Europe/Paris", "")
+    found = await found_in(database, draft.text, rows=50, alone=True)
+    lines = [each for each, line in enumerate(draft.text.splitlines(), 1) if "# TODO" in line]
+    told = [int(each.place.split(":")[-2]) for each in found if "TODO" in each.text]
+    assert len(lines) > 5
+    assert set(lines) <= set(told)
+    assert len(told) == len(set(told))
 
 
 async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:

@@ -264,6 +264,15 @@ FAULTS = [
         mapping=(("animal: {draft", "beast_animal: {draft"),),
     ),
     Fault(
+        "a fixed text that is taken for a column",
+        BOTH,
+        "mapping",
+        FAILED,
+        "patientId: ZWQ",
+        "a fixed text is written \"'ZWQ'\", in both kinds of quotes",
+        mapping=(("patientId: animal", "patientId: ZWQ"),),
+    ),
+    Fault(
         "a renamed table",
         BOTH,
         "mapping",

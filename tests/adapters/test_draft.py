@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -180,6 +181,50 @@ async def test_codes_that_nobody_knows_are_listed_for_a_decision(database: Path)
     draft = await drafted(url_of(database))
     assert "Z: null  # TODO: which status is this?" in draft.text
     assert "A: CANCELLED" in draft.text
+
+
+async def test_the_meaning_of_a_code_is_never_sure(database: Path) -> None:
+    lines = (await drafted(url_of(database))).text.splitlines()
+    guessed = [
+        at
+        for at, line in enumerate(lines)
+        if line.strip().startswith("codes:") and any(": CANCELLED" in e for e in lines[at : at + 6])
+    ]
+    assert guessed
+    for at in guessed:
+        assert lines[at].endswith(
+            "codes:  # likely, by their words: ask the clinic what each means"
+        )
+        assert not re.search("# sure(?! of the column)", lines[at - 2])
+    assert "  # the code of a new appointment" not in "\n".join(lines)
+
+
+async def test_codes_that_are_the_values_themselves_are_sure(tmp_path: Path) -> None:
+    database = tmp_path / "plain.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(
+            "CREATE TABLE appointments (id INTEGER PRIMARY KEY, starts DATETIME, status TEXT);"
+            "INSERT INTO appointments (starts, status) VALUES"
+            " ('2026-03-01 10:00', 'scheduled'), ('2026-03-02 10:00', 'CANCELLED')"
+        )
+    text = (await drafted(url_of(database))).text
+    assert "status:  # sure\n" in text
+    assert "codes:\n" in text
+
+
+async def test_bits_are_written_as_the_gateway_reads_them() -> None:
+    table = (
+        "CREATE TABLE appointments (id INT AUTO_INCREMENT PRIMARY KEY, starts DATETIME,"
+        " reason TEXT, status BIT({}), urgent BIT(1))"
+    )
+    rows = "INSERT INTO appointments (starts, status, urgent) VALUES ('2026-03-01', {}, b'1')"
+    for width, codes in ((1, (0, 1)), (3, (0, 5))):
+        some = [rows.format(each) for each in codes]
+        with mariadb_database(table.format(width), *some) as url:
+            text = (await drafted(url)).text
+        assert "x0" not in text
+        assert all(f'"{each}": null  # TODO: which status' in text for each in codes)
+        assert "isUrgent: a.urgent  # sure" in text
 
 
 async def test_names_are_quoted_as_the_engine_wants_it() -> None:

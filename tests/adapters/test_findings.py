@@ -1,6 +1,7 @@
 """What a doctor's findings say of a mapping and of hours, whatever is behind the adapter."""
 
 from datetime import date, time
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,9 @@ from adapters.document import Document, parse_document
 from adapters.examine import Verdict
 from adapters.findings.hours import DAYS, hours_read, said
 from adapters.findings.maker import FindingMaker
-from adapters.findings.todos import todos
+from adapters.findings.todos import MOST_COMMENTS, todos
+from adapters.findings.values import Tally, unlinked
+from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
 from adapters.slots import Shift
 
 MONDAY = date(2026, 3, 2)
@@ -93,3 +96,64 @@ def test_a_decision_that_was_left_open_is_named_at_its_place() -> None:
         (Verdict.FAILED, "mine.yaml:9:24", "booking.writes.0.branch"),
     ]
     assert all(each.remedy for each in todos(Maker(MAPPING)))
+
+
+def test_a_comment_with_an_open_decision_is_told_once_for_each_line() -> None:
+    text = MAPPING.replace("state: P}", "state: P}  # TODO: which state?")
+    text += """\
+# TODO: is this all?
+diary:  # no TODOS here
+  step: 15   # todo, TODO ask, TODO again
+  where: >-  # TODO: which of these?
+    a = '#TODO' # TODO of the text
+  note: "a # TODO"  # TODO
+"""
+    found = [each for each in todos(Maker(text)) if each.subject == "comments"]
+    assert {each.verdict for each in found} == {Verdict.WARNING}
+    assert [(each.place.partition(":")[2], each.text) for each in found] == [
+        ("10:3", "TODO in a comment: is this all?"),
+        ("12:22", "TODO in a comment: ask, TODO again"),
+        ("13:16", "TODO in a comment: which of these?"),
+        ("15:23", "TODO in a comment"),
+    ]
+
+
+@pytest.mark.parametrize(("more", "said"), [(1, "1 line more"), (5, "5 lines more")])
+def test_of_many_open_comments_the_first_are_told(more: int, said: str) -> None:
+    text = "version: 1\n" + "# TODO: this\n" * (MOST_COMMENTS + more)
+    *told, last = todos(Maker(text))
+    assert [each.place for each in told] == [
+        f"mine.yaml:{line}:3" for line in range(2, MOST_COMMENTS + 2)
+    ]
+    assert (said in last.text, last.place) == (True, f"mine.yaml:{MOST_COMMENTS + 2}:3")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [MAPPING_OF_THE_SAMPLE, *sorted(Path(__file__).parents[2].glob("examples/*/mapping.yaml"))],
+    ids=lambda file: file.parent.name,
+)
+def test_no_mapping_that_is_shipped_leaves_a_decision_open(file: Path) -> None:
+    assert "#" in file.read_text("utf-8")
+    assert [*todos(Maker(file.read_text("utf-8")))] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "is_told"),
+    [
+        (["same"] * 20, True),
+        (["same"] * 19, False),
+        (["same"] * 20 + ["other"], False),
+        (["same"] * 20 + [None], False),
+        ([None] * 20, False),
+    ],
+)
+def test_a_value_is_told_to_be_alike_in_all_of_many_rows(
+    values: list[str | None], *, is_told: bool
+) -> None:
+    tally = Tally()
+    for each in values:
+        tally.take(lambda raw: raw, each, None, is_time=False)
+    place = ("resources", "appointments")
+    found = unlinked(Maker(MAPPING), place, "appointments", "reason", tally, len(values))
+    assert [each.place for each in found] == ["mine.yaml:4:15"] * is_told

@@ -29,6 +29,7 @@ from adapters.sql.span_rows import Block, BusyRows
 AHEAD = timedelta(days=90)
 MOST_VETS = 50
 MOST_APPOINTMENTS = 50
+Source = Hours | Busy
 
 
 def diary(case: Case) -> Iterator[Step]:
@@ -44,6 +45,7 @@ def diary(case: Case) -> Iterator[Step]:
         return
     if mapping.hours:
         yield Step("diary", "vets", lambda c: _idle(c, case), ("diary", "hours"))
+    yield Step("diary", "vet", lambda c: _everybodys(case))
     for number, busy in enumerate(mapping.busy):
         place = ("diary", "busy", number)
         yield Step("diary", "busy", partial(_busy, case=case, busy=busy, place=place), place)
@@ -60,6 +62,34 @@ def vets(case: Case) -> list[tuple[str, Any]]:
         except NotFound:
             continue
     return found
+
+
+def _everybodys(case: Case) -> Iterator[Finding]:
+    """The sources whose rows count for every vet, as they name none."""
+    if not _several(case):
+        return
+    mapping, remedy = case.parts.mapping.diary, "name it, unless they are meant for everybody"
+    said: dict[str, tuple[Sequence[Source], str]] = {
+        "hours": (mapping.hours, "no `vet` here: each row opens every vet's day"),
+        "busy": (mapping.busy, "no `vet` here: each row blocks every vet"),
+    }
+    for name, (sources, text) in said.items():
+        for number, each in enumerate(sources):
+            if each.from_ is None or each.vet is not None or each.schedule is not None:
+                continue
+            if not _of_nobody(each, sources):
+                yield case.warning("diary", name, text, ("diary", name, number), remedy=remedy)
+
+
+def _of_nobody(source: Source, sources: Sequence[Source]) -> bool:
+    """Whether `where` takes those rows that have no vet, of which another source has the others."""
+    beside = {each.vet for each in sources if each.from_ == source.from_ and each.vet is not None}
+    where = " ".join((source.where or "").lower().split())
+    return any(f"{vet.lower()} is null" in where for vet in beside)
+
+
+def _several(case: Case) -> bool:
+    return len(case.samples.get("vets", [])) > 1
 
 
 def _hours(connection: Connection, case: Case, hours: Hours, place: Place) -> Iterator[Finding]:
@@ -129,9 +159,12 @@ def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Itera
         yield case.ok(
             "diary", "busy", f"{rows(count)} block the next {AHEAD.days} days or a part of them"
         )
+    if busy.vet is None and busy.schedule is None and _several(case):
+        return  # whose each row is nobody says, so that none need be over another
     table = parts.readers["appointments"].table
     booked = [[*_booked(own, table)] for own in blocks]
-    yield from overlaps(case, booked, now, place)
+    whose = "vet" if busy.schedule is None else "schedule"
+    yield from overlaps(case, booked, now, place, whose)
 
 
 def _calendars(connection: Connection, case: Case, busy: Busy) -> list[Calendar]:

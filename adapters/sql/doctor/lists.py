@@ -7,13 +7,13 @@ from sqlalchemy import Connection
 
 from adapters.examine import Finding, Verdict
 from adapters.findings.maker import rows, weighed
-from adapters.findings.values import Tally, judged
+from adapters.findings.values import Tally
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.links import missing
 from adapters.sql.doctor.pages import Sample, pages
-from adapters.sql.doctor.values import read, shown_id
+from adapters.sql.doctor.values import fields_judged, read, shown_id
 from adapters.sql.mapping import ListOf
 from adapters.sql.reading import ResourceReader
 
@@ -57,8 +57,7 @@ def _list(
         )
         return
     case.samples[subject] = sample.records
-    for name, tally in tallies.items():
-        yield from judged(case, place, subject, name, tally, count)
+    yield from fields_judged(case, place, subject, nested.fields, tallies, count)
     text = f"{rows(lost)} of {count:,} belong to no record"
     if lost:
         verdict = weighed(lost, count, most=TOLERABLE)

@@ -34,6 +34,7 @@ _UNKNOWN = (
     (re.compile(r"Unknown column '([^']+)'"), "column"),
     (re.compile(r"Invalid column name '([^']+)'"), "column"),
 )
+_BARE = re.compile(r"[^\W\d]\w*").fullmatch
 _WORDS = re.compile(r"\w+").findall
 NEAR = 3
 # What a subject need not say.
@@ -55,7 +56,8 @@ def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
         case.lost.add(_rows_of(fault.place))
         check = "rights" if fault.denied else "mapping"
         subject = ".".join(str(each) for each in fault.place if each not in _GROUPS)
-        more = _remedy(fault, known, str(_said_at(case, fault.place)))
+        part = fault.place[: 2 if fault.place[0] == "resources" else 3]
+        more = _remedy(fault, known, str(_said_at(case, part)), _said_at(case, fault.place))
         text = fault.text + cut_short(parts.document, fault.place)
         yield case.failed(check, subject, text, fault.place, remedy=more)
     count = len(list(checks_of(parts.mapping)))
@@ -69,10 +71,14 @@ def _rows_of(place: Place) -> Place:
 
 
 def _said_at(case: Case, place: Place) -> Any:
-    """The part of the file in which the place lies, to look for the tables that it names."""
+    """What the file has at the place; None where that is no place of the file."""
     found = case.parts.document.data
-    for part in place[: 2 if place[0] == "resources" else 3]:
-        found = found[part]
+    for part in place:
+        is_list = isinstance(found, list) and isinstance(part, int)
+        if is_list or (isinstance(found, dict) and part in found):
+            found = found[part]
+        elif part != 0:  # of a list that has one member only, the member may stand alone
+            return None
     return found
 
 
@@ -88,15 +94,25 @@ def _known(connection: Connection) -> Known:
     return found
 
 
-def _remedy(fault: Fault, known: Known, part: str) -> str:
+def _remedy(fault: Fault, known: Known, part: str, said: Any) -> str:
     if fault.denied:
         return "grant it to the gateway's account"
     for pattern, kind in _UNKNOWN:
         found = pattern.search(fault.text)
         if found is not None:
             near = _near(found[1], known, part, kind)
-            return f"near: {', '.join(near)}" if near else ""
+            return f"near: {', '.join(near)}" if near else _quoted(found[1], fault.place, said)
     return ""
+
+
+def _quoted(word: str, place: Place, said: Any) -> str:
+    """What to write where a bare word stands that is meant as the value itself."""
+    bare = said["sql"] if isinstance(said, dict) and "sql" in said else said
+    if not {"fields", "values"} & {*place} or not isinstance(bare, str) or not _BARE(bare):
+        return ""
+    if bare.lower() != word.lower():
+        return ""
+    return f"a fixed text is written \"'{bare}'\", in both kinds of quotes"
 
 
 def _near(word: str, known: Known, part: str, kind: str) -> list[str]:

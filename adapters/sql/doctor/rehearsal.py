@@ -11,17 +11,21 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
+from adapters.conversion import DRAFT_FIELDS
 from adapters.convert import Converter, Unreadable
+from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.maker import short
 from adapters.findings.values import LONGEST_CODE, code_of
 from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.diary import vets
+from adapters.sql.mapping import NAMED
 from adapters.sql.steps import Done
 
 DAYS = 14
 REASON = "Contrôle"
 MOST_PATIENTS = 200
+_FIELDS: Place = ("resources", "appointments", "fields")
 
 
 @dataclass(slots=True)
@@ -126,13 +130,32 @@ async def _booked(case: Case, draft: Draft) -> Finding | None:
         return None
     except AdapterError as error:
         place = done.place if isinstance(error, BackendNonsense) else ()
-        return case.failed(
-            "booking", "rehearsal", f"it was refused, and undone: {short(error)}{also}", place
-        )
+        text = f"it was refused, and undone: {short(error)}{also}"
+        name = _drafted(place)
+        if name:
+            text += f"; booking.writes must write what {name} is read from, as {{draft: {name}}}"
+            place = place if _is_written(case, name) else ("booking", "writes")
+        return case.failed("booking", "rehearsal", text, place)
     except _Undone as undone:
         seconds = time.monotonic() - begun
         return await _gone(case, undone.record, done, seconds)
     raise AssertionError("a rehearsal always raises")
+
+
+def _drafted(place: Place) -> str:
+    """The field there, where a draft has what it must be; "" for any other place."""
+    field = place[-1] if place[:3] == _FIELDS else ""
+    return field if isinstance(field, str) and field in DRAFT_FIELDS else ""
+
+
+def _is_written(case: Case, name: str) -> bool:
+    """Whether a booking writes it at all: an end may be written as minutes."""
+    names = {name, "minutes"} if name == "endTime" else {name}
+    return any(
+        value.draft in names or names & {*NAMED(value.sql or "")}
+        for write in case.parts.mapping.booking.writes
+        for value in write.values.values()
+    )
 
 
 def _found(connection: Connection, case: Case, done: Done) -> str:

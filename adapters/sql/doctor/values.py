@@ -1,6 +1,7 @@
 """Real rows through the mapping's converters: what none of them covers, and what is never there."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,14 +9,18 @@ from sqlalchemy import Connection, func, select
 
 from adapters.base import Record
 from adapters.convert import Unreadable
+from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.maker import MOST_IDS, rows
-from adapters.findings.values import Tally, judged, unmapped
+from adapters.findings.values import Tally, judged, unlinked, unmapped
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.pages import Sample, pages
 from adapters.sql.keyed import KeyedRows
+from adapters.sql.mapping import Expression
 from adapters.sql.reading import MOST_BLANK, ResourceReader
+
+_SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 
 
 def values(case: Case) -> Iterator[Step]:
@@ -38,17 +43,30 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
     if not count:
         yield _nothing(connection, case, reader)
         return
-    bad = 0
-    for name, tally in tallies.items():
-        said = list(judged(case, ("resources", reader.name), reader.name, name, tally, count))
-        bad += len(said)
-        yield from said
+    place, fields = ("resources", reader.name), case.parts.mapping.resources[reader.name].fields
+    said = list(fields_judged(case, place, reader.name, fields, tallies, count))
+    yield from said
     names = [*reader.table.names, *sorted(reader.lists)]
     mapped = [*reader.table.by_name, *(each.name for each in reader.children)]
     yield from unmapped(case, reader.name, names, mapped)
     many = "a sample" if count >= (case.examination.rows or count + 1) else "all there are"
-    if not bad:
+    if not said:
         yield case.ok("values", reader.name, f"{rows(count)}, {many}: every value is read", ())
+
+
+def fields_judged(
+    case: Case,
+    place: Place,
+    owner: str,
+    fields: Mapping[str, Expression],
+    tallies: Mapping[str, Tally],
+    count: int,
+) -> Iterator[Finding]:
+    """What is to be said of the fields of so many rows, at that place of the mapping."""
+    for name, tally in tallies.items():
+        yield from judged(case, place, owner, name, tally, count)
+        if any(map(_SUB_SELECT, fields[name].columns)):
+            yield from unlinked(case, place, owner, name, tally, count)
 
 
 def read(

@@ -149,8 +149,9 @@ def _not_in(links: Links, rows: RowsGuess, status: Guess, free: list[str]) -> st
     table = links.catalog.table(status.column.partition(".")[0])
     column = status.column.partition(".")[2]
     kind = table.column(column).kind if table is not None else "text"
-    codes = ", ".join(each if kind == "integer" else literal(each) for each in free)
-    other = "-1" if kind == "integer" else "''"
+    is_number = kind == "integer" or (kind == "boolean" and all(map(str.isdecimal, free)))
+    codes = ", ".join(each if is_number else literal(each) for each in free)
+    other = "-1" if is_number else "''"
     return f"COALESCE({status.sql}, {other}) NOT IN ({codes})"
 
 
@@ -225,7 +226,7 @@ def _status(links: Links, rows: RowsGuess) -> Member:
     planned = [code for code, value in codes.items() if value == "SCHEDULED" and code]
     if not planned:
         return {status.column.partition(".")[2]: ("TODO", "TODO: the code of a new appointment")}
-    return {status.column.partition(".")[2]: (planned[0], "the code of a new appointment")}
+    return {status.column.partition(".")[2]: (planned[0], "likely: the code of a new appointment")}
 
 
 def _explained(links: Links, status: Guess) -> Member:
@@ -236,7 +237,7 @@ def _explained(links: Links, status: Guess) -> Member:
         pairs = zip(labels.values(labels.key[0]), labels.values(label), strict=True)
         for key, said in pairs:
             if codes.get(str(said).strip()) == "SCHEDULED" and isinstance(key, int | str):
-                return {status.own: (key, "the code of a new appointment")}
+                return {status.own: (key, "likely: the code of a new appointment")}
     return {status.own: ("TODO", "TODO: the code of a new appointment")}
 
 

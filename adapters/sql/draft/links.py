@@ -120,7 +120,8 @@ class Links:
         return f"COALESCE({name}, {first}) {'<>' if is_set else '='} {first}"
 
     def code(self, look: Look, code: str, kind: str) -> str:
-        return code if kind == "integer" else literal(code)
+        is_number = kind == "integer" or (kind == "boolean" and code.isdecimal())
+        return code if is_number else literal(code)
 
     def existing(
         self, table: Table, alias: str, taken: Iterable[str] = ()

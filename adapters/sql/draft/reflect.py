@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Inspector, inspect, text, types
+from sqlalchemy.dialects.mysql import BIT
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.sql.draft.database import Column, Database, ForeignKey, Table
@@ -132,6 +133,8 @@ def _column(found: Mapping[str, Any]) -> Column:
 
 
 def _kind(kind: types.TypeEngine[Any]) -> str:
+    if isinstance(kind, BIT) and (kind.length or 1) > 1:
+        return "integer"
     if type(kind).__name__ in ("TINYINT", "BIT") and getattr(kind, "display_width", 1) == 1:
         return "boolean"
     return next((name for each, name in _KINDS if isinstance(kind, each)), "other")

@@ -4,11 +4,13 @@ Every statement has a limit of rows. What cannot be read of one table is left ou
 """
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Select, column, desc, func, literal_column, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
+from adapters.convert import bits
 from adapters.sql.draft.database import CODES, Column, Row, Table
 
 # Rows that are looked at from either end of a table, and characters of a long text.
@@ -49,9 +51,14 @@ def _rows(connection: Connection, bare: Table) -> tuple[Row, ...]:
     statement = select(*(_shortened(each) for each in bare.columns)).select_from(_named(bare))
     first = connection.execute(statement.limit(ROWS)).all()
     if len(first) < ROWS or len(bare.key) != 1:
-        return tuple(map(tuple, first))
+        return tuple(map(_read, first))
     last = connection.execute(statement.order_by(desc(column(bare.key[0]))).limit(ROWS)).all()
-    return tuple(map(tuple, [*first, *last]))
+    return tuple(map(_read, [*first, *last]))
+
+
+def _read(row: Iterable[Any]) -> Row:
+    """The row as the gateway reads it: what a BIT column has is a number."""
+    return tuple(map(bits, row))
 
 
 def _shortened(each: Column) -> Any:
@@ -80,7 +87,7 @@ def _with_codes(connection: Connection, bare: Table, seen: tuple[Row, ...], plac
     if each.codes or not values or len(values) > CODES or max(map(_width, values)) > 20:
         return each
     found = connection.execute(_different(bare, each)).scalars().all()
-    codes = [value for value in found if value is not None]
+    codes = [bits(value) for value in found if value is not None]
     if len(codes) > CODES or any(_width(value) > 20 for value in codes):
         return each
     return Column(

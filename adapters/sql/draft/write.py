@@ -111,17 +111,27 @@ def _guess(indent: str, name: str, guess: Guess) -> Iterator[str]:
         yield from _member(indent, name, {"sql": sql, **plain}, guess.comment)
         return
     codes = guess.parameters["codes"]
-    yield f"{indent}{name}:  # {guess.comment}"
+    guessed = _are_guessed(guess, codes)
+    said = guess.comment.replace("sure", "sure of the column", 1) if guessed else guess.comment
+    yield f"{indent}{name}:  # {said}"
     yield from _member(f"{indent}  ", "sql", sql, "")
     if not codes:
         yield f"{indent}  codes: {{}}  # {TODO}: which codes are there, and what is each?"
         return
-    yield f"{indent}  codes:"
+    likely = "  # likely, by their words: ask the clinic what each means"
+    yield f"{indent}  codes:{likely if guessed else ''}"
     for code, value in codes.items():
         said = f"  # {TODO}: which {name} is this?" if value is None else ""
         if not code:
             said = "  # where there is none"
         yield f"{indent}    {quote(code)}: {'null' if value is None else quote(value)}{said}"
+
+
+def _are_guessed(guess: Guess, codes: Mapping[str, str | None]) -> bool:
+    """Whether the meaning of some code is a guess: of the draft's own, or of words, it is none."""
+    if isinstance(guess.sql, str) and guess.sql.startswith("CASE"):
+        return False
+    return any(value and value.upper() != code.upper() for code, value in codes.items() if code)
 
 
 def _member(indent: str, name: str, value: Any, comment: str) -> Iterator[str]:

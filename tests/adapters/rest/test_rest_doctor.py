@@ -237,6 +237,11 @@ FAULTS = [
         "every booking would write it", mapping=(("source: gateway", "source: TODO"),),
     ),
     Fault(
+        "a decision that was left open in a comment", "mapping", WARNING, "source: gateway",
+        "TODO in a comment: which source",
+        mapping=(("source: gateway", "source: gateway  # TODO: which source?"),),
+    ),
+    Fault(
         "a booking without a reference", "booking", WARNING, "- post: /visits", "no reference",
         mapping=(("  reference: ext_ref\n", ""),),
     ),
