@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.convert import Unreadable
+from adapters.convert import Unreadable, by_value
 from adapters.ids import AT_ONCE, HashedIds, IdKeeper, NativeIds, SealedIds
 from adapters.seal import Sealer
 from tests.adapters.shelf import Shelf
@@ -75,6 +75,13 @@ async def test_only_a_uuid_in_another_spelling_than_these_needs_the_table(
     again = NativeIds("clients", shelf)
     await again.learn(GIVEN)
     assert spelt in again.keys(GIVEN)
+
+
+def test_a_long_number_is_not_rounded_to_another_one() -> None:
+    one, other = (Decimal(f"1234567890123456789012345678.{each}") for each in ("15", "25"))
+    assert (by_value(one), by_value(other)) == (one, other)
+    hashed = HashedIds(SECRET, "clients", None)
+    assert hashed.shown(one) != hashed.shown(other)
 
 
 async def test_while_the_table_cannot_be_written_no_more_wait_for_it_than_there_is_room_for(
