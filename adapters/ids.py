@@ -5,6 +5,7 @@ columns, becomes a keyed hash, found again through a table that the gateway keep
 practice system's own is its own id, in lower case whatever case it is kept in.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
@@ -98,6 +99,7 @@ class KeptIds:
         self._table = table
         self._known: LRUCache[str, str] = LRUCache(REMEMBERED)
         self._new: dict[str, str] = {}
+        self._writing = asyncio.Lock()
 
     def find(self, public_id: str) -> str | None:
         """The key, of an id that was shown or learnt."""
@@ -121,9 +123,12 @@ class KeptIds:
 
     async def keep(self) -> None:
         """Write the ids that were shown first since; none may leave before."""
-        waiting = list(self._new.items()) if self._table is not None else []
-        for start in range(0, len(waiting), AT_ONCE):
-            await self._write(dict(waiting[start : start + AT_ONCE]))
+        if self._table is None or not self._new:
+            return
+        async with self._writing:  # what another request has written meanwhile waits no longer
+            waiting = list(self._new.items())
+            for start in range(0, len(waiting), AT_ONCE):
+                await self._write(dict(waiting[start : start + AT_ONCE]))
 
     async def make_room(self) -> None:
         """Write them now where no more may wait, before anything is asked of the backend."""

@@ -1,5 +1,6 @@
 """What public ids are made of: sealed keys, hashed ones that are kept in a table, native ones."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -82,6 +83,20 @@ def test_a_long_number_is_not_rounded_to_another_one() -> None:
     assert (by_value(one), by_value(other)) == (one, other)
     hashed = HashedIds(SECRET, "clients", None)
     assert hashed.shown(one) != hashed.shown(other)
+
+
+async def test_many_answers_at_once_write_what_waits_only_once() -> None:
+    class Slow(Shelf):
+        async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+            await asyncio.sleep(0)
+            await super().remember(resource, keys)
+
+    shelf = Slow()
+    ids = HashedIds(SECRET, "clients", shelf)
+    for number in range(3 * AT_ONCE):
+        ids.shown(f"code {number}")
+    await asyncio.gather(*(ids.keep() for _ in range(5)))
+    assert (shelf.writes, len(shelf.kept)) == (3, 3 * AT_ONCE)
 
 
 async def test_while_the_table_cannot_be_written_no_more_wait_for_it_than_there_is_room_for(
