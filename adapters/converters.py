@@ -76,6 +76,11 @@ class Converters:
             if isinstance(ids, HashedIds | NativeIds) and "/" not in name:
                 yield name, ids
 
+    def keep_no_ids(self) -> None:
+        """For one who shows the ids to nobody: none waits for the table, and none is refused."""
+        for _, ids in self.tabled:
+            ids.kept.keep_none()
+
     def _native(self, resource: str) -> PublicIds:
         """The resource's own where these are UUIDs, as they know how one is spelt there."""
         return self.ids(resource) if self._kinds.get(resource) == NATIVE else NativeIds()

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 SEALED, NATIVE, HASHED = "id", "native id", "hashed id"
 REMEMBERED = 65_536
+# By one who keeps none in the table, and looks at every row.
+REMEMBERED_UNKEPT = 1_000_000
 # New ids that wait for the table while it cannot be written, and how many of them go there at once.
 MOST_WAITING = 65_536
 AT_ONCE = 1_000
@@ -107,6 +109,7 @@ class KeptIds:
         self._new: dict[str, str] = {}
         self._certain: set[str] = set()
         self._writing = asyncio.Lock()
+        self._keeps = True
 
     def find(self, public_id: str) -> str | None:
         """The key, of an id that was shown or learnt."""
@@ -122,11 +125,19 @@ class KeptIds:
             return
         if known == key and public_id not in self._new:
             return
+        if not self._keeps:
+            self._known[public_id] = key
+            return
         if public_id not in self._new and len(self._new) >= MOST_WAITING:
             raise Unreadable
         self._new[public_id] = key
         if certain:
             self._certain.add(public_id)
+
+    def keep_none(self) -> None:
+        """For one who shows the ids to nobody: none has to wait for the table, nor is refused."""
+        self._keeps = False
+        self._known = LRUCache(REMEMBERED_UNKEPT)
 
     async def learn(self, public_id: str) -> None:
         """Look an id up in the table, so that `find` knows it."""

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from adapters.base import Filter, NotFound, Query
+from adapters.examine import Examination, Verdict
 from tests.adapters.test_booking_servers import a_draft
 from tests.adapters.test_ids import GIVEN, Shelf
 from tests.races.practice import KINDS, practice
@@ -215,6 +216,39 @@ async def test_a_time_is_taken_however_the_desk_spells_the_vets_uuid(
             f" SELECT '{CASES[own](VET)}', starts, ends, state FROM appointment"
         )
         assert (await adapter.find_overwritten([booked["id"]])).overwritten == {booked["id"]}
+        await adapter.aclose()
+
+
+async def test_the_doctor_follows_a_reference_to_a_uuid_as_the_gateway_does(
+    tmp_path: Path,
+) -> None:
+    refers = f"UPDATE patient SET client = '{OWNER}'"
+    rows = _with_uuids("sqlite", "varchar(38)", str.upper)
+    with practice("sqlite", tmp_path, *rows, refers) as made:
+        adapter = made.open(tmp_path, _native(made.mapping), ids=Shelf())
+        looked = Examination(now=datetime.now(UTC), booking=False, rows=100)
+        found = [each async for each in adapter.examine(looked)]
+        links = {each.subject: each.verdict for each in found if each.check == "links"}
+        assert links["patients.clientId"] == Verdict.OK
+        await adapter.aclose()
+
+
+async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.ids.MOST_WAITING", 2)
+    rows = ", ".join(f"('Number {number}')" for number in range(9))
+    more = f"INSERT INTO client (last) VALUES {rows}"
+    with practice("sqlite", tmp_path, more) as made:
+        key = "{from: client, key: id"
+        assert key in made.mapping
+        hashed = made.mapping.replace(key, "{from: client, key: {sql: id, as: hashed id}")
+        shelf = Shelf()
+        adapter = made.open(tmp_path, hashed, ids=shelf)
+        looked = Examination(now=datetime.now(UTC), booking=False, rows=None)
+        found = [each async for each in adapter.examine(looked)]
+        assert [e for e in found if e.subject == "clients" and e.verdict == Verdict.FAILED] == []
+        assert not shelf.kept
         await adapter.aclose()
 
 

@@ -7,9 +7,10 @@ import pytest
 from aiohttp import web
 
 from adapters.base import NotFound
+from adapters.examine import Examination, Verdict
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import made
-from tests.adapters.clinic import TODAY, ask
+from tests.adapters.clinic import NOW, TODAY, ask
 from tests.adapters.rest.cloud import connect, listening
 from tests.adapters.shelf import Shelf
 
@@ -53,3 +54,16 @@ async def test_a_uuid_that_was_met_in_another_record_leads_to_its_own(
     with pytest.raises(NotFound):
         await again.read_one(ask("vets", id=f"{seen['vetId'][:-4]}0000"))
     await again.aclose()
+
+
+async def test_the_doctor_keeps_no_id_and_refuses_none(
+    strict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.ids.MOST_WAITING", 1)
+    shelf = Shelf()
+    adapter = connect(strict, tmp_path, ids=shelf)
+    looked = Examination(now=NOW, booking=False, rows=100)
+    found = [each async for each in adapter.examine(looked)]
+    assert [e for e in found if e.subject == "vets" and e.verdict == Verdict.FAILED] == []
+    assert not shelf.kept
+    await adapter.aclose()
