@@ -144,10 +144,13 @@ class Adapter(Protocol):
 
 
 class IdTable(Protocol):
-    """Keeps which key of the practice system a hashed id stands for; keys are texts of JSON."""
+    """Keeps which key of the practice system an id stands for; keys are texts of JSON."""
 
     async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
         """Keep public id -> key; those that are known already are left as they are."""
+
+    async def respell(self, resource: str, keys: Mapping[str, str]) -> None:
+        """Keep public id -> key, in the place of what was kept."""
 
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
         """Public id -> key, of those that are known."""

@@ -10,13 +10,15 @@ Where a value stands in several columns, its raw value is a tuple.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from typing import Any, ClassVar, Protocol
 
 # Characters of a value; more would hold up everybody while it is passed on.
 LONGEST = 100_000
 # Digits of a number; no database keeps more.
 LONGEST_NUMBER = 1_000
+# Decimal's own context would round a number of more than 28 digits.
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 class Unreadable(Exception):
@@ -66,7 +68,7 @@ def by_value(raw: Any) -> Any:
     if not isinstance(raw, Decimal) or not raw.is_finite() or raw.adjusted() > LONGEST_NUMBER:
         return raw
     number = whole(raw)
-    return Decimal(f"{raw.normalize():f}") if number is None else number
+    return Decimal(f"{raw.normalize(_EXACT):f}") if number is None else number
 
 
 def plain(raw: Any, encoding: str = "utf-8") -> str | None:

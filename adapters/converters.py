@@ -35,7 +35,8 @@ class Converters:
     """The converters of one mapping: they share its zone and, per resource, the ids.
 
     `kinds` says what a resource's ids are made of, where it is not the key itself, sealed. Where
-    the backend keeps `times_as_text`, a time without a pattern is a text too.
+    the backend keeps `times_as_text`, a time without a pattern is a text too. Where it is asked for
+    `one_spelling` of a key alone, ids remember more of how their keys are spelt.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Converters:
         kinds: Mapping[str, str] | None = None,
         table: IdTable | None = None,
         times_as_text: bool = True,
+        one_spelling: bool = False,
     ) -> None:
         self.zone = zone
         self._secret = secret
         self._kinds = kinds or {}
         self._table = table
         self._times_as_text = times_as_text
+        self._one_spelling = one_spelling
         self.ids = cache(self._ids)
 
     def _ids(self, resource: str) -> PublicIds:
@@ -60,7 +63,7 @@ class Converters:
         # what stands inside a record is never asked for by its id
         table = None if "/" in resource else self._table
         if kind == NATIVE:
-            return NativeIds(resource, table)
+            return NativeIds(resource, table, one_spelling=self._one_spelling)
         if kind == HASHED:
             return HashedIds(self._secret, resource, table)
         return SealedIds(Sealer(self._secret, resource))
@@ -72,6 +75,11 @@ class Converters:
             ids = self.ids(name)
             if isinstance(ids, HashedIds | NativeIds) and "/" not in name:
                 yield name, ids
+
+    def keep_no_ids(self) -> None:
+        """For one who shows the ids to nobody: none waits for the table, and none is refused."""
+        for _, ids in self.tabled:
+            ids.kept.keep_none()
 
     def _native(self, resource: str) -> PublicIds:
         """The resource's own where these are UUIDs, as they know how one is spelt there."""

@@ -1,8 +1,8 @@
-"""The store's shelf for hashed ids: which key of the practice system each stands for."""
+"""The store's shelf for public ids: which key of the practice system each stands for."""
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from adapters.base import BackendUnavailable
@@ -29,6 +29,30 @@ class StoredIds:
                 await self._add(rows)
         except StoreError as error:
             raise BackendUnavailable(f"public ids cannot be kept: {error}") from error
+
+    async def respell(self, resource: str, keys: Mapping[str, str]) -> None:
+        """Keep all of them, in the place of what was kept."""
+        known = await self.find(resource, list(keys))
+        others = [
+            {"which": public_id, "new": key}
+            for public_id, key in keys.items()
+            if known.get(public_id, key) != key
+        ]
+        changed = (
+            update(public_ids)
+            .where(public_ids.c.public_id == bindparam("which"))
+            .where(public_ids.c.resource == resource)
+            .values(key=bindparam("new"))
+        )
+        try:
+            if others:
+                async with self._store.begin() as connection:
+                    await connection.execute(changed, others)
+        except StoreError as error:
+            raise BackendUnavailable(f"public ids cannot be kept: {error}") from error
+        new = {public_id: key for public_id, key in keys.items() if public_id not in known}
+        if new:
+            await self.remember(resource, new)
 
     async def find(self, resource: str, public_ids_: Sequence[str]) -> Mapping[str, str]:
         """Public id -> key, of those that are known."""

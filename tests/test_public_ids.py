@@ -31,6 +31,17 @@ async def test_what_is_kept_is_found_again_by_its_resource(store: Store) -> None
     assert await ids.find("clients", ["a"]) == {}
 
 
+async def test_what_is_spelt_anew_takes_the_place_of_what_was_kept(store: Store) -> None:
+    ids = StoredIds(store)
+    await ids.remember("stock", {"a": '["x"]', "b": '["y"]'})
+    await ids.respell("stock", {"a": '["x"]', "b": '["other"]', "c": '["z"]'})
+    assert await StoredIds(store).find("stock", ["a", "b", "c"]) == {
+        "a": '["x"]',
+        "b": '["other"]',
+        "c": '["z"]',
+    }
+
+
 async def test_many_may_keep_the_same_at_once(store: Store) -> None:
     keys = {str(number): f"[{number}]" for number in range(40)}
     await asyncio.gather(*(StoredIds(store).remember("stock", keys) for _ in range(8)))

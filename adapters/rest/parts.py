@@ -54,7 +54,13 @@ def open_parts(options: AdapterOptions, client: Client | None = None) -> Parts:
 
 def _tools(mapping: Mapping, options: AdapterOptions, client: Client) -> Toolbox:
     kinds = {name: resource.key.as_ or SEALED for name, resource in mapping.resources.items()}
-    converters = Converters(ZoneInfo(mapping.zone), options.secret, kinds=kinds, table=options.ids)
+    converters = Converters(
+        ZoneInfo(mapping.zone),
+        options.secret,
+        kinds=kinds,
+        table=options.ids,
+        one_spelling=True,
+    )
     templates = Templates(converters, options.credentials)
     return Toolbox(
         shapes=options.shapes,

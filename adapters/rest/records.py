@@ -93,7 +93,7 @@ class FoundValues:
     def key(self, found: Found, resource: str) -> FoundValue:
         """The same for the own id of a resource, or of a list such as invoices/lines."""
         shape = FieldShape(format="uuid", refers=resource)
-        return FoundValue(found, shape, Id(self.converters.ids(resource)), "id")
+        return FoundValue(found, shape, Id(self.converters.ids(resource), own=True), "id")
 
 
 class Fields:

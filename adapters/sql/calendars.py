@@ -11,10 +11,19 @@ from adapters.sql.engines.base import given
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Whose time is asked for: a vet, by the raw key, in one of the vet's schedules, if any."""
+    """Whose time is asked for: a vet, by the raw key, in one of the vet's schedules, if any.
+
+    `spellings` are all in which a row may have the vet's key.
+    """
 
     vet: Any
     schedule: Any = None
+    spellings: tuple[Any, ...] = ()
+
+    @property
+    def vets(self) -> list[Any]:
+        """The vet's key in each of its spellings."""
+        return list(self.spellings or (self.vet,))
 
 
 class Whose:
@@ -23,7 +32,7 @@ class Whose:
     def __init__(self, vet: str | None, schedule: str | None) -> None:
         self._by_schedule = schedule is not None
         named = vet or schedule
-        self._condition = None if named is None else sql(named) == given("owner")
+        self._condition = None if named is None else sql(named).in_(given("owner", expanding=True))
 
     def rows(self, statement: Select[Any]) -> Select[Any]:
         return statement if self._condition is None else statement.where(self._condition)
@@ -35,4 +44,4 @@ class Whose:
     def bound(self, calendar: Calendar) -> dict[str, Any]:
         if self._condition is None:
             return {}
-        return {"owner": calendar.schedule if self._by_schedule else calendar.vet}
+        return {"owner": [calendar.schedule] if self._by_schedule else calendar.vets}

@@ -20,7 +20,7 @@ from adapters.base import (
 from adapters.booked import difference, draft_values, is_of
 from adapters.slots import Interval
 from adapters.sql.calendars import Calendar
-from adapters.sql.columns import Columns, sql
+from adapters.sql.columns import sql
 from adapters.sql.engines.base import Speech
 from adapters.sql.mapping import Mapping
 from adapters.sql.openings import Kind, Offer, Openings
@@ -118,10 +118,10 @@ class Diary:
         """
         wanted = offer.interval
         blocks = list(self._openings.blocking(connection, [offer.calendar], wanted))
-        own = [each.interval for each in blocks if _same(each.key, key)]
+        own = [each.interval for each in blocks if self._same(each.key, key)]
         if not any(each.overlaps(wanted) for each in own):
             raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
-        others = [each.interval for each in blocks if not _same(each.key, key)]
+        others = [each.interval for each in blocks if not self._same(each.key, key)]
         if any(other.overlaps(each) for other in others for each in (wanted, *own)):
             raise SlotTaken("the practice's own desk took the time in between")
 
@@ -177,12 +177,13 @@ class Diary:
         window = Interval(min(begin), max(begin) + timedelta(minutes=1))
         calendars = self._openings.calendars(connection, vet)
         blocks = list(self._openings.blocking(connection, calendars, window))
+        value_of = self._readers["appointments"].value_of
         by_key: dict[tuple[str, ...], list[Block]] = {}
         for block in blocks:
             if block.key is not None:
-                by_key.setdefault(Columns.spelling(block.key), []).append(block)
+                by_key.setdefault(value_of(block.key), []).append(block)
         for each in appointments:
-            own = by_key.get(Columns.spelling(each.key), [])
+            own = by_key.get(value_of(each.key), [])
             # what another vet does in a room that this one is not in is nothing to it
             mine = {None, *(block.schedule for block in own)}
             if any(
@@ -219,7 +220,8 @@ class Diary:
 
         A database may take two spellings of a key for one row: the lock takes them for one too.
         """
-        self._speech.lock(connection, f"vet:{str(vet).strip().casefold()}")
+        [name] = self._readers["vets"].value_of(vet)
+        self._speech.lock(connection, f"vet:{name.strip().casefold()}")
         calendars = self._openings.calendars(connection, vet)
         for schedule in sorted(
             str(each.schedule) for each in calendars if each.schedule is not None
@@ -240,9 +242,9 @@ class Diary:
                 return offer
         raise SlotTaken("not one of the free slots")
 
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two raw keys name one row, however they are spelt."""
-    if one is None or other is None:
-        return False
-    return Columns.spelling(one) == Columns.spelling(other)
+    def _same(self, one: Any, other: Any) -> bool:
+        """Whether two raw keys name one appointment, however they are spelt."""
+        if one is None or other is None:
+            return False
+        value_of = self._readers["appointments"].value_of
+        return value_of(one) == value_of(other)

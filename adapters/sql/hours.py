@@ -33,7 +33,7 @@ class ShiftRows:
     def read(self, connection: Connection, calendar: Calendar) -> Iterator[Shift]:
         """The shifts of a calendar; a row that can't be read opens nothing."""
         if self._statement is None:
-            if _is_in(calendar.vet, self._vets) and _is_in(calendar.schedule, self._schedules):
+            if _is_in(calendar.vets, self._vets) and _is_in([calendar.schedule], self._schedules):
                 yield from self._written
             return
         for row in connection.execute(self._statement, self._whose.bound(calendar)):
@@ -61,8 +61,8 @@ def _texts(keys: Sequence[Any] | None) -> frozenset[str] | None:
     return None if keys is None else frozenset(map(str, keys))
 
 
-def _is_in(key: Any, keys: frozenset[str] | None) -> bool:
-    return keys is None or str(key) in keys
+def _is_in(spellings: Sequence[Any], keys: frozenset[str] | None) -> bool:
+    return keys is None or any(str(each) in keys for each in spellings)
 
 
 def _weekday(raw: Any) -> int:

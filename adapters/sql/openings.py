@@ -71,7 +71,7 @@ class Openings:
         if diary.schedules is not None:
             key = sql(diary.schedules.key)
             rows = rows_of(diary.schedules, key)
-            mine = sql(diary.schedules.vet) == given("vet")
+            mine = sql(diary.schedules.vet).in_(given("vet", expanding=True))
             self._schedules = rows.where(mine).order_by(key)
 
     def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
@@ -107,10 +107,12 @@ class Openings:
 
     def calendars(self, connection: Connection, vet: Any) -> list[Calendar]:
         """The vet's schedules in their order; where there are none at all, the vet's own time."""
+        spellings = tuple(self._readers["vets"].spelt_as(vet))
         if self._schedules is None:
-            return [Calendar(vet)]
-        rows = connection.execute(self._schedules, {"vet": vet})
-        return [Calendar(vet, each) for each in dict.fromkeys(row[0] for row in rows)]
+            return [Calendar(vet, None, spellings)]
+        rows = connection.execute(self._schedules, {"vet": list(spellings)})
+        found = dict.fromkeys(row[0] for row in rows)
+        return [Calendar(vet, each, spellings) for each in found]
 
     def kind(self, connection: Connection, type_id: str | None) -> Kind:
         """The type's key, and how long it lasts by itself; without a type the default."""

@@ -21,7 +21,7 @@ from adapters.base import (
 )
 from adapters.convert import Converter, JoinedText, PartOfText, Unreadable
 from adapters.converters import Converters
-from adapters.ids import Id, NativeIds
+from adapters.ids import Id, NativeIds, plain_uuid
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
@@ -99,6 +99,32 @@ class ResourceReader:
             raise NotFound(f"no {self.name} has that id")
         return keys[0] if self._speech.loose_types or self._is_native else keys[-1]
 
+    def spellings(self, public_id: str) -> Sequence[Any]:
+        """All raw keys that have that id, of those that the database can compare."""
+        return self._comparable(self.table.ids.keys(public_id))
+
+    def _comparable(self, raws: Sequence[Any]) -> Sequence[Any]:
+        return raws if self._speech.loose_types else only_texts(raws)
+
+    def spelt_as(self, key: Any) -> list[Any]:
+        """A raw key, and of a UUID all the spellings in which a row may have it."""
+        public_id = self._uuid(key)
+        if public_id is None:
+            return [key]
+        return list(dict.fromkeys((str(key), *self.table.ids.keys(public_id))))
+
+    def value_of(self, key: Any) -> tuple[str, ...]:
+        """By what two raw keys name one row, however they are spelt."""
+        public_id = self._uuid(key)
+        return Columns.spelling(key) if public_id is None else (public_id,)
+
+    def _uuid(self, key: Any) -> str | None:
+        """The UUID that a key is, where such are the resource's ids."""
+        try:
+            return plain_uuid(key) if self._is_native else None
+        except Unreadable:
+            return None
+
     def must_exist(self, connection: Connection, key: Any) -> Any:
         """The key as the row has it; NotFound."""
         found = self._first(connection, self._exists, key)
@@ -134,7 +160,7 @@ class ResourceReader:
     def _bound(self, key: Any) -> dict[str, Any]:
         if not self._is_native:
             return self.table.key.bound("key", key)
-        return {"keys": list(dict.fromkeys((key, str(key).lower(), str(key).upper())))}
+        return {"keys": self.spelt_as(key)}
 
     def marked(
         self, connection: Connection, mark: ColumnElement[Any], value: str, limit: int
@@ -154,7 +180,7 @@ class ResourceReader:
         Where one of the fields is unreadable None stands for all; that is not reported.
         """
         columns = [self.table.by_name[name] for name in names]
-        keys = [raw for each in public_ids for raw in self._spelt(self.table.ids.keys(each))]
+        keys = [raw for each in public_ids for raw in self.spellings(each)]
         wanted, width = frozenset(public_ids), self.table.key.width
         for row in connection.execute(self._all.where(self.table.key.among(keys))):
             key = self.table.key.take(row, 0)
@@ -168,10 +194,6 @@ class ResourceReader:
             return [each.converter.decode(each.take(row, offsets[each.name])) for each in columns]
         except Unreadable:
             return None
-
-    def _spelt(self, raws: Sequence[Any]) -> Sequence[Any]:
-        """A key in the spellings that the database can compare."""
-        return raws if self._speech.loose_types else only_texts(raws)
 
     def page(
         self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
@@ -244,7 +266,7 @@ class ResourceReader:
             return _bounded(column, converter, wanted)
         raw = converter.encode(wanted.value)
         if isinstance(converter, Id):
-            return column.among(self._spelt(raw))
+            return column.among(self._comparable(raw))
         if column.width > 1:
             return column.among(raw)
         return self._is_one_of(column, raw)

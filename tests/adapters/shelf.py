@@ -15,6 +15,10 @@ class Shelf:
         for public_id, key in keys.items():
             self.kept.setdefault((resource, public_id), key)
 
+    async def respell(self, resource: str, keys: Mapping[str, str]) -> None:
+        self.writes += 1
+        self.kept.update({(resource, public_id): key for public_id, key in keys.items()})
+
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
         found = {each: self.kept.get((resource, each)) for each in public_ids}
         return {each: key for each, key in found.items() if key is not None}

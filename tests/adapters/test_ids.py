@@ -1,5 +1,7 @@
 """What public ids are made of: sealed keys, hashed ones that are kept in a table, native ones."""
 
+import asyncio
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -8,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.convert import Unreadable
+from adapters.convert import Unreadable, by_value
 from adapters.ids import AT_ONCE, HashedIds, IdKeeper, NativeIds, SealedIds
 from adapters.seal import Sealer
 from tests.adapters.shelf import Shelf
@@ -75,6 +77,85 @@ async def test_only_a_uuid_in_another_spelling_than_these_needs_the_table(
     again = NativeIds("clients", shelf)
     await again.learn(GIVEN)
     assert spelt in again.keys(GIVEN)
+
+
+def test_what_refers_to_a_row_never_hides_how_the_row_itself_is_spelt() -> None:
+    ids = NativeIds("clients", Shelf())
+    own = f"{{{GIVEN}}}"
+    assert ids.shown(own) == ids.referred(MIXED) == GIVEN
+    assert ids.keys(GIVEN) == (own, GIVEN, GIVEN.upper())
+
+
+async def test_a_reference_is_believed_until_the_row_itself_is_known() -> None:
+    shelf = Shelf()
+    one, other = NativeIds("clients", shelf), NativeIds("clients", shelf)
+    one.referred(MIXED)
+    assert one.keys(GIVEN)[0] == MIXED
+    own = f"{{{GIVEN}}}"
+    other.shown(own)
+    await other.keep()
+    await one.keep()  # which leaves what another worker knows for certain
+    assert shelf.kept["clients", GIVEN] == json.dumps(own)
+    assert one.keys(GIVEN)[0] == own
+
+
+async def test_an_id_that_was_asked_for_too_early_is_looked_up_again() -> None:
+    shelf = Shelf()
+    one, other = NativeIds("clients", shelf), NativeIds("clients", shelf)
+    await one.learn(GIVEN)
+    assert MIXED not in one.keys(GIVEN)
+    other.shown(MIXED)
+    await other.keep()
+    await one.learn(GIVEN)
+    assert one.keys(GIVEN)[0] == MIXED
+
+
+@pytest.mark.parametrize("later", [f"{{{GIVEN}}}", GIVEN, GIVEN.upper()])
+async def test_a_row_that_is_spelt_anew_is_found_so_after_a_restart(later: str) -> None:
+    shelf = Shelf()
+    for spelt in (MIXED, later):
+        ids = NativeIds("clients", shelf)
+        await ids.learn(GIVEN)
+        assert ids.shown(spelt) == GIVEN
+        await ids.keep()
+        again = NativeIds("clients", shelf)
+        await again.learn(GIVEN)
+        assert again.keys(GIVEN)[0] == spelt
+
+
+@pytest.mark.parametrize("spelt", [GIVEN, GIVEN.upper(), MIXED, f"{{{GIVEN}}}"])
+@pytest.mark.parametrize("only_referred", [False, True])
+async def test_where_one_spelling_is_asked_for_it_is_the_row_s_own_after_a_restart_too(
+    spelt: str, only_referred: bool
+) -> None:
+    shelf = Shelf()
+    ids = NativeIds("clients", shelf, one_spelling=True)
+    (ids.referred if only_referred else ids.shown)(spelt)
+    await ids.keep()
+    again = NativeIds("clients", shelf, one_spelling=True)
+    await again.learn(GIVEN)
+    assert again.keys(GIVEN)[0] == spelt
+
+
+def test_a_long_number_is_not_rounded_to_another_one() -> None:
+    one, other = (Decimal(f"1234567890123456789012345678.{each}") for each in ("15", "25"))
+    assert (by_value(one), by_value(other)) == (one, other)
+    hashed = HashedIds(SECRET, "clients", None)
+    assert hashed.shown(one) != hashed.shown(other)
+
+
+async def test_many_answers_at_once_write_what_waits_only_once() -> None:
+    class Slow(Shelf):
+        async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+            await asyncio.sleep(0)
+            await super().remember(resource, keys)
+
+    shelf = Slow()
+    ids = HashedIds(SECRET, "clients", shelf)
+    for number in range(3 * AT_ONCE):
+        ids.shown(f"code {number}")
+    await asyncio.gather(*(ids.keep() for _ in range(5)))
+    assert (shelf.writes, len(shelf.kept)) == (3, 3 * AT_ONCE)
 
 
 async def test_while_the_table_cannot_be_written_no_more_wait_for_it_than_there_is_room_for(

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
+from adapters.examine import Examination, Verdict
 from adapters.times import instant_text
 from tests.adapters.test_booking_servers import a_draft
 from tests.adapters.test_ids import GIVEN, Shelf
@@ -120,17 +121,22 @@ def _with_uuids(kind: str, column: str, spell: Callable[[str], str]) -> list[str
     ]
 
 
+def _native(mapping: str) -> str:
+    """The mapping, with the UUIDs as ids of vets, clients and patients."""
+    for table in ("vet", "client", "patient"):
+        mapping = mapping.replace(
+            f"{{from: {table}, key: id", f"{{from: {table}, key: {{sql: id, as: native id}}"
+        )
+    return mapping
+
+
 @pytest.mark.parametrize(("kind", "case", "column"), KEPT_IN)
 async def test_a_uuid_leads_back_to_its_row_in_whatever_case_it_is_kept(
     kind: str, case: str, column: str, tmp_path: Path
 ) -> None:
     spell, shelf = CASES[case], Shelf()
     with practice(kind, tmp_path, *_with_uuids(kind, column, spell)) as made:
-        mapping = made.mapping
-        for table in ("vet", "client", "patient"):
-            mapping = mapping.replace(
-                f"{{from: {table}, key: id", f"{{from: {table}, key: {{sql: id, as: native id}}"
-            )
+        mapping = _native(made.mapping)
         draft = None
         for _ in range(2):  # the second time nothing was listed since the start
             adapter = made.open(tmp_path, mapping, ids=shelf)
@@ -159,6 +165,92 @@ async def test_a_uuid_leads_back_to_its_row_in_whatever_case_it_is_kept(
         assert [tuple(map(str, row)) for row in rows] == [tuple(kept)]
         wrote = await made.run("SELECT vet FROM appointment")
         assert [str(row[0]) for row in wrote] == [str(rows[0][0])]
+
+
+OTHERWISE = [("braces", "lower"), ("mixed", "upper"), ("upper", "lower"), ("lower", "upper")]
+
+
+@pytest.mark.parametrize(("own", "elsewhere"), OTHERWISE)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_row_is_found_however_what_refers_to_it_spells_its_uuid(
+    kind: str, own: str, elsewhere: str, tmp_path: Path
+) -> None:
+    shelf, now = Shelf(), datetime.now(UTC)
+    refers = f"UPDATE patient SET client = '{CASES[elsewhere](OWNER)}'"
+    rows = _with_uuids(kind, "varchar(38)", CASES[own])
+    with practice(kind, tmp_path, *rows, refers) as made:
+        clients = Query(resource="clients", now=now)
+        for restarted in (False, True):
+            adapter = made.open(tmp_path, _native(made.mapping), ids=shelf)
+            if not restarted:
+                await adapter.read_many(clients)
+            [patient] = (await adapter.read_many(Query(resource="patients", now=now))).records
+            assert patient["clientId"] == OWNER
+            one = Query(resource="clients", now=now, id=OWNER)
+            assert (await adapter.read_one(one))["id"] == OWNER
+            of_client = Query(
+                resource="patients", now=now, filters=(Filter("equals", ("clientId",), OWNER),)
+            )
+            assert (await adapter.read_many(of_client)).records == [patient]
+            await adapter.aclose()
+
+
+@pytest.mark.parametrize(("own", "elsewhere"), OTHERWISE)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_time_is_taken_however_the_desk_spells_the_vets_uuid(
+    kind: str, own: str, elsewhere: str, tmp_path: Path
+) -> None:
+    rows = _with_uuids(kind, "varchar(38)", CASES[own])
+    with practice(kind, tmp_path, *rows) as made:
+        adapter = made.open(tmp_path, _native(made.mapping), ids=Shelf())
+        draft = await a_draft(adapter)
+        booked = await adapter.create_appointment(draft)
+        await made.run(f"UPDATE appointment SET vet = '{CASES[elsewhere](VET)}'")
+        values = {"vetId": VET, "date": draft.scheduled_at.date()}
+        free = (
+            await adapter.read_many(Query(resource="slots", now=draft.now, values=values))
+        ).records
+        assert booked["scheduledAt"] not in [each["startTime"] for each in free]
+        assert not (await adapter.find_overwritten([booked["id"]])).overwritten
+        await made.run(
+            "INSERT INTO appointment (vet, starts, ends, state)"
+            f" SELECT '{CASES[own](VET)}', starts, ends, state FROM appointment"
+        )
+        assert (await adapter.find_overwritten([booked["id"]])).overwritten == {booked["id"]}
+        await adapter.aclose()
+
+
+async def test_the_doctor_follows_a_reference_to_a_uuid_as_the_gateway_does(
+    tmp_path: Path,
+) -> None:
+    refers = f"UPDATE patient SET client = '{OWNER}'"
+    rows = _with_uuids("sqlite", "varchar(38)", str.upper)
+    with practice("sqlite", tmp_path, *rows, refers) as made:
+        adapter = made.open(tmp_path, _native(made.mapping), ids=Shelf())
+        looked = Examination(now=datetime.now(UTC), booking=False, rows=100)
+        found = [each async for each in adapter.examine(looked)]
+        links = {each.subject: each.verdict for each in found if each.check == "links"}
+        assert links["patients.clientId"] == Verdict.OK
+        await adapter.aclose()
+
+
+async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.ids.MOST_WAITING", 2)
+    rows = ", ".join(f"('Number {number}')" for number in range(9))
+    more = f"INSERT INTO client (last) VALUES {rows}"
+    with practice("sqlite", tmp_path, more) as made:
+        key = "{from: client, key: id"
+        assert key in made.mapping
+        hashed = made.mapping.replace(key, "{from: client, key: {sql: id, as: hashed id}")
+        shelf = Shelf()
+        adapter = made.open(tmp_path, hashed, ids=shelf)
+        looked = Examination(now=datetime.now(UTC), booking=False, rows=None)
+        found = [each async for each in adapter.examine(looked)]
+        assert [e for e in found if e.subject == "clients" and e.verdict == Verdict.FAILED] == []
+        assert not shelf.kept
+        await adapter.aclose()
 
 
 @pytest.mark.parametrize("kind", KINDS)

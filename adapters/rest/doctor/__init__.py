@@ -41,6 +41,7 @@ async def examine(options: AdapterOptions, examination: Examination) -> AsyncIte
     case = Case(
         open_parts(patient, client), examination, options.shapes, client, troubles, options.timeout
     )
+    case.parts.tools.values.converters.keep_no_ids()
     try:
         for left in todos(case):
             yield left

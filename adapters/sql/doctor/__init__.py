@@ -42,6 +42,7 @@ async def examine(options: AdapterOptions, examination: Examination) -> AsyncIte
     patience = PATIENCE if examination.rows is not None else PATIENCE_FOR_ALL
     patient = replace(options, report=troubles.append, timeout=max(patience, options.timeout))
     case = Case(open_parts(patient), examination, options.shapes, troubles)
+    case.parts.converters.keep_no_ids()
     try:
         for left in todos(case):
             yield left

@@ -18,9 +18,9 @@ from adapters.findings.maker import rows, weighed
 from adapters.findings.values import TOLERABLE
 from adapters.slots import Interval
 from adapters.sql.calendars import Calendar
-from adapters.sql.columns import Columns, rows_of, sql
+from adapters.sql.columns import rows_of, sql
 from adapters.sql.doctor.case import Case, Step
-from adapters.sql.doctor.values import every_record, shown_id
+from adapters.sql.doctor.values import every_record, referred_id
 from adapters.sql.hours import ShiftRows
 from adapters.sql.keyed import KeyedRows
 from adapters.sql.mapping import Busy, Hours
@@ -181,7 +181,7 @@ def _calendars(connection: Connection, case: Case, busy: Busy) -> list[Calendar]
 def _booked(blocks: Sequence[Block], table: KeyedRows) -> Iterator[Booked]:
     """Those blocks that are appointments."""
     for each in blocks:
-        shown = None if each.key is None else shown_id(table, each.key)
+        shown = None if each.key is None else referred_id(table, each.key)
         if shown is not None:
             yield each.interval, shown
 
@@ -199,9 +199,9 @@ def _missed(connection: Connection, case: Case) -> Iterator[Finding]:
         begins = datetime.fromisoformat(record["scheduledAt"])
         window = Interval(begins, begins + timedelta(minutes=1))
         found = case.parts.openings.blocks(connection, known[record["vetId"]], window)
-        own = Columns.spelling(reader.key_of(record["id"]))
+        own = reader.value_of(reader.key_of(record["id"]))
         if not any(
-            b.key is not None and Columns.spelling(b.key) == own and b.interval.overlaps(window)
+            b.key is not None and reader.value_of(b.key) == own and b.interval.overlaps(window)
             for b in found
         ):
             lost.append(record["id"])

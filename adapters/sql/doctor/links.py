@@ -5,14 +5,14 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from adapters.base import NotFound
 from adapters.examine import Finding
 from adapters.findings.links import Leads, led
 from adapters.sql.columns import rows_of
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.values import every_record, shown_id
 
-AT_ONCE = 500
+# So many ids at a time: in all their spellings they are no more than SQL Server's parameters.
+AT_ONCE = 400
 
 
 def links(case: Case) -> Iterator[Step]:
@@ -66,12 +66,7 @@ def _existing(
     connection: Connection, case: Case, target: str, ids: Sequence[str], *, bare: bool
 ) -> set[str]:
     reader, mapped = case.parts.readers[target], case.parts.mapping.resources[target]
-    keys = []
-    for each in ids:
-        try:
-            keys.append(reader.key_of(each))
-        except NotFound:
-            continue
+    keys = [raw for each in ids for raw in reader.spellings(each)]
     rows_ = mapped.model_copy(update={"where": None}) if bare else mapped
     key = reader.table.key
     statement = rows_of(rows_, *key.labelled("row_key")).where(key.among(keys))

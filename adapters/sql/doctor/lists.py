@@ -13,7 +13,7 @@ from adapters.sql.columns import Columns, rows_of
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.links import missing
 from adapters.sql.doctor.pages import Sample, pages
-from adapters.sql.doctor.values import fields_judged, read, shown_id
+from adapters.sql.doctor.values import fields_judged, read, referred_id
 from adapters.sql.mapping import ListOf
 from adapters.sql.reading import ResourceReader
 
@@ -47,7 +47,7 @@ def _list(
     for found in pages(connection, statement, table, most=case.examination.rows):
         for record in read(table, found, tallies):
             sample.take(record)
-        parents = [shown_id(reader.table, parent.take(row, offset)) for row in found]
+        parents = [referred_id(reader.table, parent.take(row, offset)) for row in found]
         gone, _ = missing(connection, case, reader.name, {each for each in parents if each})
         lost += sum(each is None or each in gone for each in parents)
         count += len(found)

@@ -94,6 +94,14 @@ def shown_id(table: KeyedRows, key: Any) -> str | None:
         return None
 
 
+def referred_id(table: KeyedRows, key: Any) -> str | None:
+    """The same of a key in another table, where it may be spelt otherwise."""
+    try:
+        return table.ids.referred(key)
+    except Unreadable:
+        return None
+
+
 class Keys:
     """The keys of all rows; of each no more is kept than a number of 64 bits."""
 

@@ -51,7 +51,8 @@ async def test_a_list_with_long_cursors_or_links_goes_on_after_a_restart(
         expected = await through(plain, tmp_path, resource, None)
     shelf = Shelf()
     assert await through(wordy, tmp_path, resource, shelf) == expected
-    assert {name for name, _ in shelf.kept} == {SHELF}
+    # besides the places only the vets' UUIDs, which the cloud has in upper case
+    assert {name for name, _ in shelf.kept} - {"vets"} == {SHELF}
 
 
 async def test_a_link_is_kept_without_the_backends_address(
@@ -65,7 +66,7 @@ async def test_a_link_is_kept_without_the_backends_address(
     await adapter.aclose()
     assert after is not None
     assert "127.0.0.1" not in after
-    assert shelf.kept == {}
+    assert {name for name, _ in shelf.kept} == {"vets"}  # a UUID in upper case, and no place
 
 
 async def test_a_place_that_the_store_does_not_know_is_said() -> None:
