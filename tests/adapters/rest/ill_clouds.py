@@ -8,6 +8,7 @@ from email.utils import format_datetime
 from aiohttp import web
 
 from examples.json_cloud.backend import Cloud
+from examples.json_cloud.records import Records
 
 SLOW = 0.6
 
@@ -64,17 +65,25 @@ class DeafCloud(Cloud):
 class LeafingCloud(Cloud):
     """Gives visits by pages of ten where a page is asked for; what else is asked it ignores.
 
-    While `is_stuck` it gives the first page, whichever is wanted.
+    While `is_stuck` it gives the first page, whichever is wanted; with `is_newest_first` it begins
+    at the end.
     """
 
     is_stuck = False
+    is_newest_first = False
+
+    def __init__(self, records: Records) -> None:
+        super().__init__(records)
+        self.pages: list[str] = []
 
     async def visits(self, request: web.Request) -> web.Response:
         if "page" not in request.query:
             return await super().visits(request)
+        self.pages.append(request.query["page"])
         answer = await super().visits(request.clone(rel_url="/v2/visits"))
         begin = 0 if self.is_stuck else 10 * (int(request.query["page"]) - 1)
-        return web.json_response({"visits": json.loads(answer.text or "")["visits"][begin:][:10]})
+        rows = json.loads(answer.text or "")["visits"][:: -1 if self.is_newest_first else 1]
+        return web.json_response({"visits": rows[begin:][:10]})
 
 
 class ShufflingCloud(Cloud):
