@@ -1,7 +1,7 @@
 """Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -53,6 +53,11 @@ class ResourceReader:
     def filterable(self) -> frozenset[str]:
         """The fields that lists of it can be filtered by."""
         return self._filters.names if self._list is not None else frozenset()
+
+    @property
+    def has_one(self) -> bool:
+        """Whether there is a call for one record by its id."""
+        return self._one is not None
 
     def must_be_ours(self, public_id: str) -> None:
         """NotFound, without a call, for an id that was never made here."""
@@ -126,16 +131,24 @@ class ResourceReader:
             raise NotFound(f"no {self.name} has that id")
         return self.maker.record(value)
 
-    async def _looked_for(self, public_id: str) -> Record:
+    async def listed(self, public_ids: Collection[str]) -> dict[str, Record]:
+        """Those of the records that are in the list: it is read once, as far as needed."""
+        wanted = {each for each in public_ids if self.maker.key.converter.encode(each)}
+        found: dict[str, Record] = {}
         after: str | None = None
-        while True:
+        while wanted.difference(found):
             page = await self._page((), MOST_ROWS, after)
-            for record in page.records:
-                if record["id"] == public_id:
-                    return record
+            found.update((each["id"], each) for each in page.records if each["id"] in wanted)
             if page.after is None:
-                raise NotFound(f"no {self.name} has that id")
+                break
             after = page.after
+        return found
+
+    async def _looked_for(self, public_id: str) -> Record:
+        found = await self.listed([public_id])
+        if public_id not in found:
+            raise NotFound(f"no {self.name} has that id")
+        return found[public_id]
 
     def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
