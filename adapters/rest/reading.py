@@ -1,7 +1,7 @@
 """Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from adapters.convert import Unreadable
 from adapters.rest.asking import asking, marked_by
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
-from adapters.rest.paging import MOST_ROWS, Ask, pager
+from adapters.rest.paging import MOST_ROWS, Ask, Barren, Batch, pager
 from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.templates import Values
@@ -175,19 +175,32 @@ class Rows:
         """Goes through the rows until the page is full, or enough was looked at."""
         filling = _Filling(limit, MOST_DETAILS if self.has_details else MOST_ROWS, self._patience)
         wanted = MOST_ROWS if filters else limit
+        try:
+            is_last = await self._fill(filling, self.pager.batches(ask, after, wanted), filters)
+        except Barren:  # what was found is kept, and the next call goes on behind it
+            is_last = False
+        return filling.page(more=not is_last)
+
+    async def _fill(
+        self, filling: "_Filling", batches: AsyncGenerator[Batch, None], filters: Sequence[Filter]
+    ) -> bool:
+        """Whether the list came to its end before the page was full, or enough was looked at."""
         size = AT_ONCE if self.has_details else 1
-        async with aclosing(self.pager.batches(ask, after, wanted)) as batches:
+        async with aclosing(batches):
             async for batch in batches:
                 for rows, places in _parts(batch.rows, batch.places, size):
                     if filling.is_done:
-                        return filling.page(more=True)
+                        return False
                     for made, place in zip(await self._made(rows), places, strict=True):
                         if filling.is_full:
-                            return filling.page(more=True)
+                            return False
                         filling.take(made, place, filters)
                 if batch.last:
-                    break
-        return filling.page(more=False)
+                    return True
+                filling.passed(batch.end)
+                if filling.is_enough or (filling.is_full and not batch.rows):
+                    return False
+        return True
 
     async def sample(self, ask: Ask, most: int) -> list[Any]:
         """The first rows; where they are no whole records, the records of the first few."""
@@ -270,9 +283,18 @@ class _Filling:
 
     @property
     def is_done(self) -> bool:
+        """Whether no further row is to be looked at in this call."""
+        return self.is_full or self.is_enough
+
+    @property
+    def is_enough(self) -> bool:
         """Whether this is enough for one call: the page may be short, the next goes on."""
-        late = self._looked > 0 and self._clock() >= self._until
-        return self.is_full or self._looked >= self._most or late
+        late = self._place is not None and self._clock() >= self._until
+        return self._looked >= self._most or late
+
+    def passed(self, end: str | None) -> None:
+        """All of a batch has been looked at, be it that there was nothing in it."""
+        self._place = end or self._place
 
     def take(self, made: Record | Trouble | None, place: str, filters: Sequence[Filter]) -> None:
         self._looked += 1

@@ -86,6 +86,24 @@ class LeafingCloud(Cloud):
         return web.json_response({"visits": rows[begin:][:10]})
 
 
+class SiftingCloud(Cloud):
+    """Gives three reports, then so many empty pages, then three more; each takes its time."""
+
+    def __init__(self, records: Records, empty: int, lag: float) -> None:
+        super().__init__(records)
+        self.empty, self.lag = empty, lag
+        self.pages = 0
+
+    async def reports(self, request: web.Request) -> web.Response:
+        self.pages += 1
+        await asyncio.sleep(self.lag)
+        number = int(request.query.get("after", "0"))
+        rows = json.loads((await super().reports(request.clone(rel_url="/v2/reports"))).text or "")
+        some = {0: rows["rows"][:3], self.empty + 1: rows["rows"][3:6]}
+        following = None if number > self.empty else str(number + 1)
+        return web.json_response({"rows": some.get(number, []), "cursor": following})
+
+
 class ShufflingCloud(Cloud):
     """Gives its bills in another order each time."""
 
