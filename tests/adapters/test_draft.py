@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,14 @@ def dutch(tmp_path: Path) -> Path:
     return database
 
 
+def plural(tmp_path: Path, change: Callable[[str], str] = str) -> Path:
+    """Another, whose tables are called in the plural, and one of whose clients is a company."""
+    database = tmp_path / "dieren.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(change((HERE / "dutch_plural.sql").read_text(encoding="utf-8")))
+    return database
+
+
 async def test_all_fields_of_a_dutch_database_are_guessed(dutch: Path) -> None:
     assert wrong(await drafted(url_of(dutch)), DUTCH) == {}
 
@@ -111,6 +120,22 @@ async def test_a_dutch_diary_and_names_are_guessed(dutch: Path) -> None:
     assert last["sql"] == ["k.tussenvoegsel", "k.achternaam"]
     assert data["booking"]["writes"][0]["key"] == "afspraaknr"
     assert "afspraaknr" not in data["booking"]["writes"][0]["values"]
+
+
+@pytest.mark.parametrize("vets", ["dierenartsen", "dierenarts", "medewerkers"])
+@pytest.mark.parametrize("linked", [True, False])
+async def test_animals_are_not_taken_for_their_doctors(
+    vets: str, linked: bool, tmp_path: Path
+) -> None:
+    def change(script: str) -> str:
+        named = script.replace("dierenartsen", vets)
+        return named if linked else re.sub(r" REFERENCES \w+\(\w+\)", "", named)
+
+    found = guessed(await drafted(url_of(plural(tmp_path, change))))
+    assert found["vets.name"] == f"{vets}.achternaam"
+    assert found["patients.name"] == "dieren.naam"
+    assert found["appointments.patientId"] == "afspraken.dier_id"
+    assert found["appointments.vetId"] == "afspraken.dierenarts_id"
 
 
 @pytest.mark.parametrize("opened", [english, german])
