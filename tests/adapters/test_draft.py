@@ -122,6 +122,15 @@ async def test_a_dutch_diary_and_names_are_guessed(dutch: Path) -> None:
     assert "afspraaknr" not in data["booking"]["writes"][0]["values"]
 
 
+async def test_a_company_keeps_its_name_beside_a_prefix_of_last_names(tmp_path: Path) -> None:
+    draft = await drafted(url_of(plural(tmp_path)))
+    clients = parse_document(draft.text.encode(), "draft").data["resources"]["clients"]
+    assert clients["fields"]["lastName"]["sql"] == [
+        "e.tussenvoegsel",
+        "COALESCE(NULLIF(TRIM(e.achternaam), ''), e.bedrijfsnaam)",
+    ]
+
+
 @pytest.mark.parametrize("vets", ["dierenartsen", "dierenarts", "medewerkers"])
 @pytest.mark.parametrize("linked", [True, False])
 async def test_animals_are_not_taken_for_their_doctors(
