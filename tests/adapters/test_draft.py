@@ -15,6 +15,7 @@ from adapters.base import BackendUnavailable, Query
 from adapters.document import DocumentErrors, parse_document
 from adapters.sql.draft import DraftedMapping, draft_mapping
 from adapters.sql.draft.likeness import likeness, phrases, tokens
+from adapters.sql.draft.opening import looked_into
 from adapters.sql.draft.write import quote
 from adapters.sql.load import load_mapping
 from gateway.backend import shapes
@@ -319,6 +320,22 @@ async def test_an_option_of_the_address_that_is_not_taken_is_named_with_its_reme
     remedy = "take it away from behind the"
     with server() as url, pytest.raises(ValueError, match=f"{said}.*{remedy}"):
         await drafted(f"{url}?{option}")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeDecodeError("utf-8", b"x", 0, 1, "invalid start byte"),
+        ValueError("what the database holds is no date"),
+    ],
+)
+async def test_a_value_that_cannot_be_read_is_not_blamed_on_an_option(error: Exception) -> None:
+    def look(_: object) -> Any:
+        raise error
+
+    with postgres_database() as url, pytest.raises(type(error)) as caught:
+        await looked_into(f"{url}?sslmode=prefer", look)
+    assert caught.value is error
 
 
 async def test_a_file_takes_no_options(tmp_path: Path) -> None:
