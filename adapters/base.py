@@ -34,6 +34,9 @@ class Filter:
 # The longest `after` of a page, in characters: it goes through the partner, in an address.
 LONGEST_AFTER = 2_000
 
+# Appointments that one look is about at most, and how many of them have the time of one read.
+WATCHED_AT_ONCE, WATCHED_IN_A_READ = 50, 8
+
 
 class Query(Struct, frozen=True, kw_only=True):
     """A read: of one record by its public id, or of a page of records.
@@ -128,9 +131,11 @@ class Adapter(Protocol):
         """
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """What became of these appointments, by public id; asked of up to 50 every minute.
+        """What became of these appointments, by public id.
 
-        What it costs should grow with the vets and days that they are of, and not with each.
+        A minute after every look all coming ones are asked about again, WATCHED_AT_ONCE in a call.
+        It may take the time of one read for every WATCHED_IN_A_READ of them; what it costs should
+        grow with the vets and days that they are of, and not with each.
         """
 
     async def check(self) -> None:

@@ -4,14 +4,17 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from math import ceil
 from typing import Any, TypeVar
 
 import stamina
 from stamina.instrumentation import set_on_retry_hooks
 
 from adapters.base import (
+    WATCHED_AT_ONCE,
+    WATCHED_IN_A_READ,
     Adapter,
     AdapterError,
     BackendTimeout,
@@ -32,6 +35,8 @@ Ask = Callable[[], Awaitable[T]]
 # What says that the practice system is down or does not answer. Whatever else an adapter raises
 # was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
 FAILURES = (BackendUnavailable, BackendTimeout, OutcomeUnknown)
+# The same of a call that is about much: that it took too long says nothing of the others.
+DOWN = (BackendUnavailable, OutcomeUnknown)
 # Seconds before the retry, and at most as many again.
 PAUSE = 0.01
 
@@ -86,7 +91,10 @@ class Guarded:
         self._booking = Deadline(limits.booking_timeout + limits.grace)
         self._one = Kind("read_one", self._reading, _late_read)
         self._many = Kind("read_many", self._reading, _late_read)
-        self._overwritten = Kind("find_overwritten", self._reading, _late_read)
+        looks = ceil(WATCHED_AT_ONCE / WATCHED_IN_A_READ)
+        self._looking = Deadline(looks * limits.timeout + limits.grace)
+        self._look = Kind("find_overwritten", self._looking, _late_read, counted=DOWN)
+        self._quick_look = replace(self._look, deadline=self._reading)
         self._find = Kind("find_appointments", self._booking, _late_read)
         self._create = Kind("create_appointment", self._booking, _late_booking, retried=False)
 
@@ -120,9 +128,13 @@ class Guarded:
         return await self._book(self._find, self._inner.find_appointments, draft, since)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """As a read of appointments."""
-        ask = self._inner.find_overwritten
-        return await self._ask(self._overwritten, "appointments", ask, appointments)
+        """As several reads of appointments; that it took too long opens no breaker.
+
+        The call that tries whether the practice system is back keeps others out, and has the time
+        of one read.
+        """
+        kind = self._look if self._breaker.closed else self._quick_look
+        return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
 
     async def check(self) -> None:
         """As it is: whoever asks wants the truth of this moment."""
@@ -137,6 +149,7 @@ class Guarded:
         """Let go of the inner adapter."""
         self._reading.aclose()
         self._booking.aclose()
+        self._looking.aclose()
         await self._inner.aclose()
 
     async def _book(self, kind: "Kind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
@@ -170,7 +183,7 @@ class Guarded:
                     answer = await _again(lambda: ask(*given), error)
         except Exception as error:
             known = kind.late() if isinstance(error, TimeoutError) and span.late else error
-            self._learn(turn, known)
+            self._learn(kind, turn, known)
             own = isinstance(known, AdapterError)
             self._called(kind.verb, resource, type(known).__name__ if own else "fault")
             if known is error:
@@ -209,9 +222,11 @@ class Guarded:
         left = span.until - asyncio.get_running_loop().time()
         return kind.retried and left >= kind.deadline.seconds / 2 and self._breaker.closed
 
-    def _learn(self, turn: int, error: Exception) -> None:
-        if isinstance(error, FAILURES):
+    def _learn(self, kind: "Kind", turn: int, error: Exception) -> None:
+        if isinstance(error, kind.counted):
             self._breaker.failed(turn, error)
+        elif isinstance(error, FAILURES):
+            self._breaker.left(turn)
         elif isinstance(error, AdapterError):
             self._breaker.answered(turn)
         else:
@@ -220,12 +235,16 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one verb is asked: its deadline, what it is to be late, whether it is tried again."""
+    """How one verb is asked: its deadline, what it is to be late, whether it is tried again.
+
+    `counted` are the errors that count as failures for the breaker.
+    """
 
     verb: str
     deadline: Deadline
     late: Callable[[], AdapterError]
     retried: bool = True
+    counted: tuple[type[AdapterError], ...] = FAILURES
 
 
 def _late_read() -> AdapterError:

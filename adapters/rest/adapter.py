@@ -4,8 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from math import ceil
 
-from adapters.base import AdapterOptions, BackendTimeout, Draft, Page, Query, Record, Watched
+from adapters.base import (
+    WATCHED_IN_A_READ,
+    AdapterOptions,
+    BackendTimeout,
+    Draft,
+    Page,
+    Query,
+    Record,
+    Watched,
+)
 from adapters.document import DocumentErrors
 from adapters.examine import Examination, Finding
 from adapters.rest.checks import problems_in
@@ -59,10 +69,13 @@ class RestAdapter:
             return await self._keeper.kept(self._diary.find(draft, since))
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """Each is asked for, and what blocks once for a vet and day; in the time of one read."""
-        async with self._in_time():
+        """Each is asked for, and what blocks once for a vet and day.
+
+        For every few of them it has the time of one read.
+        """
+        async with self._in_time(reads=ceil(len(appointments) / WATCHED_IN_A_READ)):
             await self._keeper.learn_all("appointments", appointments)
-            return await self._diary.overwritten(appointments)
+            return await self._diary.look.watched(appointments)
 
     async def check(self) -> None:
         """DocumentErrors where a call fails, or a path leads to nothing in what it answers."""
@@ -92,10 +105,10 @@ class RestAdapter:
         await self._parts.tools.backend.aclose()
 
     @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
-        """A deadline for all calls of one read together."""
+    async def _in_time(self, reads: int = 1) -> AsyncIterator[None]:
+        """A deadline for all calls of one read together, or of so many."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._timeout * reads):
                 yield
         except TimeoutError as error:
             raise BackendTimeout("the backend did not answer all in time") from error

@@ -1,7 +1,7 @@
 """The calls of a booking: made in order, looked up, withdrawn."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -111,34 +111,39 @@ class BookingCalls:
 
         OutcomeUnknown where ours may be among what was not given.
         """
-        rows, is_whole = await self._looked_at(values)
-        found = list(self._records(rows, draft.reference))
         is_named = bool(draft.reference) and self.reference is not None
-        if is_named and found:
-            return found
-        if not is_whole:
-            raise OutcomeUnknown(f"{self._find.label}: there is no end of what it gives")
-        if is_named and rows:  # the parameter was ignored
+        found: list[Record] = []
+        is_none = True
+        async with aclosing(self._pages(values)) as pages:
+            async for rows in pages:
+                is_none = is_none and not rows
+                found += self._records(rows, draft.reference)
+                if is_named and found:  # a reference names one booking: no page behind has another
+                    return found
+        if is_named and not is_none:  # the parameter was ignored
             raise OutcomeUnknown(f"{self._find.label}: the backend gives others than was asked for")
         return found
 
-    async def _looked_at(self, values: Values) -> tuple[list[Any], bool]:
-        """The rows of the lookup, and whether these are all."""
-        rows: list[Any] = []
+    async def _pages(self, values: Values) -> AsyncGenerator[Sequence[Any], None]:
+        """The rows of the lookup, page by page; OutcomeUnknown where there is no last one."""
         ask = asking(self._backend, self._find, values)
+        looked_at = 0
         try:
             async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
                 async for batch in batches:
-                    rows += batch.rows
+                    yield batch.rows
                     if batch.last:
-                        break
-                    if len(rows) >= MOST_ROWS:
-                        return rows, False
-        except Endless:
-            return rows, False
-        return rows, True
+                        return
+                    looked_at += len(batch.rows)
+                    if looked_at >= MOST_ROWS:
+                        raise self._endless()
+        except Endless as error:
+            raise self._endless() from error
 
-    def _records(self, rows: list[Any], reference: str) -> Iterator[Record]:
+    def _endless(self) -> OutcomeUnknown:
+        return OutcomeUnknown(f"{self._find.label}: there is no end of what it gives")
+
+    def _records(self, rows: Sequence[Any], reference: str) -> Iterator[Record]:
         for row in rows:
             if reference and not self._carries(row, reference):
                 continue

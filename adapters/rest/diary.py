@@ -16,7 +16,6 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
     SlotTaken,
-    Watched,
 )
 from adapters.booked import difference, draft_values, is_of
 from adapters.document import Place
@@ -32,13 +31,12 @@ from adapters.rest.booking import BookingCalls
 from adapters.rest.mapping import HoursWritten, Mapping
 from adapters.rest.reading import ResourceReader
 from adapters.rest.templates import Values
-from adapters.rest.together import for_each, together
+from adapters.rest.together import together
 from adapters.rest.toolbox import Toolbox
+from adapters.rest.watched import Look
 from adapters.slots import Interval, covered_slots, day_window, free_slots
 from adapters.spans import type_lasts
 from adapters.times import Later, instant_text
-
-UNREADABLE = "unreadable"
 
 
 class Diary:
@@ -65,6 +63,7 @@ class Diary:
         length = diary.duration
         self.free = [Spans(each, tools, self._zone, length, blocks=False) for each in diary.free]
         self.busy = [Spans(each, tools, self._zone, length, blocks=True) for each in diary.busy]
+        self.look = Look(readers["appointments"], self.busy, self._zone, length)
         self._calls = BookingCalls(mapping.booking, readers["appointments"], tools)
         self._patience = patience
         self._settle = mapping.booking.settle
@@ -114,51 +113,6 @@ class Diary:
             raise OutcomeUnknown("the backend may still be at work on the booking")
         self._unsettled.pop(_name(draft), None)
         return found
-
-    async def overwritten(self, appointments: Sequence[str]) -> Watched:
-        """What became of them: what blocks is asked for once for each vet and day.
-
-        Where no source of `busy` has the appointments' ids, nobody can tell.
-        """
-        if not any(source.knows_appointments for source in self.busy):
-            return Watched()
-        found = dict(zip(appointments, await for_each(self._standing, appointments), strict=True))
-        days: dict[Any, list[Record]] = {}
-        for record in found.values():
-            if isinstance(record, dict) and record["scheduledAt"] and record["vetId"]:
-                day = datetime.fromisoformat(record["scheduledAt"]).astimezone(self._zone).date()
-                which = (record["vetId"], record["appointmentTypeId"], day)
-                days.setdefault(which, []).append(record)
-        over = {each for some in await for_each(self._over, days.values()) for each in some}
-        unreadable = (each for each, record in found.items() if record == UNREADABLE)
-        return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
-
-    async def _standing(self, appointment: str) -> Record | str | None:
-        """The appointment as it is now; None where the desk has removed it; or UNREADABLE."""
-        try:
-            return await self._readers["appointments"].one(appointment)
-        except NotFound:
-            return None
-        except BackendNonsense:
-            return UNREADABLE
-
-    async def _over(self, records: Sequence[Record]) -> list[str]:
-        """Those of a vet's appointments of a day that block, and over which something else does."""
-        begin = [datetime.fromisoformat(each["scheduledAt"]) for each in records]
-        window = Interval(min(begin), max(begin) + timedelta(minutes=1))
-        first = records[0]
-        asked = Asked(first["vetId"], window, self._minutes, first["appointmentTypeId"])
-        spans = await self._spans(self.busy, asked)
-        return [
-            record["id"]
-            for record in records
-            if any(
-                each.key != record["id"] and each.time.overlaps(own.time)
-                for own in spans
-                if own.key == record["id"]
-                for each in spans
-            )
-        ]
 
     async def _book(self, draft: Draft, duration: timedelta, deadline: float) -> Record:
         try:

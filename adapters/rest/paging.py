@@ -24,7 +24,9 @@ MOST_ROWS = 5_000
 # Pages of a list without a new row in them, after which it has no end.
 MOST_BARREN = 3
 # The same where cursors lead on: a backend that sifts its rows page by page gives empty ones.
+# So many in a row are enough for one call, and so many over several calls have no end.
 MOST_EMPTY = 10
+MOST_EMPTY_IN_ALL = 100
 
 Params = tuple[tuple[str, Any], ...]
 # Asks for a page: by further parameters, or by a link instead.
@@ -35,11 +37,15 @@ _REL_NEXT = re.compile(r';\s*rel="?(?:[^"]*\s)?next(?:\s[^"]*)?"?(?:\s*;|$)').se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that are new, the place behind each, and whether it is known that none follow."""
+    """Rows that are new, the place behind each, and whether it is known that none follow.
+
+    `end` is the place behind all of it, where one can go on from a page without rows.
+    """
 
     rows: Sequence[Any]
     places: Sequence[str]
     last: bool
+    end: str | None = None
 
 
 class NoArray(BackendNonsense):
@@ -48,6 +54,10 @@ class NoArray(BackendNonsense):
 
 class Endless(BackendNonsense):
     """The list does not come to an end."""
+
+
+class Barren(Endless):
+    """It may yet: so many pages without rows are enough for one call."""
 
 
 class Pager(ABC):
@@ -223,13 +233,14 @@ class Cursors(Pager):
         self._name = paging.cursor if paging.by == "cursor" else None
         self._size, self._most = paging.limit or paging.size, paging.most
         self._next = path(paging.next) if paging.next else None
+        self._leads_on = self._name or "the address of the next page"
 
     async def batches(
         self, ask: Ask, after: str | None, wanted: int
     ) -> AsyncGenerator[Batch, None]:
-        token, mark = json.loads(after) if after is not None else (None, "")
+        token, mark, *empty = json.loads(after) if after is not None else (None, "")
         seen: set[Any] = set()
-        barren = 0
+        barren, before = 0, empty[0] if empty else 0
         while token not in seen:
             seen.add(token)
             answer = await self._ask(ask, token)
@@ -238,14 +249,18 @@ class Cursors(Pager):
             following = self._following(answer)
             fresh = _behind(marks, mark) or 0
             places = [_place(token, each) for each in marks]
-            if places and following is not None:
-                places[-1] = _place(following, "")
-            yield Batch(rows=rows[fresh:], places=places[fresh:], last=following is None)
             if following is None:
+                yield Batch(rows=rows[fresh:], places=places[fresh:], last=True)
                 return
-            barren = 0 if rows else barren + 1
+            barren, before = (0, 0) if rows else (barren + 1, before)
+            if before + barren >= MOST_EMPTY_IN_ALL:
+                raise self._endless(self._leads_on)
+            end = _place(following, "", *([] if rows else [before + barren]))
+            if places:
+                places[-1] = end
+            yield Batch(rows=rows[fresh:], places=places[fresh:], last=False, end=end)
             if barren == MOST_EMPTY:
-                raise self._endless(self._name or "the address of the next page")
+                raise Barren(str(self._endless(self._leads_on)))
             token, mark = following, ""
         raise Endless(f"{self._label}: the next page is one that was read already")
 

@@ -1,7 +1,7 @@
 """Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from adapters.convert import Unreadable
 from adapters.rest.asking import asking, marked_by
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
-from adapters.rest.paging import MOST_ROWS, Ask, pager
+from adapters.rest.paging import MOST_ROWS, Ask, Barren, Batch, pager
 from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.templates import Values
@@ -53,6 +53,11 @@ class ResourceReader:
     def filterable(self) -> frozenset[str]:
         """The fields that lists of it can be filtered by."""
         return self._filters.names if self._list is not None else frozenset()
+
+    @property
+    def has_one(self) -> bool:
+        """Whether there is a call for one record by its id."""
+        return self._one is not None
 
     def must_be_ours(self, public_id: str) -> None:
         """NotFound, without a call, for an id that was never made here."""
@@ -126,16 +131,24 @@ class ResourceReader:
             raise NotFound(f"no {self.name} has that id")
         return self.maker.record(value)
 
-    async def _looked_for(self, public_id: str) -> Record:
+    async def listed(self, public_ids: Collection[str]) -> dict[str, Record]:
+        """Those of the records that are in the list: it is read once, as far as needed."""
+        wanted = {each for each in public_ids if self.maker.key.converter.encode(each)}
+        found: dict[str, Record] = {}
         after: str | None = None
-        while True:
+        while wanted.difference(found):
             page = await self._page((), MOST_ROWS, after)
-            for record in page.records:
-                if record["id"] == public_id:
-                    return record
+            found.update((each["id"], each) for each in page.records if each["id"] in wanted)
             if page.after is None:
-                raise NotFound(f"no {self.name} has that id")
+                break
             after = page.after
+        return found
+
+    async def _looked_for(self, public_id: str) -> Record:
+        found = await self.listed([public_id])
+        if public_id not in found:
+            raise NotFound(f"no {self.name} has that id")
+        return found[public_id]
 
     def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
@@ -162,19 +175,32 @@ class Rows:
         """Goes through the rows until the page is full, or enough was looked at."""
         filling = _Filling(limit, MOST_DETAILS if self.has_details else MOST_ROWS, self._patience)
         wanted = MOST_ROWS if filters else limit
+        try:
+            is_last = await self._fill(filling, self.pager.batches(ask, after, wanted), filters)
+        except Barren:  # what was found is kept, and the next call goes on behind it
+            is_last = False
+        return filling.page(more=not is_last)
+
+    async def _fill(
+        self, filling: "_Filling", batches: AsyncGenerator[Batch, None], filters: Sequence[Filter]
+    ) -> bool:
+        """Whether the list came to its end before the page was full, or enough was looked at."""
         size = AT_ONCE if self.has_details else 1
-        async with aclosing(self.pager.batches(ask, after, wanted)) as batches:
+        async with aclosing(batches):
             async for batch in batches:
                 for rows, places in _parts(batch.rows, batch.places, size):
                     if filling.is_done:
-                        return filling.page(more=True)
+                        return False
                     for made, place in zip(await self._made(rows), places, strict=True):
                         if filling.is_full:
-                            return filling.page(more=True)
+                            return False
                         filling.take(made, place, filters)
                 if batch.last:
-                    break
-        return filling.page(more=False)
+                    return True
+                filling.passed(batch.end)
+                if filling.is_enough or (filling.is_full and not batch.rows):
+                    return False
+        return True
 
     async def sample(self, ask: Ask, most: int) -> list[Any]:
         """The first rows; where they are no whole records, the records of the first few."""
@@ -257,9 +283,18 @@ class _Filling:
 
     @property
     def is_done(self) -> bool:
+        """Whether no further row is to be looked at in this call."""
+        return self.is_full or self.is_enough
+
+    @property
+    def is_enough(self) -> bool:
         """Whether this is enough for one call: the page may be short, the next goes on."""
-        late = self._looked > 0 and self._clock() >= self._until
-        return self.is_full or self._looked >= self._most or late
+        late = self._place is not None and self._clock() >= self._until
+        return self._looked >= self._most or late
+
+    def passed(self, end: str | None) -> None:
+        """All of a batch has been looked at, be it that there was nothing in it."""
+        self._place = end or self._place
 
     def take(self, made: Record | Trouble | None, place: str, filters: Sequence[Filter]) -> None:
         self._looked += 1

@@ -11,12 +11,11 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from adapters.base import Adapter, AdapterError
+from adapters.base import WATCHED_AT_ONCE, Adapter, AdapterError
 from gateway.store.base import Store
 from gateway.store.tables import bookings
 
 EVERY = 60.0  # seconds between two looks
-AT_ONCE = 50  # bookings that are looked at in one call of the adapter
 MOST = 5_000
 
 
@@ -66,8 +65,8 @@ class Watch:
         coming = await self._coming(now)
         seen: set[str] = set()
         unread: set[str] = set()
-        for start in range(0, len(coming), AT_ONCE):
-            some = coming[start : start + AT_ONCE]
+        for start in range(0, len(coming), WATCHED_AT_ONCE):
+            some = coming[start : start + WATCHED_AT_ONCE]
             try:
                 watched = await self._adapter.find_overwritten(some)
             except AdapterError as error:  # what is known of these stays known

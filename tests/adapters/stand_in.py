@@ -121,6 +121,7 @@ class Practice:
         return [each for each in self.booked.values() if each["vetId"] == draft.vet_id]
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        await self._begin("find_overwritten")
         return Watched()
 
     async def check(self) -> None:

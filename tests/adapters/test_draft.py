@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from adapters.base import BackendUnavailable, Query
 from adapters.document import DocumentErrors, parse_document
 from adapters.sql.draft import DraftedMapping, draft_mapping
 from adapters.sql.draft.likeness import likeness, phrases, tokens
+from adapters.sql.draft.opening import looked_into
 from adapters.sql.draft.write import quote
 from adapters.sql.load import load_mapping
 from gateway.backend import shapes
@@ -100,6 +101,14 @@ def dutch(tmp_path: Path) -> Path:
     return database
 
 
+def plural(tmp_path: Path, change: Callable[[str], str] = str) -> Path:
+    """Another, whose tables are called in the plural, and one of whose clients is a company."""
+    database = tmp_path / "dieren.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(change((HERE / "dutch_plural.sql").read_text(encoding="utf-8")))
+    return database
+
+
 async def test_all_fields_of_a_dutch_database_are_guessed(dutch: Path) -> None:
     assert wrong(await drafted(url_of(dutch)), DUTCH) == {}
 
@@ -112,6 +121,31 @@ async def test_a_dutch_diary_and_names_are_guessed(dutch: Path) -> None:
     assert last["sql"] == ["k.tussenvoegsel", "k.achternaam"]
     assert data["booking"]["writes"][0]["key"] == "afspraaknr"
     assert "afspraaknr" not in data["booking"]["writes"][0]["values"]
+
+
+async def test_a_company_keeps_its_name_beside_a_prefix_of_last_names(tmp_path: Path) -> None:
+    draft = await drafted(url_of(plural(tmp_path)))
+    clients = parse_document(draft.text.encode(), "draft").data["resources"]["clients"]
+    assert clients["fields"]["lastName"]["sql"] == [
+        "e.tussenvoegsel",
+        "COALESCE(NULLIF(TRIM(e.achternaam), ''), e.bedrijfsnaam)",
+    ]
+
+
+@pytest.mark.parametrize("vets", ["dierenartsen", "dierenarts", "medewerkers"])
+@pytest.mark.parametrize("linked", [True, False])
+async def test_animals_are_not_taken_for_their_doctors(
+    vets: str, linked: bool, tmp_path: Path
+) -> None:
+    def change(script: str) -> str:
+        named = script.replace("dierenartsen", vets)
+        return named if linked else re.sub(r" REFERENCES \w+\(\w+\)", "", named)
+
+    found = guessed(await drafted(url_of(plural(tmp_path, change))))
+    assert found["vets.name"] == f"{vets}.achternaam"
+    assert found["patients.name"] == "dieren.naam"
+    assert found["appointments.patientId"] == "afspraken.dier_id"
+    assert found["appointments.vetId"] == "afspraken.dierenarts_id"
 
 
 @pytest.mark.parametrize("opened", [english, german])
@@ -330,6 +364,22 @@ async def test_an_option_of_the_address_that_is_not_taken_is_named_with_its_reme
     remedy = "take it away from behind the"
     with server() as url, pytest.raises(ValueError, match=f"{said}.*{remedy}"):
         await drafted(f"{url}?{option}")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeDecodeError("utf-8", b"x", 0, 1, "invalid start byte"),
+        ValueError("what the database holds is no date"),
+    ],
+)
+async def test_a_value_that_cannot_be_read_is_not_blamed_on_an_option(error: Exception) -> None:
+    def look(_: object) -> Any:
+        raise error
+
+    with postgres_database() as url, pytest.raises(type(error)) as caught:
+        await looked_into(f"{url}?sslmode=prefer", look)
+    assert caught.value is error
 
 
 async def test_a_file_takes_no_options(tmp_path: Path) -> None:

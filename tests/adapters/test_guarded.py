@@ -16,6 +16,7 @@ from adapters.base import (
     OutcomeUnknown,
     Rejected,
     SlotTaken,
+    Watched,
 )
 from adapters.guarded import Guarded, Limits
 from tests.adapters.stand_in import DRAFT, NOW, Door, Practice, client, clients, later
@@ -383,6 +384,54 @@ async def test_slow_calls_open_nothing_while_others_are_answered() -> None:
     ends = await asyncio.gather(*slow, return_exceptions=True)
     assert all(isinstance(each, BackendTimeout) for each in ends)
     assert world.guarded.breaker == "closed"
+
+
+async def test_a_look_at_many_bookings_has_more_time_than_a_read() -> None:
+    async def slow() -> None:
+        await asyncio.sleep(0.15)
+
+    world = World(slow, **FAST)
+    with pytest.raises(BackendTimeout):
+        await world.guarded.read_one(client())
+    assert await world.guarded.find_overwritten(["a"]) == Watched()
+    world.practice.before = Door()
+    with pytest.raises(BackendTimeout):
+        await world.guarded.find_overwritten(["a"])
+
+
+@pytest.mark.parametrize(("error", "opens"), [(BackendTimeout, False), (BackendUnavailable, True)])
+async def test_looks_that_take_too_long_keep_nobody_out(
+    error: type[AdapterError], opens: bool
+) -> None:
+    world = World(failing(*[error("of the look")] * 20))
+    for _ in range(10):
+        with pytest.raises(BackendUnavailable if opens else error):
+            await world.guarded.find_overwritten(["a"])
+    assert (world.guarded.breaker == "open") is opens
+
+
+async def test_a_look_that_takes_too_long_ends_no_row_of_failures() -> None:
+    world = World()
+    await world.fail(4)
+    world.practice.before = failing(BackendTimeout("of the look"))
+    with pytest.raises(BackendTimeout):
+        await world.guarded.find_overwritten(["a"])
+    await world.fail(1)
+    assert world.states == ["open"]
+
+
+async def test_a_look_that_tries_whether_it_is_back_has_the_time_of_a_read() -> None:
+    world = World(**FAST)
+    await world.fail()
+    world.now = 10.0
+    world.practice.before = Door()
+    began = time.monotonic()
+    with pytest.raises(BackendTimeout):
+        await world.guarded.find_overwritten(["a"])
+    assert time.monotonic() - began < 0.25
+    world.practice.before = failing()
+    await world.guarded.read_one(client())
+    assert world.states == ["open", "half-open", "closed"]
 
 
 async def test_of_a_hundred_at_once_one_tries_whether_it_is_back() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from adapters.base import BackendTimeout, Watched
-from gateway.booking.watch import AT_ONCE, Watch
+from adapters.base import WATCHED_AT_ONCE, BackendTimeout, Watched
+from gateway.booking.watch import Watch
 from gateway.store import Store, open_store
 from gateway.store.tables import bookings
 
@@ -84,8 +84,8 @@ async def test_what_cannot_be_read_is_told_once_and_not_taken_for_removed(store:
 
 
 async def test_many_bookings_are_asked_about_together(store: Store) -> None:
-    await _keep(store, 2 * AT_ONCE + 1)
+    await _keep(store, 2 * WATCHED_AT_ONCE + 1)
     desk = Desk()
     watch = Watch(store, desk, *[lambda _: None] * 3)  # type: ignore[arg-type, list-item]
     await watch.look(NOW)
-    assert desk.asked == [AT_ONCE, AT_ONCE, 1]
+    assert desk.asked == [WATCHED_AT_ONCE, WATCHED_AT_ONCE, 1]

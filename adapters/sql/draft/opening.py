@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -59,11 +59,9 @@ def _said(address: URL, error: Exception) -> Exception | None:
         return BackendUnavailable(
             f"the driver is not installed: pip install 'clinic-gateway[{extra}]'"
         )
-    named = [name for name in address.query if name in str(error)]
-    if (named and isinstance(error, TypeError)) or (
-        address.query and any(map(_refuses_a_setting, _causes(error)))
-    ):
-        return _untaken(address, named or [*address.query])
+    refusals = [each for each in _causes(error) if _refuses_a_setting(each)]
+    if refusals and (named := _named(address, refusals)):
+        return _untaken(address, named)
     # drivers say by errors of their own that they were not let in
     own = type(error).__module__.split(".")[0] in {"asyncpg", "asyncmy", "pymysql"}
     if own or isinstance(error, SQLAlchemyError | OSError | TimeoutError):
@@ -78,7 +76,17 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _refuses_a_setting(error: BaseException) -> bool:
-    return isinstance(error, ValueError) or getattr(error, "sqlstate", "") in NO_SUCH_SETTING
+    """Whether it may be about an option; what can't be decoded is about what was read."""
+    said = isinstance(error, TypeError | ValueError) and not isinstance(error, UnicodeError)
+    return said or getattr(error, "sqlstate", "") in NO_SUCH_SETTING
+
+
+def _named(address: URL, refusals: Sequence[BaseException]) -> list[str]:
+    """The options that are spoken of, by name or value; all where the server names none."""
+    said = " ".join(map(str, refusals))
+    named = [name for name, value in address.query.items() if name in said or repr(value) in said]
+    is_servers = any(getattr(each, "sqlstate", "") in NO_SUCH_SETTING for each in refusals)
+    return named or ([*address.query] if is_servers else [])
 
 
 def _untaken(address: URL, named: list[str]) -> ValueError:

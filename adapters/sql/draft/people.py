@@ -19,8 +19,8 @@ from adapters.sql.draft.vocabulary import (
 
 def clients(of: ResourceGuess) -> None:
     _one_name(of)
-    _prefixed(of)
     _company(of)
+    _prefixed(of)
     _address(of)
 
 

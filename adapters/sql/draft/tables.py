@@ -1,6 +1,6 @@
 """Guesses which table holds which resource, and which column of a table refers to another."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from adapters.sql.draft.database import Column, Database, Table
@@ -20,6 +20,8 @@ from adapters.sql.draft.vocabulary import (
 Phrases = Iterable[tuple[str, ...]]
 # Below this a table is not taken for a resource at all.
 ENOUGH = 0.42
+# From here on a name is a word of the vocabulary itself, be it in the plural.
+EXACT = 0.95
 
 
 class Catalog:
@@ -121,7 +123,7 @@ def choose(catalog: Catalog) -> dict[str, Chosen]:
 
 def _score(catalog: Catalog, table: Table, resource: str) -> float:
     words = catalog.called(table)
-    name = likeness(words, TABLES[resource])
+    name = 0.0 if _is_anothers(words, resource, TABLES) else likeness(words, TABLES[resource])
     _, codes = _part(catalog, table, resource)
     if codes:
         name = max(name, 0.9 * max(likeness(words, PARTY), 0.6))
@@ -137,6 +139,17 @@ def _score(catalog: Catalog, table: Table, resource: str) -> float:
     if name < 0.45 and evidence < 0.8:
         return 0.0
     return 0.6 * name + 0.4 * evidence - (0.05 if not table.rows else 0) - _linking(catalog, table)
+
+
+def _is_anothers(
+    words: Sequence[str], resource: str, named: Mapping[str, Sequence[tuple[str, ...]]]
+) -> bool:
+    """Whether a name that is merely like a resource's is exactly another's.
+
+    `dieren` begins as `dierenarts` does, and is no short form of it.
+    """
+    scores = {each: likeness(words, wanted) for each, wanted in named.items()}
+    return scores.get(resource, 0.0) < EXACT <= max(scores.values())
 
 
 def _linking(catalog: Catalog, table: Table) -> float:
@@ -201,6 +214,8 @@ def _reference(
         likeness(rest, REFERS.get(resource, ())) if rest else 0.0,
         likeness(rest, [catalog.called(target.table)]) if rest and not target.kind else 0.0,
     )
+    if rest and name < EXACT and _is_anothers(rest, resource, REFERS):
+        name = 0.0
     keys = [each for each in table.foreign_keys if column.name in each.columns]
     if keys:
         if any(each.table == target.table.name for each in keys):

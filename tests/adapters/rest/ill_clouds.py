@@ -8,6 +8,7 @@ from email.utils import format_datetime
 from aiohttp import web
 
 from examples.json_cloud.backend import Cloud
+from examples.json_cloud.records import Records
 
 SLOW = 0.6
 
@@ -64,17 +65,43 @@ class DeafCloud(Cloud):
 class LeafingCloud(Cloud):
     """Gives visits by pages of ten where a page is asked for; what else is asked it ignores.
 
-    While `is_stuck` it gives the first page, whichever is wanted.
+    While `is_stuck` it gives the first page, whichever is wanted; with `is_newest_first` it begins
+    at the end.
     """
 
     is_stuck = False
+    is_newest_first = False
+
+    def __init__(self, records: Records) -> None:
+        super().__init__(records)
+        self.pages: list[str] = []
 
     async def visits(self, request: web.Request) -> web.Response:
         if "page" not in request.query:
             return await super().visits(request)
+        self.pages.append(request.query["page"])
         answer = await super().visits(request.clone(rel_url="/v2/visits"))
         begin = 0 if self.is_stuck else 10 * (int(request.query["page"]) - 1)
-        return web.json_response({"visits": json.loads(answer.text or "")["visits"][begin:][:10]})
+        rows = json.loads(answer.text or "")["visits"][:: -1 if self.is_newest_first else 1]
+        return web.json_response({"visits": rows[begin:][:10]})
+
+
+class SiftingCloud(Cloud):
+    """Gives three reports, then so many empty pages, then three more; each takes its time."""
+
+    def __init__(self, records: Records, empty: int, lag: float) -> None:
+        super().__init__(records)
+        self.empty, self.lag = empty, lag
+        self.pages = 0
+
+    async def reports(self, request: web.Request) -> web.Response:
+        self.pages += 1
+        await asyncio.sleep(self.lag)
+        number = int(request.query.get("after", "0"))
+        rows = json.loads((await super().reports(request.clone(rel_url="/v2/reports"))).text or "")
+        some = {0: rows["rows"][:3], self.empty + 1: rows["rows"][3:6]}
+        following = None if number > self.empty else str(number + 1)
+        return web.json_response({"rows": some.get(number, []), "cursor": following})
 
 
 class ShufflingCloud(Cloud):

@@ -113,3 +113,15 @@ async def test_before_the_bound_a_reference_alone_is_certain(
         draft = replace(draft, reference="another")
     with pytest.raises(OutcomeUnknown):
         await adapter.find_appointments(draft, since)
+
+
+async def test_no_page_is_asked_for_behind_the_one_that_has_the_reference(
+    adapter: RestAdapter, cloud: LeafingCloud
+) -> None:
+    cloud.is_newest_first = True
+    draft = await a_draft(adapter)
+    made = await adapter.create_appointment(draft)
+    assert cloud.pages == ["1"]
+    found = await adapter.find_appointments(draft, draft.now)
+    assert [each["id"] for each in found] == [made["id"]]
+    assert cloud.pages == ["1", "1"]
