@@ -2,7 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -10,7 +11,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
+from adapters.unreachable import reason
 from gateway.cli.demo import demo
+from gateway.cli.options import fail
+from gateway.cli.refusals import said_plainly
+
+# Whose errors are the server's.
+DRIVERS = ("asyncpg", "asyncmy", "pymysql")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,19 +44,49 @@ class Example:
             " those of `clinic-gateway demo`: --port, --operations-port, --json.",
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )
-        @click.option("--server", default=self.server, show_default=True)
-        @click.option("--database", default=self.name, show_default=True)
-        @click.option("--state", type=click.Path(file_okay=False, path_type=Path))
-        @click.option("--scale", type=float, default=1.0, show_default=True)
+        @click.option(
+            "--server",
+            default=self.server,
+            show_default=True,
+            help="Where it is made, as an account that may make databases and accounts.",
+        )
+        @click.option(
+            "--database", default=self.name, show_default=True, help="What it is called there."
+        )
+        @click.option(
+            "--state",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="The gateway's folder; .demo/ and the database's name where it is left out.",
+        )
+        @click.option("--scale", type=float, default=1.0, show_default=True, help="How big it is.")
         @click.pass_context
         def start(
             context: click.Context, server: str, database: str, state: Path | None, scale: float
         ) -> None:
             folder = state or Path(".demo") / database
-            configuration = prepare(replace(self, name=database), server, folder, scale=scale)
-            demo(["--config", str(configuration), *context.args])
+            with said_plainly():
+                with server_troubles():
+                    example = replace(self, name=database)
+                    configuration = prepare(example, server, folder, scale=scale)
+                demo(["--config", str(configuration), *context.args])
 
         return start
+
+
+@contextmanager
+def server_troubles() -> Iterator[None]:
+    """What a server, or the driver before it, refuses is one sentence and exit 1."""
+    try:
+        yield
+    except Exception as error:
+        driver = type(error).__module__.partition(".")[0] in DRIVERS
+        if not driver and not isinstance(error, OSError):
+            raise
+        why = reason(error)
+        if why is not None:
+            fail(f"the server can't be reached: {why}; see --server")
+        code = getattr(error, "sqlstate", None) or type(error).__name__
+        fail(f"the practice can't be made on the server ({code}); see --server and --state")
 
 
 def prepare(example: Example, server: str, state: Path, *, scale: float = 1.0) -> Path:

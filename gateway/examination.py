@@ -191,7 +191,7 @@ class _Rounds:
         if other:
             text = f"{len(other)} of {len(some)} records are others when read by their ids"
             return _finding("ids", resource, Verdict.FAILED, text, other)
-        return self._noted("ids", resource, notes, f"{len(some)} records, each found by its id")
+        return self._noted("ids", resource, notes, f"{_count(some)}, each found by its id")
 
     async def _one(self, resource: str, notes: _Notes) -> None:
         records = await self._records(resource, notes)

@@ -52,7 +52,14 @@ _SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
 
 
 class StartRefused(Exception):
-    """Why the gateway does not start: one sentence, with the remedy."""
+    """Why the gateway does not start: one sentence, with the remedy.
+
+    `setting` is the one that would have to be another, where there is such a one.
+    """
+
+    def __init__(self, text: str, setting: str = "") -> None:
+        super().__init__(text)
+        self.setting = setting
 
 
 def lacking(mapping: Path, wanted: Iterable[tuple[tuple[str, ...], str]]) -> DocumentErrors:

@@ -46,7 +46,8 @@ def sole_use(folder: Path) -> Iterator[None]:
         if _is_held(lock):
             raise StartRefused(
                 f"another gateway serves from the state folder {folder}: end it, or give this one"
-                " a state of its own"
+                " a state of its own",
+                "state",
             )
         yield
     finally:

@@ -21,7 +21,13 @@ def typed(lines: str, folder: Path) -> str:
         ["sh", "-c", lines],
         check=False,  # a check that finds something ends with 1
         cwd=folder,
-        env={"PATH": path, "COLUMNS": "200", "LC_ALL": "C.UTF-8", "HOME": str(folder)},
+        env={
+            "PATH": path,
+            "CLONE": str(DOCS.parent),
+            "COLUMNS": "200",
+            "LC_ALL": "C.UTF-8",
+            "HOME": str(folder),
+        },
         capture_output=True,
         text=True,
         timeout=60,
@@ -40,7 +46,6 @@ def edit(mapping: Path, change: str) -> None:
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="install sqlite3 to follow the tour")
 def test_the_tour_goes_from_an_empty_folder_to_green(tmp_path: Path) -> None:
-    (tmp_path / "docs").symlink_to(DOCS)
     seen = ""
     kinds = set()
     for kind, content in BLOCK.findall(TOUR.partition("<!-- /tour -->")[0]):
@@ -53,3 +58,16 @@ def test_the_tour_goes_from_an_empty_folder_to_green(tmp_path: Path) -> None:
             for line in content.splitlines():
                 assert line in seen
     assert kinds == {"sh", "diff", "text"}
+
+
+def test_the_tour_begins_in_an_empty_folder_that_knows_the_clone_and_the_command(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "clone"
+    (root / ".venv").mkdir(parents=True)
+    (root / ".venv/bin").symlink_to(Path(sys.executable).parent)
+    page = (DOCS / "connecting.md").read_text("utf-8").partition("<!-- folder -->")[2]
+    [(_, lines)] = BLOCK.findall(page.partition("<!-- /folder -->")[0])
+    asked = 'ls -A; pwd; echo "$CLONE"; command -v clinic-gateway'
+    told = typed(lines + asked, root).split()
+    assert told == [f"{tmp_path}/tour", str(root), f"{root}/.venv/bin/clinic-gateway"]

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from adapters.base import Record
 from adapters.convert import Converter
 from adapters.examine import Finding
-from adapters.findings.maker import MOST_IDS, FindingMaker, rows
+from adapters.findings.maker import MOST_IDS, FindingMaker, agreeing, rows
 from adapters.times import UtcTime
 
 # A clock that differs by more seconds is wrong.
@@ -50,7 +50,7 @@ def future(
     if not ahead:
         return
     place = ("resources", resource, "fields", name)
-    text = f"{rows(ahead)} of {count:,} lie in the future"
+    text = f"{rows(ahead)} of {count:,} {agreeing(ahead, 'lie')} in the future"
     offset = now.astimezone(zone).utcoffset() or timedelta()
     if isinstance(converter, UtcTime) and furthest <= offset:
         text += (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from adapters.base import Record
 from adapters.document import Place
 from adapters.examine import Finding, Verdict
-from adapters.findings.maker import MOST_IDS, FindingMaker, rows
+from adapters.findings.maker import MOST_IDS, FindingMaker, agreeing, rows
 
 # More than half of the ids that lead nowhere: they are ids of something else.
 TOLERABLE = 0.5
@@ -39,11 +39,12 @@ class Leads:
 def led(maker: FindingMaker, subject: str, place: Place, target: str, leads: Leads) -> Finding:
     """The finding about one field of records which all have it."""
     if leads.lost:
-        text = f"{rows(leads.lost)} of {leads.count:,} lead to none of the {target}"
+        lead = agreeing(leads.lost, "lead")
+        text = f"{rows(leads.lost)} of {leads.count:,} {lead} to none of the {target}"
         verdict = Verdict.FAILED if leads.lost > TOLERABLE * leads.count else Verdict.WARNING
         remedy = f"is it the key of {target}?" if verdict is Verdict.FAILED else ""
         return maker.judged(verdict, "links", subject, text, place, remedy=remedy, ids=leads.ids)
-    text = f"{rows(leads.count)} lead to {target}"
+    text = f"{rows(leads.count)} {agreeing(leads.count, 'lead')} to {target}"
     if leads.hidden:
         text += f"; {leads.hidden:,} of them to one that `where` hides"
     if leads.hidden > TOLERABLE * leads.count:

@@ -66,5 +66,11 @@ def short(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+def agreeing(count: int, several: str) -> str:
+    """The verb that goes with a count, given as of several: 2 `lead`, 1 `leads`."""
+    odd = {"are": "is", "have": "has", "were": "was"}
+    return odd.get(several, f"{several}s") if count == 1 else several
+
+
 def rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"

@@ -25,6 +25,7 @@ from adapters.base import (
     OutcomeUnknown,
 )
 from adapters.rest.connections import connections
+from adapters.unreachable import reason
 
 LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024
@@ -261,5 +262,6 @@ def _said(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"it cannot be reached ({type(error).__name__})"
+        why = reason(error) or f"the connection failed ({type(error).__name__})"
+        return f"it cannot be reached: {why}; see backend.url"
     return f"the answer cannot be used ({type(error).__name__})"

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from adapters.base import Adapter, Report, Trouble
+from adapters.base import Adapter, AdapterError, Report, Trouble
 from adapters.document import DocumentErrors
 from adapters.examine import Finding
 from gateway.cli.options import config_option, fail, json_option
@@ -55,7 +55,7 @@ def draft(
     name, said = _zone(zone)
     try:
         made = asyncio.run(draft_mapping(address, shapes(), name, said))
-    except ValueError as error:
+    except (ValueError, AdapterError) as error:
         fail(f"{'--url' if url else 'backend.url'}: {error}")
     if output is not None:
         _written(output, made.text)

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
+from shlex import quote
 from signal import SIGHUP, SIGINT, SIGTERM
 
 import click
@@ -26,6 +28,12 @@ from gateway.settings import StartRefused, load_settings
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}
 OVERLAP = timedelta(hours=24)
 DAYS_AHEAD = 21
+# What another of these is chosen with.
+OPTIONS = {
+    "listen": "--port NUMBER",
+    "operations_listen": "--operations-port NUMBER",
+    "state": "--state DIR",
+}
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 CONFIGURATION = """\
@@ -71,7 +79,17 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None, as_j
     )
     # a demo ends with its terminal
     ends = (SIGTERM, SIGINT, SIGHUP)
-    asyncio.run(serve_until_stopped(settings, _hand_over if as_json else _introduce, ends=ends))
+    introduce = (
+        _hand_over if as_json else partial(_introduce, configuration=configuration.absolute())
+    )
+    try:
+        asyncio.run(serve_until_stopped(settings, introduce, ends=ends))
+    except StartRefused as error:
+        if error.setting not in OPTIONS:
+            raise
+        option = OPTIONS[error.setting]
+        made = "" if config else f' (make demo ARGS="{option}")'
+        raise StartRefused(f"{error}, with {option}{made}") from error
 
 
 def prepare(state: Path) -> Path:
@@ -119,7 +137,7 @@ async def _hand_over(gateway: Gateway) -> None:
     click.echo(json.dumps(shown))
 
 
-async def _introduce(gateway: Gateway) -> None:
+async def _introduce(gateway: Gateway, configuration: Path) -> None:
     """The same client with both keys, and what to paste into another shell."""
     secrets = await _fresh_secrets(gateway)
     ids = await _ids(gateway)
@@ -136,17 +154,17 @@ async def _introduce(gateway: Gateway) -> None:
     for name, value in {**secrets, "BASE": gateway.base, **ids}.items():
         click.echo(f"export {name}={value}")
     system = f"http://127.0.0.1:{gateway.operations_port}"
-    own = gateway.settings.state / "gateway.yaml"
-    if own.exists():
-        click.echo(f"\nIts keys, and more keys: {_program()} --config {own} keys list")
+    own = quote(str(configuration))
+    click.echo(f"\nIts keys, and more keys: {_program()} --config {own} keys list")
     click.echo(f"\nThe interface: {gateway.base}/docs   The figures: {system}/metrics")
     click.echo("Ctrl-C ends the demo.")
 
 
 def _program() -> str:
     """How this program was called, so that it can be called again from anywhere."""
-    called = Path(sys.argv[0])
-    return str(called.absolute()) if called.name == "clinic-gateway" else "clinic-gateway"
+    called, beside = Path(sys.argv[0]), Path(sys.executable).with_name("clinic-gateway")
+    known = called.absolute() if called.name == beside.name else beside
+    return quote(str(known)) if known.exists() else beside.name
 
 
 async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:
@@ -180,7 +198,7 @@ async def _ids(gateway: Gateway) -> dict[str, str]:
 
 
 async def _free_time(gateway: Gateway, now: datetime) -> dict[str, str]:
-    """The first free time in the daytime of the first veterinarian who has one."""
+    """The first free time of the first veterinarian who has one, on the first such day."""
     read = gateway.adapter.read_many
     vets = await read(Query(resource="vets", now=now, limit=50))
     for ahead in range(1, DAYS_AHEAD):
@@ -188,9 +206,9 @@ async def _free_time(gateway: Gateway, now: datetime) -> dict[str, str]:
         for vet in vets.records:
             wanted = {"vetId": vet["id"], "date": day}
             slots = await read(Query(resource="slots", now=now, values=wanted))
-            times = [each["startTime"] for each in slots.records]
-            if found := [each for each in times if "T07" <= each[10:13] <= "T16"]:
-                return {"VET": vet["id"], "DAY": day.isoformat(), "SLOT": found[0]}
+            if slots.records:
+                first = min(each["startTime"] for each in slots.records)
+                return {"VET": vet["id"], "DAY": day.isoformat(), "SLOT": first}
     return {}
 
 

@@ -34,7 +34,7 @@ def vets(config: Path | None, as_json: bool) -> None:
         click.echo(json.dumps(found, indent=2))
         return
     for each in found:
-        click.echo(f"{each['id']}  {each['name'] or ''}")
+        click.echo(f"{each['name'] or ''}  {each['id']}")
 
 
 @click.command()

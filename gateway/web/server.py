@@ -130,7 +130,8 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise StartRefused(
             f"{setting}: cannot listen on {host} port {port}: {_reason(error)};"
-            f" {'free it or ' if taken else ''}choose another address"
+            f" {'free it or ' if taken else ''}choose another address",
+            setting,
         ) from error
 
 

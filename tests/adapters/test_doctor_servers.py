@@ -448,7 +448,7 @@ async def test_a_sound_practice_with_the_smallest_rights_is_green(
     warned = [e.text for e in found if e.verdict is WARNING and "not mapped" not in e.text]
     assert [each for each in warned if "null in all" not in each] == []
     [rehearsed] = [each for each in found if each.subject == "rehearsal"]
-    assert "visit were written, and nothing of it is left" in rehearsed.text
+    assert "visit was written, and nothing of it is left" in rehearsed.text
     assert await execute_async(practice.owner, tables) == before
 
 

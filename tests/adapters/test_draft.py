@@ -330,8 +330,8 @@ async def test_a_database_without_tables_makes_a_draft_of_todos(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("postgresql://nobody:hidden@127.0.0.1:1/none", "does not answer as a postgresql database"),
-        ("mysql://nobody:hidden@127.0.0.1:1/none", "does not answer as a mysql database"),
+        ("postgresql://nobody:hidden@127.0.0.1:1/none", "nothing listens there .ECONNREFUSED"),
+        ("mysql://nobody:hidden@127.0.0.1:1/none", "nothing listens there .ECONNREFUSED"),
         ("sqlite:////nowhere/clinic.db", "does not exist"),
     ],
 )

@@ -8,7 +8,8 @@ import pytest
 from adapters.document import Document, parse_document
 from adapters.examine import Verdict
 from adapters.findings.hours import DAYS, hours_read, said
-from adapters.findings.maker import FindingMaker
+from adapters.findings.links import Leads, led
+from adapters.findings.maker import FindingMaker, agreeing
 from adapters.findings.todos import MOST_COMMENTS, todos
 from adapters.findings.values import Tally, unlinked
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
@@ -157,3 +158,31 @@ def test_a_value_is_told_to_be_alike_in_all_of_many_rows(
     place = ("resources", "appointments")
     found = unlinked(Maker(MAPPING), place, "appointments", "reason", tally, len(values))
     assert [each.place for each in found] == ["mine.yaml:4:15"] * is_told
+
+
+@pytest.mark.parametrize(
+    ("count", "several", "said"),
+    [
+        (0, "lead", "lead"),
+        (1, "lead", "leads"),
+        (2, "lead", "lead"),
+        (1, "are", "is"),
+        (1, "have", "has"),
+        (1, "were", "was"),
+        (3, "were", "were"),
+    ],
+)
+def test_a_verb_goes_with_its_count(count: int, several: str, said: str) -> None:
+    assert agreeing(count, several) == said
+
+
+@pytest.mark.parametrize(
+    ("leads", "said"),
+    [
+        (Leads(count=1), "1 row leads to clients"),
+        (Leads(count=2), "2 rows lead to clients"),
+        (Leads(count=9, lost=1), "1 row of 9 leads to none of the clients"),
+    ],
+)
+def test_a_finding_about_one_row_speaks_of_one(leads: Leads, said: str) -> None:
+    assert led(Maker(MAPPING), "patients.clientId", (), "clients", leads).text == said

@@ -52,7 +52,7 @@ async def test_the_vets_are_those_whose_slots_can_be_asked_for(
         query = {"vetId": vet["id"], "date": "2126-01-07"}
         assert (await partner.get("/appointments/available-slots", **query)).status == 200
     lines = (await asyncio.to_thread(run, running_gateway.folder, "vets")).stdout.splitlines()
-    assert lines == [f"{vet['id']}  {vet['name']}" for vet in vets]
+    assert lines == [f"{vet['name']}  {vet['id']}" for vet in vets]
 
 
 @pytest.mark.parametrize("name", ["a?b%20c#d", "é è", "%", "a@b:c+d"])

@@ -105,6 +105,10 @@ def started(module: str, kind: str, state: Path) -> dict[str, Any]:
         client = f"{shown['base']}/clients/{shown['ids']['CLIENT']}"
         with urlopen(Request(client, headers={"X-API-Key": shown["keys"]["FULL"]})) as answer:
             shown["status"] = answer.status
+        day = "vetId={VET}&date={DAY}".format(**shown["ids"])
+        slots = f"{shown['base']}/appointments/available-slots?{day}"
+        with urlopen(Request(slots, headers={"X-API-Key": shown["keys"]["FULL"]})) as answer:
+            shown["first"] = json.load(answer)[0]["startTime"]
         shown["private"] = not (state / "gateway.yaml").stat().st_mode & 0o077
         return shown
     finally:

@@ -1,6 +1,5 @@
 """The cloud example: its backend for real, the gateway in front of it, and all operations."""
 
-import os
 import re
 import signal
 import subprocess
@@ -185,11 +184,9 @@ def test_the_configuration_is_the_one_that_the_example_starts_with() -> None:
 
 
 def test_one_command_starts_the_example(tmp_path: Path) -> None:
-    environment = {**os.environ, "GATEWAY_STATE": str(tmp_path), "GATEWAY_SHUTDOWN_DELAY": "0"}
     command = [sys.executable, "-m", "examples.json_cloud", "--port", "0", "--operations-port", "0"]
-    with subprocess.Popen(
-        [*command, "--json"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
+    command += ["--cloud-port", "0", "--state", str(tmp_path), "--json"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = next(each for each in process.stdout if '"base"' in each or "cannot" in each)
         process.send_signal(signal.SIGTERM)

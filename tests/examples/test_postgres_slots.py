@@ -609,3 +609,4 @@ async def test_one_command_makes_it_and_serves_it(tmp_path: Path) -> None:
     assert shown["ids"].keys() == {"CLIENT", "PATIENT", "VET", "DAY", "SLOT"}
     assert shown["status"] == 200
     assert shown["private"]
+    assert shown["ids"]["SLOT"] == shown["first"]

@@ -9,7 +9,7 @@ from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.diary import Booked, idle, missed, overlaps, to_come
 from adapters.findings.hours import hours_read, today
-from adapters.findings.maker import rows, short
+from adapters.findings.maker import agreeing, rows, short
 from adapters.findings.zones import fitting, visits_of
 from adapters.rest.availability import Asked, Hours, Span, Spans
 from adapters.rest.doctor.case import Case, Step
@@ -75,7 +75,9 @@ async def _hours(case: Case, hours: Hours, place: Place, shifts: Shifts) -> Asyn
     elif not count:
         yield case.warning("diary", "hours", "no row: nobody works by this source", place)
     else:
-        yield case.ok("diary", "hours", f"{rows(count)} of working hours are read")
+        yield case.ok(
+            "diary", "hours", f"{rows(count)} of working hours {agreeing(count, 'are')} read"
+        )
 
 
 def _unanswered(case: Case, subject: str, place: Place, error: AdapterError, vet: str) -> Finding:
@@ -139,7 +141,7 @@ async def _busy(
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
         yield case.failed("diary", "busy", text, (*place, "start"), remedy=remedy)
     else:
-        text = f"{rows(count)} block the next {DAYS} days or a part of them"
+        text = f"{rows(count)} {agreeing(count, 'block')} the next {DAYS} days or a part of them"
         yield case.ok("diary", "busy", text)
     for each in overlaps(case, diaries, case.examination.now, place):
         yield each

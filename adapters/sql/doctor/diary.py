@@ -14,7 +14,7 @@ from adapters.document import Place
 from adapters.examine import Finding
 from adapters.findings.diary import Booked, idle, missed, overlaps, to_come
 from adapters.findings.hours import hours_read, today
-from adapters.findings.maker import rows, weighed
+from adapters.findings.maker import agreeing, rows, weighed
 from adapters.findings.values import TOLERABLE
 from adapters.slots import Interval
 from adapters.sql.calendars import Calendar
@@ -119,7 +119,11 @@ def _hours(connection: Connection, case: Case, hours: Hours, place: Place) -> It
                 remedy=remedy or "start and end read HH:MM, day YYYY-MM-DD",
             )
     if found and not any(bad.values()):
-        yield case.ok("diary", "hours", f"{rows(len(found))} of working hours are read")
+        yield case.ok(
+            "diary",
+            "hours",
+            f"{rows(len(found))} of working hours {agreeing(len(found), 'are')} read",
+        )
 
 
 def _reads(source: ShiftRows, when: Any, start: Any, end: Any) -> bool:
@@ -156,9 +160,9 @@ def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Itera
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
         yield case.failed("diary", "busy", text, (*place, "start"), remedy=remedy)
     else:
-        yield case.ok(
-            "diary", "busy", f"{rows(count)} block the next {AHEAD.days} days or a part of them"
-        )
+        block = agreeing(count, "block")
+        text = f"{rows(count)} {block} the next {AHEAD.days} days or a part of them"
+        yield case.ok("diary", "busy", text)
     if busy.vet is None and busy.schedule is None and _several(case):
         return  # whose each row is nobody says, so that none need be over another
     table = parts.readers["appointments"].table

@@ -6,7 +6,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from adapters.examine import Finding, Verdict
-from adapters.findings.maker import rows, weighed
+from adapters.findings.maker import agreeing, rows, weighed
 from adapters.findings.values import Tally
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
@@ -58,7 +58,7 @@ def _list(
         return
     case.samples[subject] = sample.records
     yield from fields_judged(case, place, subject, nested.fields, tallies, count)
-    text = f"{rows(lost)} of {count:,} belong to no record"
+    text = f"{rows(lost)} of {count:,} {agreeing(lost, 'belong')} to no record"
     if lost:
         verdict = weighed(lost, count, most=TOLERABLE)
         yield case.judged(
@@ -70,4 +70,10 @@ def _list(
             remedy="is `parent` the record's key?",
         )
     else:
-        yield case.judged(Verdict.OK, "links", subject, f"{rows(count)} belong to a record", ())
+        yield case.judged(
+            Verdict.OK,
+            "links",
+            subject,
+            f"{rows(count)} {agreeing(count, 'belong')} to a record",
+            (),
+        )

@@ -15,7 +15,7 @@ from adapters.conversion import DRAFT_FIELDS
 from adapters.convert import Converter, Unreadable
 from adapters.document import Place
 from adapters.examine import Finding
-from adapters.findings.maker import short
+from adapters.findings.maker import agreeing, short
 from adapters.findings.values import LONGEST_CODE, code_of
 from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.diary import vets
@@ -192,8 +192,9 @@ async def _gone(case: Case, record: Record, done: Done, seconds: float) -> Findi
     try:
         await case.parts.engine.read(lambda c: reader.one(c, reader.key_of(record["id"])))
     except NotFound:
-        tables = ", ".join(dict.fromkeys(done.tables))
-        text = f"booked in {seconds * 1000:.0f} ms and undone: {tables} were written, and nothing"
+        tables = list(dict.fromkeys(done.tables))
+        written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"
+        text = f"booked in {seconds * 1000:.0f} ms and undone: {written}, and nothing"
         text += " of it is left; numbers that the database counts by itself may have moved on"
         return case.ok("booking", "rehearsal", text)
     text = "the booking was made, and could NOT be undone: delete it by hand"

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.draft.database import Database
+from adapters.unreachable import reason
 
 # Seconds of one statement, and of all the looking at rows.
 PATIENCE = 5.0
@@ -65,7 +66,7 @@ def _said(address: URL, error: Exception) -> Exception | None:
     # drivers say by errors of their own that they were not let in
     own = type(error).__module__.split(".")[0] in {"asyncpg", "asyncmy", "pymysql"}
     if own or isinstance(error, SQLAlchemyError | OSError | TimeoutError):
-        return _unavailable(address, getattr(error, "orig", None) or error)
+        return _unavailable(address, error)
     return None
 
 
@@ -98,9 +99,12 @@ def _untaken(address: URL, named: list[str]) -> ValueError:
     )
 
 
-def _unavailable(address: URL, error: object) -> BackendUnavailable:
+def _unavailable(address: URL, error: Exception) -> BackendUnavailable:
     place = address.host or address.database or ""
-    said = type(error).__name__
+    why = reason(error)
+    if why is not None:
+        return BackendUnavailable(f"the database on {place} can't be reached: {why}")
+    said = type(getattr(error, "orig", None) or error).__name__
     return BackendUnavailable(
         f"{place} does not answer as a {address.get_backend_name()} database ({said});"
         " look at its address, and whether the account may read"

@@ -192,12 +192,19 @@ def as_text(raw: bytes) -> str | bytes:
         return raw
 
 
-def failed(kind: Kind, code: str, *, booking: bool, committing: bool) -> AdapterError:
-    """The adapter's error for a database's; never in the driver's words: they may quote values."""
+def failed(
+    kind: Kind, code: str, *, booking: bool, committing: bool, why: str | None = None
+) -> AdapterError:
+    """The adapter's error for a database's; never in the driver's words: they may quote values.
+
+    `why` is what is known of a database that can't be reached, with the code behind it.
+    """
     if committing and kind not in NEVER_COMMITTED:
         return OutcomeUnknown(f"the booking's end is not known: {SAID.get(kind, kind)} ({code})")
     if kind is Kind.TIMEOUT and not booking:
         return BackendTimeout(SAID[kind])
+    if kind is Kind.DOWN and why:
+        return BackendUnavailable(f"the database can't be reached: {why}; see backend.url")
     if kind in UNDONE:
         return BackendUnavailable(f"{SAID[kind]} ({code})")
     return BackendNonsense(f"{SAID.get(kind, 'a statement failed')} ({code})")

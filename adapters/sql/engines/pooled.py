@@ -23,6 +23,7 @@ from adapters.sql.engines.base import (
     failed,
 )
 from adapters.sql.engines.turn import Driver, Turn
+from adapters.unreachable import reason
 
 MOST_COLLISIONS = 3
 # A booking that finds its row there already looks again: then it sees who was quicker.
@@ -162,7 +163,8 @@ class Lane:
         code = self._code(error)
         if turn.half:
             return OutcomeUnknown(f"a booking could not be taken back whole ({code})")
-        return failed(kind, code, booking=self._booking, committing=turn.committing)
+        booking, committing = self._booking, turn.committing
+        return failed(kind, code, booking=booking, committing=committing, why=reason(error))
 
     def _code(self, error: SQLAlchemyError | OSError | UnicodeError) -> str:
         if isinstance(error, DBAPIError):
