@@ -220,8 +220,8 @@ class Diary:
 
         A database may take two spellings of a key for one row: the lock takes them for one too.
         """
-        [name] = self._readers["vets"].value_of(vet)
-        self._speech.lock(connection, f"vet:{name.strip().casefold()}")
+        name = ";".join(part.strip().casefold() for part in self._readers["vets"].value_of(vet))
+        self._speech.lock(connection, f"vet:{name}")
         calendars = self._openings.calendars(connection, vet)
         for schedule in sorted(
             str(each.schedule) for each in calendars if each.schedule is not None

@@ -34,7 +34,7 @@ NEXT_VISIT = f"ID_RDV = (SELECT ID_RDV FROM RDV WHERE {LATER})"
 NUMBER = (
     "        NUM_RDV: {sql: \"'R' || strftime('%Y', 'now') || '-' || printf('%06d', :number)\"}\n"
 )
-NOBODYS_UPDATE = """""\
+NOBODYS_UPDATE = """\
     - update: RDV_JOURNAL
       where: ID_RDV = -1
       values: {QUI: X}

@@ -98,11 +98,10 @@ async def test_a_check_says_it_too(account: URL, tmp_path: Path) -> None:
         assert not ODD.search(result.output)
 
 
-async def test_a_mysql_account_without_a_right_and_one_with_a_wrong_password_are_told_apart(
+@pytest.mark.parametrize("account", ["mysql"], indirect=True)  # PostgreSQL's may trust everybody
+async def test_an_account_without_a_right_and_one_with_a_wrong_password_are_told_apart(
     account: URL,
 ) -> None:
-    if account.get_backend_name() != "mysql":
-        pytest.skip("the test server of PostgreSQL may trust every account")
     # the address of the docs: each odd letter by its number
     right = str(account.render_as_string(hide_password=False))
     assert "h%40i%2Fd%23d%25e%3Fn%3A" in right

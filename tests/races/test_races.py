@@ -21,7 +21,7 @@ NO_LOCK = (
     "from adapters.sql.engines.postgres_speech import PostgresSpeech\n"
     "PostgresSpeech.lock = lambda *_: None"
 )
-NO_SECOND_LOOK = "import adapters.sql.diary as diary\ndiary._same = lambda *_: True"
+NO_SECOND_LOOK = "import adapters.sql.diary as diary\ndiary.Diary._same = lambda *_: True"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,12 @@ SLOW_COMMIT = (
 async def test_a_gateway_without_its_lock_or_its_second_look_is_found_out(
     broken: str, pause: float, more: tuple[str, ...], found: str, tmp_path: Path
 ) -> None:
-    with practice("postgresql", tmp_path, *more, pause=pause) as made:
-        ended = await race(made, tmp_path, DAYS[:1], count=60, seed=2, broken=broken)
-    assert any(re.fullmatch(f"{found}.*", each) for each in faults(ended.history))
+    """On a busy machine it may need another race: what can happen need not."""
+    for number in (2, 3, 4):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with practice("postgresql", folder, *more, pause=pause) as made:
+            ended = await race(made, folder, DAYS[:1], count=60, seed=number, broken=broken)
+        if any(re.fullmatch(f"{found}.*", each) for each in faults(ended.history)):
+            return
+    raise AssertionError("three races of a broken gateway look sound")
