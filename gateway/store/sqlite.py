@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from gateway.store.tables import meta
 
 WAIT_MS = 5_000
 PING_MS = 1_000
+# Seconds before what was busy is asked again.
+PAUSE = 0.02
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {WAIT_MS}",
     "PRAGMA journal_mode = WAL",
@@ -127,9 +130,24 @@ _REMEDIES = {
 def _prepare(connection: Any, _: object) -> None:
     try:
         for pragma in _PRAGMAS:
-            cursor = connection.cursor()
-            cursor.execute(pragma)
-            cursor.close()
+            _set(connection, pragma)
     except sqlite3.Error:
         connection.close()
         raise
+
+
+def _set(connection: Any, pragma: str) -> None:
+    """Waiting where others begin a new file too: for its first write-ahead log SQLite does not."""
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while True:
+        cursor = connection.cursor()
+        try:
+            cursor.execute(pragma)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() >= deadline:
+                raise
+        else:
+            return
+        finally:
+            cursor.close()
+        connection.run_async(lambda _: asyncio.sleep(PAUSE))
