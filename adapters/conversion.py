@@ -15,7 +15,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from adapters.base import FieldShape, Shapes
 from adapters.convert import Unreadable
-from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.document import Document, Place
+from adapters.problems import Problem, did_you_mean
 from adapters.wall_clock import PATTERN, ZERO_DATES, wall, written
 
 Scalar = str | int | float | bool | None

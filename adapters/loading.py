@@ -7,16 +7,9 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel
 
 from adapters.base import FieldShape
-from adapters.document import (
-    Document,
-    DocumentErrors,
-    Place,
-    Problem,
-    check,
-    did_you_mean,
-    forgiving,
-    read_document,
-)
+from adapters.document import Document, Place, forgiving, read_document
+from adapters.modelled import check
+from adapters.problems import DocumentErrors, Problem, did_you_mean
 
 # Where a mapping has what only one kind has; * is any name.
 _SIGNS: Mapping[str, tuple[Place, ...]] = {

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters.base import Adapter, AdapterError, Trouble
-from adapters.document import DocumentErrors, Problem
+from adapters.problems import DocumentErrors, Problem
 from gateway.backend import (
     BackendProbe,
     bare_adapter_of,

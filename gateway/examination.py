@@ -18,8 +18,8 @@ from adapters.base import (
     Record,
     Trouble,
 )
-from adapters.document import DocumentErrors
 from adapters.examine import Examinable, Examination, Finding, Verdict
+from adapters.problems import DocumentErrors
 from gateway.contract.operations import (
     OPERATIONS,
     PAGE_DEFAULT,

@@ -24,16 +24,9 @@ from pydantic import (
     model_validator,
 )
 
-from adapters.document import (
-    Document,
-    DocumentErrors,
-    Problem,
-    check,
-    did_you_mean,
-    forgiving,
-    read_document,
-    sentence,
-)
+from adapters.document import Document, forgiving, read_document
+from adapters.modelled import check, sentence
+from adapters.problems import DocumentErrors, Problem, did_you_mean
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
 

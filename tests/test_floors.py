@@ -26,22 +26,29 @@ FLOORS = (
     {"gateway.__main__"},
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-# What of the practice system's house each room sees; `base` is its shape, `document` reads
-# YAML and knows near words.
+# Reading a file that people write, and saying what is wrong with it.
+FILES = {"adapters.document", "adapters.problems"}
+# What of the practice system's house each room sees; `base` is its shape.
 ADAPTERS = {
     "gateway.observe": {"adapters.base"},
-    "gateway.policy": {"adapters.base", "adapters.document"},
+    "gateway.policy": {"adapters.base", *FILES},
     "gateway.booking": {"adapters.base"},
     "gateway.public_ids": {"adapters.base"},
-    "gateway.settings": {"adapters.document"},
-    "gateway.pipeline": {"adapters.base", "adapters.document"},
+    "gateway.settings": {"adapters.modelled", *FILES},
+    "gateway.pipeline": {"adapters.base", "adapters.problems"},
     "gateway.web": {"adapters.base"},
-    "gateway.backend": {"adapters", "adapters.base", "adapters.cached", "adapters.guarded"},
-    "gateway.examination": {"adapters.base", "adapters.document", "adapters.examine"},
-    "gateway.app": {"adapters.base", "adapters.document"},
-    "gateway.cli": {
+    "gateway.backend": {
+        "adapters",
         "adapters.base",
-        "adapters.document",
+        "adapters.cached",
+        "adapters.guarded",
+        "adapters.problems",
+    },
+    "gateway.examination": {"adapters.base", "adapters.examine", *FILES},
+    "gateway.app": {"adapters.base", "adapters.problems"},
+    "gateway.cli": {
+        *FILES,
+        "adapters.base",
         "adapters.examine",
         "adapters.rest",
         "adapters.sample",
@@ -51,7 +58,7 @@ ADAPTERS = {
 ROOMS_OF = {
     "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),
     "multidict": ("gateway.web",),
-    "yaml": ("adapters.document",),
+    "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
     "click": ("gateway.cli",),
     "rich": ("gateway.cli",),
     "sqlalchemy": (

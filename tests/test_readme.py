@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from adapters.document import models_in
+from adapters.modelled import models_in
 from adapters.sql.mapping import Mapping
 from gateway.cli import COMMANDS
 from gateway.contract import errors

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.document import DocumentErrors
+from adapters.problems import DocumentErrors
 from gateway.settings import (
     GROUPS,
     ConfigurationErrors,

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from adapters.document import Comment, Document, Place, comments_in
+from adapters.comments import Comment, comments_in
+from adapters.document import Document, Place
 from adapters.examine import Finding, Verdict
 from adapters.findings.maker import FindingMaker
 

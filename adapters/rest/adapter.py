@@ -16,8 +16,8 @@ from adapters.base import (
     Record,
     Watched,
 )
-from adapters.document import DocumentErrors
 from adapters.examine import Examination, Finding
+from adapters.problems import DocumentErrors
 from adapters.rest.checks import problems_in
 from adapters.rest.mapping import Call
 from adapters.rest.parts import open_parts

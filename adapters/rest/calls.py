@@ -5,7 +5,8 @@ from collections.abc import Mapping as Group
 
 from adapters.base import FieldShape
 from adapters.conversion import DRAFT_FIELDS, ConversionChecker
-from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.document import Document, Place
+from adapters.problems import Problem, did_you_mean
 from adapters.rest.mapping import Call, Tree, Value
 
 

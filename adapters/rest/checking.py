@@ -6,8 +6,9 @@ from pathlib import Path
 
 from adapters.base import FieldShape, Shapes
 from adapters.conversion import DRAFT_FIELDS, Conversion, ConversionChecker
-from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.document import Document, Place
 from adapters.loading import fields_checked, lacking, load, no_list
+from adapters.problems import Problem, did_you_mean
 from adapters.rest.availability import GIVEN, TIME
 from adapters.rest.calls import CallChecker
 from adapters.rest.filters import SEARCH

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.base import AdapterError, BackendTimeout, BackendUnavailable
-from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.document import Document, Place
+from adapters.problems import Problem, did_you_mean
 from adapters.rest.availability import Asked
 from adapters.rest.diary import Diary
 from adapters.rest.mapping import Found

@@ -5,9 +5,10 @@ from zoneinfo import ZoneInfo
 
 from adapters.base import AdapterOptions
 from adapters.converters import Converters
-from adapters.document import Document, DocumentErrors, Problem
+from adapters.document import Document
 from adapters.ids import SEALED, IdKeeper
 from adapters.loading import OtherAdapter
+from adapters.problems import DocumentErrors, Problem
 from adapters.rest.backend import Backend
 from adapters.rest.checking import load_mapping
 from adapters.rest.client import Client, address_problem

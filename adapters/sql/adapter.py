@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from adapters.base import AdapterOptions, Draft, Page, Query, Record, Watched
-from adapters.document import DocumentErrors
 from adapters.examine import Examination, Finding
 from adapters.ids import IdKeeper
+from adapters.problems import DocumentErrors
 from adapters.sql.checks import problems_in
 from adapters.sql.parts import open_parts
 

@@ -24,8 +24,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from adapters.convert import Unreadable
-from adapters.document import Document, Place, Problem
+from adapters.document import Document, Place
 from adapters.ids import NATIVE, PublicIds
+from adapters.problems import Problem
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write

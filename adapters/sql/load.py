@@ -13,8 +13,9 @@ from adapters.conversion import (
     ConversionChecker,
     conversion_name,
 )
-from adapters.document import Document, Place, Problem, did_you_mean
+from adapters.document import Document, Place
 from adapters.loading import fields_checked, lacking, load, no_list
+from adapters.problems import Problem, did_you_mean
 from adapters.sql.mapping import (
     NAMED,
     Booking,

@@ -6,8 +6,9 @@ from zoneinfo import ZoneInfo
 
 from adapters.base import AdapterOptions, Report
 from adapters.converters import Converters
-from adapters.document import Document, DocumentErrors, Problem
+from adapters.document import Document
 from adapters.loading import OtherAdapter
+from adapters.problems import DocumentErrors, Problem
 from adapters.sql.diary import Diary
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import Engine

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from adapters.base import Adapter, AdapterError, Report, Trouble
-from adapters.document import DocumentErrors
 from adapters.examine import Finding
+from adapters.problems import DocumentErrors
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group
 from gateway.settings import Settings, load_settings

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adapters.document import DocumentErrors
+from adapters.problems import DocumentErrors
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group
 from gateway.contract.access import LEVELS

@@ -49,7 +49,7 @@ class Group(click.Group):
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
     """`no level (did you mean BASIC?)`, or all that it can be."""
     # imported only now: it brings the YAML reader, which no sound command line needs
-    from adapters.document import did_you_mean
+    from adapters.problems import did_you_mean
 
     known = list(known)
     return f"no {kind}" + (did_you_mean(word, known) or f"; it can be {', '.join(known)}")

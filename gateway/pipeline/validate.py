@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import orjson
 from msgspec import Struct
 
-from adapters.document import did_you_mean
+from adapters.problems import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param

@@ -7,16 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.base import Report
-from adapters.document import (
-    Document,
-    DocumentErrors,
-    Place,
-    Problem,
-    did_you_mean,
-    forgiving,
-    parse_document,
-    read_document,
-)
+from adapters.document import Document, Place, forgiving, parse_document, read_document
+from adapters.problems import DocumentErrors, Problem, did_you_mean
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import BackendUnavailable
-from adapters.document import DocumentErrors
+from adapters.problems import DocumentErrors
 from adapters.sample import MAPPING
 from tests.adapters.clinic import connect, run
 

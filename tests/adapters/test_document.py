@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters import document
-from adapters.document import DocumentErrors, FlawedDocument, parse_document, read_document
+from adapters.document import FlawedDocument, parse_document, read_document
+from adapters.problems import DocumentErrors
 
 
 def data(text: str) -> object:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.document import DocumentErrors, parse_document
+from adapters.document import parse_document
+from adapters.problems import DocumentErrors
 from adapters.sql.draft import DraftedMapping, draft_mapping
 from adapters.sql.draft.likeness import likeness, phrases, tokens
 from adapters.sql.draft.opening import looked_into

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Trouble
-from adapters.document import DocumentErrors
+from adapters.problems import DocumentErrors
 from gateway.contract.access import AccessLevel
 from gateway.policy.document import load_policy, parse_policy
 from gateway.policy.policy import Policy

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable
-from adapters.document import DocumentErrors, Problem
+from adapters.problems import DocumentErrors, Problem
 from gateway import backend
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.observe.metrics import Metrics

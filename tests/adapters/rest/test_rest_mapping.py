@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from adapters.base import AdapterOptions
 from adapters.conversion import Strict
-from adapters.document import DocumentErrors
+from adapters.problems import DocumentErrors
 from adapters.rest import mapping as models
 from adapters.rest.adapter import RestAdapter
 from gateway.backend import shapes

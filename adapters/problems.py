@@ -1,0 +1,38 @@
+"""What is wrong with a file, at its line and column, and what to write instead."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
+
+    Line 0 where there are no lines, as in an environment variable or a file that is not there.
+    """
+
+    file: str
+    line: int
+    column: int
+    text: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.text}"
+
+
+class DocumentErrors(Exception):
+    """A file that cannot be used, with everything that is wrong with it; never without one."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean x?)` where a known word is near, else nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    if not near:
+        near = [each for each in known if each.lower() == word.lower()][:1]
+    return f" (did you mean {near[0]}?)" if near else ""
