@@ -31,6 +31,24 @@ class Filter:
     value: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a field of the record must hold for the record to exist at all; a null never does.
+
+    `test` is `in` or `not in` (the value: a tuple of values in their JSON form), or one of `min`,
+    `max` (both inclusive), `above` and `below` (the value: an aware datetime, a datetime.date, or
+    a Decimal for numbers, amounts and percentages). A record is judged by the value that it shows,
+    exactly: by case, accents and blanks too.
+    """
+
+    field: str
+    test: str
+    value: Any
+
+
+# Conditions that hold all together; none at all lets every record be.
+Only = tuple[Condition, ...]
+
 # The longest `after` of a page, in characters: it goes through the partner, in an address.
 LONGEST_AFTER = 2_000
 
@@ -41,16 +59,20 @@ WATCHED_AT_ONCE, WATCHED_IN_A_READ = 50, 8
 class Query(Struct, frozen=True, kw_only=True):
     """A read: of one record by its public id, or of a page of records.
 
-    `within` is a (resource, id) that must exist first. `values` are those parameters that are no
-    filters (free slots: vetId, date as datetime.date, appointmentTypeId). `after` is the `after`
-    of the page before. `now` is the moment that counts as the present.
+    Records outside `only` do not exist: neither in pages, nor alone, nor in `skipped`; what is run
+    is what is run for an id that names nothing. `within` is a (resource, id) that must exist first,
+    among the records that `within_only` lets be. `values` are those parameters that are no filters
+    (free slots: vetId, date as datetime.date, appointmentTypeId). `after` is the `after` of the
+    page before. `now` is the moment that counts as the present.
     """
 
     resource: str
     now: datetime
     id: str = ""
     filters: tuple[Filter, ...] = ()
+    only: Only = ()
     within: tuple[str, str] | None = None
+    within_only: Only = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     limit: int = 50
     after: str | None = None
@@ -75,7 +97,8 @@ class Draft:
     """An appointment that is to be made; ids are public, times are aware and in UTC.
 
     `reference` (up to 16 letters and digits, or none) names the attempt: a practice system that
-    keeps it can tell this booking from every other.
+    keeps it can tell this booking from every other. `only` says which records of a resource exist
+    for who books (`clients`, `patients`): another one is NotFound, as one that is not there.
     """
 
     client_id: str
@@ -87,6 +110,7 @@ class Draft:
     is_urgent: bool
     now: datetime
     reference: str = ""
+    only: Mapping[str, Only] = member(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
