@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -10,12 +10,14 @@ class Problem:
     """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
 
     Line 0 where there are no lines, as in an environment variable or a file that is not there.
+    `code` names the kind of problem, where such have names.
     """
 
     file: str
     line: int
     column: int
     text: str
+    code: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file

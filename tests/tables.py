@@ -43,7 +43,7 @@ def levels() -> list[str]:
 
 
 def opens(policy: object, resource: str, path: str, level: AccessLevel) -> bool:
-    return policy.opens[resource][path] is level  # type: ignore[attr-defined]
+    return policy.rules[resource].opened_at(path) is level  # type: ignore[attr-defined]
 
 
 def slots() -> list[str]:

@@ -233,6 +233,6 @@ async def test_nothing_that_a_level_hides_changes_a_byte_of_any_answer(
 
 def test_each_level_sees_what_the_one_before_it_sees_and_more() -> None:
     policy = load_policy(shipped_policy(), lambda trouble: None)
-    for resource in policy.opens:
+    for resource in policy.rules:
         basic, standard, full = (policy.visible(resource, level) for level in LEVELS)
         assert basic < standard < full

@@ -10,7 +10,7 @@ from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
-from gateway.contract.openapi import document
+from gateway.contract.openapi import View, document
 from gateway.policy.document import load_policy
 from gateway.settings import load_settings, split_address
 
@@ -47,8 +47,8 @@ def openapi(
     except DocumentErrors as error:
         fail(str(error))
 
-    def visible(resource: Resource) -> frozenset[str] | None:
-        return policy.visible(resource.name, level) if level else None
+    def visible(resource: Resource) -> View | None:
+        return policy.view(resource, level) if level else None
 
     described = document(
         public_url=settings.public_url_at(split_address(settings.listen)[1]),

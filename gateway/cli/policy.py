@@ -37,13 +37,13 @@ def check(file: Path | None, config: Path | None, as_json: bool) -> None:
     FILE is the configured policy where it is left out.
     """
     loaded = _load(file, config, as_json=as_json)
-    fields = sum(map(len, loaded.opens.values()))
+    fields = sum(len(each.fields) for each in loaded.rules.values())
     if as_json:
         found = {"ok": True, "file": loaded.file, "hash": loaded.hash, "problems": []}
         click.echo(json.dumps(found, indent=2))
     else:
         click.echo(
-            f"{loaded.file}: in order; {len(loaded.opens)} resources, {fields} fields,"
+            f"{loaded.file}: in order; {len(loaded.rules)} resources, {fields} fields,"
             f" hash {loaded.short_hash}"
         )
 
@@ -94,9 +94,9 @@ def _matrix(policy: Policy) -> dict[str, Any]:
     resources = {
         name: {
             path: {level.value: path in policy.visible(name, level) for level in LEVELS}
-            for path in paths
+            for path in rules.fields
         }
-        for name, paths in policy.opens.items()
+        for name, rules in policy.rules.items()
     }
     return {"file": policy.file, "hash": policy.hash, "resources": resources}
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Any
 
 Read = Callable[[str], Any]
@@ -141,7 +142,7 @@ class Field:
 
     A field has a format; or `values`, where only these are allowed; or `fields`, where it is a
     list of objects. `many` makes it a list of plain values. `refers` names the resource that an
-    id points to.
+    id points to. `view` is what the schema of a masked value says beside that of a whole one.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Field:
     required: bool = False
     default: Any = None
     longest: int | None = None
+    view: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def nullable(self) -> bool:
@@ -180,7 +182,7 @@ class Field:
             schema["type"] = [schema["type"], "null"]
             if self.values:
                 schema["enum"] = [*self.values, None]
-        return schema | ({"description": self.summary} if self.summary else {})
+        return schema | ({"description": self.summary} if self.summary else {}) | dict(self.view)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,13 +212,27 @@ class Resource:
         return _named(fields, last)
 
 
-def opened(fields: tuple[Field, ...], paths: Set[str], prefix: str = "") -> tuple[Field, ...]:
-    """Those of the fields that `paths` name; a list of objects has its open members, or is out."""
+Views = Mapping[str, Mapping[str, Any]]
+_NO_VIEWS: Views = MappingProxyType({})
+
+
+def opened(
+    fields: tuple[Field, ...],
+    paths: Set[str],
+    views: Views = MappingProxyType({}),
+    prefix: str = "",
+) -> tuple[Field, ...]:
+    """Those of the fields that `paths` name; a list of objects has its open members, or is out.
+
+    `views` says of paths what their schemas say more.
+    """
     found = []
     for member in fields:
+        path = prefix + member.name
         if not member.fields:
-            found += [member] if prefix + member.name in paths else []
-        elif inner := opened(member.fields, paths, f"{prefix}{member.name}[]."):
+            shown = replace(member, view=views[path]) if path in views else member
+            found += [shown] if path in paths else []
+        elif inner := opened(member.fields, paths, views, f"{path}[]."):
             found.append(replace(member, fields=inner))
     return tuple(found)
 

@@ -5,11 +5,21 @@ the fields that are open to it; so it can be handed out and generated from witho
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.contract.access import Permission
 from gateway.contract.answers import components, responses
-from gateway.contract.fields import PLAIN_LINE, PLAIN_TEXT, TEXT, Field, Format, Resource, opened
+from gateway.contract.fields import (
+    PLAIN_LINE,
+    PLAIN_TEXT,
+    TEXT,
+    Field,
+    Format,
+    Resource,
+    Views,
+    opened,
+)
 from gateway.contract.operations import (
     BASE_PATH,
     CURSOR,
@@ -49,8 +59,19 @@ slots: load them again and pick another.
 """
 
 
-def _every_field(resource: Resource) -> Set[str] | None:
+def _every_field(resource: Resource) -> "View | None":
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a resource is seen: the paths of the whole fields, and of masked ones their schemas.
+
+    A masked field's schema is what it says more than that of the whole value.
+    """
+
+    whole: Set[str]
+    masked: Views = field(default_factory=dict)
 
 
 def _every_filter(operation: Operation, param: Param) -> bool:
@@ -61,13 +82,13 @@ def document(
     *,
     public_url: str,
     servable: Callable[[Operation, Param], bool] = _every_filter,
-    visible: Callable[[Resource], Set[str] | None] = _every_field,
+    visible: Callable[[Resource], View | None] = _every_field,
     permissions: Set[Permission] | None = None,
 ) -> dict[str, Any]:
     """The document as JSON-ready data.
 
-    `servable` says whether the practice system can serve a filter. `visible` gives the open field
-    paths of a governed resource, None for all. `permissions` are those of the key, None for all.
+    `servable` says whether the practice system can serve a filter. `visible` gives what is seen
+    of a governed resource, None for all. `permissions` are those of the key, None for all.
     """
     granted = frozenset(Permission) if permissions is None else permissions
     operations = [each for each in OPERATIONS if each.permission in granted]
@@ -98,13 +119,14 @@ _SECURITY = {
 }
 
 
-def _view(resource: Resource, visible: Callable[[Resource], Set[str] | None]) -> Set[str]:
-    open_paths = visible(resource) if resource.governed else None
-    return frozenset(resource.paths) if open_paths is None else open_paths
+def _view(resource: Resource, visible: Callable[[Resource], View | None]) -> View:
+    view = visible(resource) if resource.governed else None
+    return View(frozenset(resource.paths)) if view is None else view
 
 
-def _record(resource: Resource, paths: Set[str]) -> dict[str, Any]:
-    members = {field.name: field.answer_schema() for field in opened(resource.fields, paths)}
+def _record(resource: Resource, view: View) -> dict[str, Any]:
+    fields = opened(resource.fields, view.whole | view.masked.keys(), view.masked)
+    members = {each.name: each.answer_schema() for each in fields}
     return {
         "type": "object",
         "description": resource.summary,
@@ -138,7 +160,7 @@ def _free_text(form: Format, values: tuple[str, ...]) -> bool:
 
 def _paths(
     operations: Iterable[Operation],
-    views: Mapping[str, Set[str]],
+    views: Mapping[str, View],
     servable: Callable[[Operation, Param], bool],
 ) -> dict[str, Any]:
     paths: dict[str, Any] = {}
@@ -159,11 +181,11 @@ def _of_the_path(operation: Operation) -> list[Param]:
 def _offered(
     operation: Operation,
     param: Param,
-    view: Set[str],
+    view: View,
     servable: Callable[[Operation, Param], bool],
 ) -> bool:
     """No filter by a field that is not seen: to filter by it is to read it."""
-    return param.match is None or (set(param.fields) <= view and servable(operation, param))
+    return param.match is None or (set(param.fields) <= view.whole and servable(operation, param))
 
 
 def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import orjson
 
 from adapters import base
-from adapters.base import Adapter, AdapterError, Draft, Filter, Page, Query, Record
+from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
 from gateway.booking.base import Attempt, Booked, Refused
 from gateway.contract.errors import (
     BackendTooSlow,
@@ -50,8 +50,15 @@ def translated(error: AdapterError) -> GatewayError:
 MOST_PAGES = 100
 
 
+# Which records of another resource exist for who asks; None where all do, of every resource.
+Others = Callable[[str], Only] | None
+
+
 class Asker:
-    """Turns the values of one operation's calls into the adapter's queries."""
+    """Turns the values of one operation's calls into the adapter's queries.
+
+    `only` says which records of the operation's own resource exist for who asks.
+    """
 
     def __init__(self, operation: Operation, adapter: Adapter) -> None:
         self._adapter = adapter
@@ -61,14 +68,38 @@ class Asker:
         self._filters = [each for each in operation.params if each.match]
         self._others = [each.name for each in operation.params if not each.match]
         self._fixed = tuple(Filter("equals", (name,), value) for name, value in operation.only)
+        self._referring = [
+            (each.name, refers)
+            for each in self._filters
+            if not each.within and (refers := operation.returns.at(each.fields[0]).refers)
+        ]
 
-    def one(self, values: Values, now: datetime) -> Awaitable[Record]:
+    def one(self, values: Values, now: datetime, only: Only) -> Awaitable[Record]:
         """The record that the path names."""
         return self._adapter.read_one(
-            Query(resource=self._resource, now=now, id=values.params[self._id])
+            Query(resource=self._resource, now=now, id=values.params[self._id], only=only)
         )
 
-    def many(self, values: Values, now: datetime) -> Awaitable[Page]:
+    async def refers_to_nothing(self, values: Values, now: datetime, others: Others) -> bool:
+        """Whether a filter names a record that does not exist for who asks: then nothing fits it.
+
+        All records that do not exist are alike: one that is hidden and one that is not there.
+        """
+        if others is None:
+            return False
+        for name, resource in self._referring:
+            only = others(resource)
+            if only and name in values.params:
+                wanted = Query(resource=resource, now=now, id=values.params[name], only=only)
+                try:
+                    await self._adapter.read_one(wanted)
+                except base.NotFound:
+                    return True
+        return False
+
+    def many(
+        self, values: Values, now: datetime, only: Only, others: Others = None
+    ) -> Awaitable[Page]:
         """A page of records."""
         params = values.params
         chosen = [
@@ -81,21 +112,23 @@ class Asker:
             resource=self._resource,
             now=now,
             filters=(*chosen, *self._fixed),
+            only=only,
             within=None if within is None else (str(within.within), params[within.name]),
+            within_only=others(str(within.within)) if within is not None and others else (),
             values={name: params[name] for name in self._others if name in params},
             limit=values.limit,
             after=values.after,
         )
         return self._adapter.read_many(query)
 
-    async def rest(self, page: Page, values: Values, now: datetime) -> Page:
+    async def rest(self, page: Page, values: Values, now: datetime, only: Only) -> Page:
         """A list that has no pages for partners: this page and all that follow."""
         records, skipped = list(page.records), page.skipped
         for _ in range(MOST_PAGES):
             if page.after is None:
                 return Page(records=records, skipped=skipped)
             values.after = page.after
-            page = await self.many(values, now)
+            page = await self.many(values, now, only)
             records += page.records
             skipped += page.skipped
         raise base.BackendNonsense(f"a whole list of {self._resource} does not end")
@@ -115,9 +148,9 @@ class Booker:
         self._adapter = adapter
         self._now = now
 
-    async def book(self, wanted: Creation, key_id: str) -> Booked:
+    async def book(self, wanted: Creation, key_id: str, others: Others) -> Booked:
         """The new appointment, or the one that the same request made before."""
-        draft = _draft(wanted.body, self._now())
+        draft = _draft(wanted.body, self._now(), others)
 
         def check_future() -> None:
             if draft.scheduled_at <= self._now():
@@ -147,7 +180,11 @@ def refusal(refused: Refused) -> GatewayError:
     return TRANSLATED[_BY_NAME[refused.error]]()
 
 
-def _draft(body: Mapping[str, Any], now: datetime) -> Draft:
+# The governed resources that a booking names records of.
+_NAMED = ("clients", "patients")
+
+
+def _draft(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:
     return Draft(
         client_id=body["clientId"],
         patient_id=body["patientId"],
@@ -157,6 +194,7 @@ def _draft(body: Mapping[str, Any], now: datetime) -> Draft:
         reason=body["reason"],
         is_urgent=body["isUrgent"],
         now=now,
+        only={} if others is None else {name: others(name) for name in _NAMED},
     )
 
 

@@ -1,12 +1,13 @@
 """The road: one function holds the order of the checks, each value is what the next line needs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlencode
 
 from adapters.base import Adapter, AdapterError, Page, Record
 from gateway.booking.base import Refused
-from gateway.contract.errors import GatewayError
+from gateway.contract.errors import GatewayError, NotFound
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.keys.base import KeyRing, KeysBehind
 from gateway.limits.base import Limiter
@@ -14,8 +15,16 @@ from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.authorize import authorize
 from gateway.pipeline.call import Call, Reply
 from gateway.pipeline.cursor import Cursors, bound_to
-from gateway.pipeline.forward import Asker, Booker, Ledger, booking_error, refusal, translated
-from gateway.pipeline.redact import redact, redactor_for
+from gateway.pipeline.forward import (
+    Asker,
+    Booker,
+    Ledger,
+    Others,
+    booking_error,
+    refusal,
+    translated,
+)
+from gateway.pipeline.redact import others_for, redact, redactor_for
 from gateway.pipeline.shed import Gate
 from gateway.pipeline.throttle import throttle
 from gateway.pipeline.validate import Reader, Values
@@ -89,12 +98,15 @@ class Pipeline:
             redactor = redactor_for(operation, key, policy)
             call.policy, call.level = policy.short_hash, key.level_for(operation.returns.name)
             road = self._roads[operation.id]
+            others = others_for(key, policy) if policy.has_rows else None
             if operation.creates:
-                return await self._create(call, road, redactor)
+                return await self._create(call, road, redactor, others)
             values = road.reader.read(target.id, call.query, key.id, redactor.visible)
             if operation.many:
-                return await self._read_many(call, road, values, now, redactor)
-            record = await road.asker.one(values, now)
+                return await self._read_many(call, road, values, now, redactor, others)
+            record = await road.asker.one(values, now, redactor.only)
+            if redactor.only and not redactor.admits(record):
+                raise NotFound
         except AdapterError as error:
             raise translated(error) from error
         finally:
@@ -103,14 +115,25 @@ class Pipeline:
         return Reply(operation.status, redact(redactor, record))
 
     async def _read_many(
-        self, call: Call, road: Road, values: Values, now: datetime, redactor: Redactor
+        self,
+        call: Call,
+        road: Road,
+        values: Values,
+        now: datetime,
+        redactor: Redactor,
+        others: Others,
     ) -> Reply:
-        page = await road.asker.many(values, now)
+        if others is not None and await road.asker.refers_to_nothing(values, now, others):
+            page = Page(records=[])
+        else:
+            page = await road.asker.many(values, now, redactor.only, others)
         if not road.operation.paged:
-            page = await road.asker.rest(page, values, now)
+            page = await road.asker.rest(page, values, now, redactor.only)
+        if redactor.only:
+            page = replace(page, records=list(filter(redactor.admits, page.records)))
         return self._list(call, road.operation, values, page, redactor)
 
-    async def _create(self, call: Call, road: Road, redactor: Redactor) -> Reply:
+    async def _create(self, call: Call, road: Road, redactor: Redactor, others: Others) -> Reply:
         body = await call.upload.read()
         # a body may take its time; a key that was revoked meanwhile books nothing
         key = authenticate(call.secrets, self._keys, self._now(), settled=True)
@@ -119,7 +142,7 @@ class Pipeline:
             call.query, body, call.upload.idempotency_keys(), redactor.visible
         )
         try:
-            booked = await self._booker.book(wanted, key.id)
+            booked = await self._booker.book(wanted, key.id, others)
         except Refused as error:
             call.replayed = error.replayed
             raise refusal(error) from error

@@ -1,6 +1,8 @@
 """How much is seen: the open fields of the answer, as bytes."""
 
-from adapters.base import Record
+from collections.abc import Callable
+
+from adapters.base import Only, Record
 from gateway.contract.errors import BackendUnusable
 from gateway.contract.operations import Operation
 from gateway.keys.key import Key
@@ -14,6 +16,11 @@ def redactor_for(operation: Operation, key: Key, policy: Policy) -> Redactor:
     if resource.governed:
         return policy.redactor(resource.name, key.level_for(resource.name))
     return policy.for_whole(resource.name)
+
+
+def others_for(key: Key, policy: Policy) -> Callable[[str], Only]:
+    """Which records of any governed resource exist for the key."""
+    return lambda resource: policy.only(resource, key.level_for(resource))
 
 
 def redact(redactor: Redactor, record: Record) -> bytes:

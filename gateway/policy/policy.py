@@ -1,4 +1,4 @@
-"""The clinic's decision which field opens at which level, frozen, with a redactor for each view.
+"""The clinic's decision how much each level sees, frozen, with a redactor for each view.
 
 Everything is resolved when the policy is loaded: a running request only looks a redactor up.
 """
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from adapters.base import Report
+from adapters.base import Only, Report
 from gateway.contract.access import LEVELS, AccessLevel
+from gateway.contract.fields import Resource
+from gateway.contract.openapi import View
 from gateway.contract.resources import GOVERNED, RESOURCES
+from gateway.policy.masks import Mask
 from gateway.policy.redactor import Redactor
-
-# resource name -> field path -> the first level that shows it, None where no key sees it
-Opens = Mapping[str, Mapping[str, AccessLevel | None]]
+from gateway.policy.rules import WHOLE, ResourceRules, Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +22,16 @@ class Policy:
     """What each level sees.
 
     `hash` is the SHA-256 of the file's bytes in hexadecimal digits, `short_hash` its first 12, as
-    they are shown and logged; `opens` the decision field by field, in the order of the answers.
+    they are shown and logged; `rules` is the decision as data. `has_rows` says whether there is
+    any row condition at all.
     """
 
     file: str
     hash: str
-    opens: Opens
+    rules: Rules
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     whole: Mapping[str, Redactor]
+    has_rows: bool
     short_hash: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,14 +46,28 @@ class Policy:
         return self.whole[resource]
 
     def visible(self, resource: str, level: AccessLevel) -> frozenset[str]:
-        """The paths of the fields that the level sees of a governed resource."""
+        """The paths of the fields that the level sees whole of a governed resource."""
         return self.redactors[resource, level].visible
 
+    def masked(self, resource: str, level: AccessLevel) -> Mapping[str, Mask]:
+        """The paths of the fields that the level sees under a mask."""
+        return self.redactors[resource, level].masks
 
-def compile_policy(file: str, digest: str, opens: Opens, report: Report) -> Policy:
-    """The policy for a decision that names every field of every governed resource."""
+    def view(self, resource: Resource, level: AccessLevel) -> View:
+        """What the level sees of a governed resource, as the interface's description has it."""
+        redactor = self.redactors[resource.name, level]
+        masked = {path: mask.schema(resource.at(path)) for path, mask in redactor.masks.items()}
+        return View(redactor.visible, masked)
+
+    def only(self, resource: str, level: AccessLevel) -> Only:
+        """Which records of a governed resource exist for the level."""
+        return self.redactors[resource, level].only
+
+
+def compile_policy(file: str, digest: str, rules: Rules, report: Report) -> Policy:
+    """The policy for rules that name every field of every governed resource."""
     redactors = {
-        (resource.name, level): Redactor(resource, _seen(opens[resource.name], level), report)
+        (resource.name, level): _redactor(resource, rules[resource.name], level, report)
         for resource in GOVERNED
         for level in LEVELS
     }
@@ -62,14 +79,17 @@ def compile_policy(file: str, digest: str, opens: Opens, report: Report) -> Poli
     return Policy(
         file=file,
         hash=digest,
-        opens=MappingProxyType({name: MappingProxyType(dict(opens[name])) for name in opens}),
+        rules=MappingProxyType(dict(rules)),
         redactors=MappingProxyType(redactors),
         whole=MappingProxyType(whole),
+        has_rows=any(each.only for each in redactors.values()),
     )
 
 
-def _seen(decision: Mapping[str, AccessLevel | None], level: AccessLevel) -> frozenset[str]:
-    rank = LEVELS.index(level)
-    return frozenset(
-        path for path, first in decision.items() if first and LEVELS.index(first) <= rank
-    )
+def _redactor(
+    resource: Resource, rules: ResourceRules, level: AccessLevel, report: Report
+) -> Redactor:
+    sights = {path: rules.sight(path, level) for path in rules.fields}
+    visible = [path for path, sight in sights.items() if sight is WHOLE]
+    masks = {path: sight for path, sight in sights.items() if isinstance(sight, Mask)}
+    return Redactor(resource, visible, report, masks=masks, rows=rules.rows_of(level))

@@ -6,18 +6,25 @@ whole record at once is the fast way; where that fails, each value is read by it
 that can't be used become null and are reported.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from adapters.base import Record, Report, Trouble
+from adapters.base import Only, Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
+from gateway.policy.masks import Mask
+from gateway.policy.rows import EVERY, Rows
 from gateway.policy.shape import Soundness, struct, value_type, written_value
 
 # All that reading or writing a value may raise; a lone surrogate is a ValueError.
 _BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
+
+
+NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
 
 
 class NoUsableId(Exception):
@@ -27,26 +34,54 @@ class NoUsableId(Exception):
 class Redactor:
     """One resource as one level sees it.
 
-    `visible` holds the paths of the open fields; `fields` are these fields as a tree, in the order
-    of the answers, a list of objects only with its open members.
+    `visible` holds the paths of the fields that are seen whole, `masks` those of the fields that
+    are seen under a mask; `fields` are both as a tree, in the order of the answers, a list of
+    objects only with its open members. `only` says which records exist, as adapters are told of
+    it, and `admits` whether a record is one of them.
     """
 
-    __slots__ = ("_encode", "_mender", "_shape", "_shapes", "_sound", "fields", "visible")
+    __slots__ = (
+        "_encode",
+        "_hide",
+        "_mender",
+        "_shape",
+        "_shapes",
+        "_sound",
+        "admits",
+        "fields",
+        "masks",
+        "only",
+        "visible",
+    )
 
-    def __init__(self, resource: Resource, visible: Iterable[str], report: Report) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        visible: Iterable[str],
+        report: Report,
+        *,
+        masks: Mapping[str, Mask] = NO_MASKS,
+        rows: Rows = EVERY,
+    ) -> None:
         self.visible = frozenset(visible)
-        self.fields = opened(resource.fields, self.visible)
+        self.masks = MappingProxyType(dict(masks))
+        self.only: Only = rows.conditions(resource)
+        self.admits = rows.admits(resource)
+        self.fields = opened(resource.fields, self.visible | masks.keys())
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
         self._sound = Soundness(self.fields)
         self._encode = msgspec.json.Encoder().encode
-        self._mender = _Mender(resource.name, self.fields, report)
+        self._mender = _Mender(resource.name, self.fields, report, masks)
+        self._hide = hiding(self.fields, masks) if masks else None
 
     def one(self, record: Record) -> bytes:
         """The record's open fields as a JSON object; NoUsableId where an open id is unusable."""
         try:
             view = msgspec.convert(record, self._shape)
             if self._sound(view):
+                if self._hide is not None:
+                    self._hide(view)
                 return self._encode(view)
         except _BROKEN:
             pass  # which value it was, and what remains, the mender finds out
@@ -57,6 +92,9 @@ class Redactor:
         try:
             views = msgspec.convert(records, self._shapes)
             if all(map(self._sound, views)):
+                if self._hide is not None:
+                    for view in views:
+                        self._hide(view)
                 return self._encode(views), 0
         except _BROKEN:
             pass
@@ -70,12 +108,42 @@ class Redactor:
             return None
 
 
+def hiding(
+    fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str = ""
+) -> Callable[[Any], None]:
+    """What puts the masked values into a view in the place of the whole ones."""
+    own = [(each.name, masks[prefix + each.name]) for each in fields if prefix + each.name in masks]
+    lists = [
+        (each.name, hiding(each.fields, masks, f"{prefix}{each.name}[]."))
+        for each in fields
+        if any(path.startswith(f"{prefix}{each.name}[].") for path in masks)
+    ]
+
+    def hide(view: Any) -> None:
+        for name, mask in own:
+            value = getattr(view, name)
+            if value is not None:
+                force_setattr(view, name, mask(value))
+        for name, hide_item in lists:
+            for item in getattr(view, name) or ():
+                hide_item(item)
+
+    return hide
+
+
 class _Mender:
     """Reads a record value by value, replacing by null what can't be used."""
 
-    def __init__(self, resource: str, fields: tuple[Field, ...], report: Report) -> None:
+    def __init__(
+        self,
+        resource: str,
+        fields: tuple[Field, ...],
+        report: Report,
+        masks: Mapping[str, Mask],
+    ) -> None:
         self.resource = resource
         self.fields = fields
+        self.masks = masks
         self.report = report
         self.encode = msgspec.json.Encoder().encode
 
@@ -119,7 +187,7 @@ class _Mender:
         try:
             value = msgspec.convert(raw, value_type(field))
             if written_value(field).fullmatch(self.encode(value)):
-                return value
+                return self.masks[path](value) if path in self.masks else value
         except _BROKEN:
             pass
         # An id that can't be used is reported once, as what it means for the record.

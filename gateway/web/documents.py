@@ -4,7 +4,6 @@ It needs no key and is no operation: it does not count against a limit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import orjson
 
 from adapters.base import Adapter
 from gateway.contract.fields import Resource
-from gateway.contract.openapi import document
+from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH, Operation, Param
 from gateway.contract.resources import GOVERNED
 from gateway.keys.base import KeyRing
@@ -69,10 +68,8 @@ class Documents:
         return found, key
 
     def _make(self, path: str, key: Key | None, policy: Policy) -> Document:
-        def seen(resource: Resource) -> AbstractSet[str] | None:
-            if key is None or not resource.governed:
-                return None
-            return policy.visible(resource.name, key.level_for(resource.name))
+        def seen(resource: Resource) -> View | None:
+            return None if key is None else policy.view(resource, key.level_for(resource.name))
 
         data = document(
             public_url=self._public_url,

@@ -20,7 +20,7 @@ from gateway.contract.errors import (
     NotARequest,
 )
 from gateway.contract.fields import Resource
-from gateway.contract.openapi import document
+from gateway.contract.openapi import View, document
 from gateway.contract.operations import OPERATIONS, Operation, Param
 from gateway.contract.resources import GOVERNED, INVOICE, SLOT
 
@@ -249,7 +249,9 @@ def test_a_key_is_told_only_of_its_operations_and_of_the_fields_that_it_sees(
     view: dict[str, frozenset[str]], permissions: set[Permission]
 ) -> None:
     seen = document(
-        public_url=URL, visible=lambda each: view[each.name], permissions=frozenset(permissions)
+        public_url=URL,
+        visible=lambda each: View(view[each.name]),
+        permissions=frozenset(permissions),
     )
     validate(seen)
     reached = [each for each in OPERATIONS if each.permission in permissions]
@@ -279,7 +281,7 @@ def test_a_hidden_field_is_not_mentioned_anywhere() -> None:
     }
     seen = document(
         public_url=URL,
-        visible=lambda each: view,
+        visible=lambda each: View(view),
         permissions=frozenset({Permission.INVOICE_READ}),
     )
     assert '"payments"' not in json.dumps(seen)
@@ -296,8 +298,8 @@ def test_a_filter_that_the_practice_system_cannot_serve_is_absent() -> None:
 
 
 def test_resources_that_no_level_governs_are_whole_whatever_the_view() -> None:
-    def nothing(resource: Resource) -> frozenset[str]:
-        return frozenset()
+    def nothing(resource: Resource) -> View:
+        return View(frozenset())
 
     seen = document(public_url=URL, visible=nothing)["components"]["schemas"]
     assert list(seen["Slot"]["properties"]) == [field.name for field in SLOT.fields]

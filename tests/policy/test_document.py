@@ -101,7 +101,7 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]",
         "FULL: [address]\n  ^EXTRA: []",
-        "EXTRA is not a level; it must be one of BASIC, STANDARD, FULL, never",
+        "EXTRA is not a level; it must be one of BASIC, STANDARD, FULL, never, only",
         id="an unknown level",
     ),
     pytest.param(
@@ -272,7 +272,7 @@ def test_a_level_that_is_left_out_is_asked_for() -> None:
 
 def test_never_may_be_left_out_and_hides_what_it_names() -> None:
     without = TEXT.replace("  never: []\n", "")
-    assert parse(without).opens == parse(TEXT).opens
+    assert parse(without).rules == parse(TEXT).rules
     hidden = changed(
         "STANDARD: [phone, email, createdAt, updatedAt]\n  FULL: [address]\n  never: []",
         "STANDARD: [email, createdAt, updatedAt]\n  FULL: []\n  never: [phone, address]",
@@ -310,7 +310,7 @@ def test_a_file_that_is_no_policy_at_all_says_so(content: bytes, said: str) -> N
 
 def test_a_file_of_the_largest_size_is_read() -> None:
     padded = TEXT + "#" * (64 * 1024 - len(TEXT.encode()))
-    assert parse(padded).opens == parse(TEXT).opens
+    assert parse(padded).rules == parse(TEXT).rules
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:

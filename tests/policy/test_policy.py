@@ -13,6 +13,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED, INVOICE, RESOURCES
 from gateway.policy.document import load_policy
 from gateway.policy.policy import compile_policy
+from gateway.policy.rules import ResourceRules, opening
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 BASIC, _, FULL = LEVELS
@@ -127,7 +128,11 @@ def test_whatever_an_operator_decides_a_level_shows_all_that_the_one_before_it_s
     opens = {
         resource.name: {path: data.draw(choice) for path in resource.paths} for resource in GOVERNED
     }
-    policy = compile_policy("file", "0" * 64, opens, ignore)
+    rules = {
+        name: ResourceRules({path: opening(level) for path, level in fields.items()}, {})
+        for name, fields in opens.items()
+    }
+    policy = compile_policy("file", "0" * 64, rules, ignore)
     for resource in GOVERNED:
         basic, standard, full = (policy.visible(resource.name, level) for level in LEVELS)
         assert basic <= standard <= full
@@ -153,4 +158,4 @@ def test_a_policy_cannot_be_changed_once_it_is_compiled() -> None:
     with pytest.raises(AttributeError):
         policy.hash = "other"  # type: ignore[misc]
     with pytest.raises(TypeError):
-        policy.opens["clients"]["phone"] = BASIC  # type: ignore[index]
+        policy.rules["clients"].fields["phone"] = opening(BASIC)  # type: ignore[index]

@@ -1,0 +1,235 @@
+"""Masks: what may be shown of a value where the whole of it is not, in the same type and format.
+
+The list is closed. A mask is a plain function of the value: the same value is always masked alike,
+and no mask can be undone. What a mask cannot make sense of is hidden altogether.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from gateway.contract.fields import (
+    DAY,
+    EMAIL,
+    INSTANT,
+    MONEY,
+    NUMBER,
+    PERCENT,
+    TEXT,
+    Field,
+    Format,
+)
+
+STARS = "***"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskKind:
+    """One kind of mask.
+
+    `formats` are those of the fields that it fits; `hide` takes a value as msgspec reads it (a day
+    is a date, an amount is text) and the argument, and gives one of the same type, or None;
+    `largest` is the argument's bound, None where there is none; `says` what partners are told, and
+    `schema` what their schema says, both with the argument as {n}.
+    """
+
+    name: str
+    formats: tuple[Format, ...]
+    hide: Callable[[Any, int], Any]
+    says: str
+    example: str
+    largest: int | None = None
+    pattern: Mapping[str, str] = field(default_factory=dict)
+
+    def fits(self, field: Field) -> bool:
+        """Whether a field's values can be masked so."""
+        return field.format in self.formats and not (field.values or field.fields or field.many)
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A kind of mask with its argument, which is 0 where the kind has none."""
+
+    kind: MaskKind
+    argument: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind.name}({self.argument})" if self.kind.largest else self.kind.name
+
+    def __call__(self, value: Any) -> Any:
+        """The masked value; None where nothing of it can be shown."""
+        return self.kind.hide(value, self.argument)
+
+    def shows_no_more_than(self, other: "Mask") -> bool:
+        """Whether the other mask shows at least what this one does."""
+        if self.kind is not other.kind:
+            return False
+        if self.kind is ROUNDED:
+            return self.argument % other.argument == 0
+        return self.argument <= other.argument
+
+    def schema(self, field: Field) -> dict[str, Any]:
+        """What the field's schema says more than that of the whole value."""
+        told = self.kind.says.replace("{n}", str(self.argument))
+        about = f"{field.summary} " if field.summary else ""
+        extra: dict[str, Any] = {"description": f"{about}Masked: {told}", "x-mask": str(self)}
+        pattern = self.kind.pattern.get(field.format.name)
+        if pattern is not None:
+            extra["pattern"] = pattern.replace("{n}", str(self.argument))
+        if self.kind is ROUNDED and field.format is NUMBER:
+            extra["multipleOf"] = self.argument
+        return extra
+
+
+def _last(text: str, count: int) -> str:
+    """At least as much is hidden as is shown."""
+    text = text.strip()
+    return STARS + text[-count:] if len(text) >= 2 * count else STARS
+
+
+def _domain(text: str, _: int) -> str:
+    return f"{STARS}@{text.rpartition('@')[2]}"
+
+
+def _initial(text: str, _: int) -> str:
+    first = next((letter for letter in text if letter.isalnum()), "*")
+    return f"{first}."
+
+
+def _year(value: date, _: int) -> date:
+    if isinstance(value, datetime):
+        return value.replace(month=1, day=1, hour=0, minute=0, second=0)
+    return value.replace(month=1, day=1)
+
+
+# What a part of an address may be: a postal code and a town (75011 Paris, 1012 AB Amsterdam), a
+# town and a postal code (London SW1A 1AA), or a code behind the town's own part (IL 62701).
+_code_and_town = re.compile(r"(?:[A-Z]{1,2}-)?[0-9]{4,6}(?: [A-Z]{2})? +([^\W\d][^\d]*)").fullmatch
+_town_and_code = re.compile(r"([^\W\d][^\d]*?) +[A-Z]{1,2}[0-9][A-Z0-9]? [0-9][A-Z]{2}").fullmatch
+_code = re.compile(
+    r"[A-Z]{2} +[0-9]{5}(?:-[0-9]{4})?|[A-Z]{1,2}[0-9][A-Z0-9]? [0-9][A-Z]{2}"
+).fullmatch
+# Where the number of a house comes first (1234 Oak Lane, 1250 rue Haute) it is no postal code.
+_street = re.compile(
+    r"(?i)(?:rue|avenue|av|boulevard|bd|chemin|route|all[ée]e|impasse|place|quai|cours)\b.*"
+    r"|.*\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|dr|way|court|ct|boulevard|blvd|place|pl)\.?"
+).fullmatch
+_plain_town = re.compile(r"[^\W\d][^\d]*").fullmatch
+
+
+def _city(text: str, _: int) -> str | None:
+    """The town: only where a postal code says which part it is, and the street is another part."""
+    parts = [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
+    for number in range(len(parts) - 1, 0, -1):
+        found = _code_and_town(parts[number]) or _town_and_code(parts[number])
+        if found:
+            return None if _street(found[1]) else found[1].strip()
+        if _code(parts[number]):
+            town = _plain_town(parts[number - 1]) if number > 1 else None
+            return town[0] if town else None
+    return None
+
+
+def _rounded(value: Any, step: int) -> Any:
+    try:
+        if isinstance(value, str):  # an amount or a percentage, with two places
+            hundredths = _nearest(int(value.replace(".", "")), step * 100)
+            sign, digits = "-" if hundredths < 0 else "", f"{abs(hundredths):03d}"
+            return f"{sign}{digits[:-2]}.{digits[-2:]}"
+        if isinstance(value, int):
+            return _nearest(value, step)
+        return _nearest_of_float(value, step)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _nearest(value: int, step: int) -> int:
+    return _steps(value, step) * step
+
+
+def _steps(value: int, step: int) -> int:
+    """How many whole steps are nearest; of two the even one."""
+    whole, rest = divmod(value, step)
+    return whole + (2 * rest > step or (2 * rest == step and whole % 2 == 1))
+
+
+def _nearest_of_float(value: float, step: int) -> int | float:
+    numerator, denominator = value.as_integer_ratio()
+    nearest = _steps(numerator, step * denominator) * step
+    return nearest if abs(nearest) < 2**53 else float(nearest)
+
+
+LAST = MaskKind(
+    name="last",
+    formats=(TEXT,),
+    hide=_last,
+    largest=8,
+    says=f"{STARS} and the last {{n}} characters, none of a text that is shorter than twice that.",
+    example="last(2)",
+    pattern={TEXT.name: r"^\*{3}[\s\S]{0,{n}}$"},
+)
+DOMAIN = MaskKind(
+    name="domain",
+    formats=(EMAIL,),
+    hide=_domain,
+    says=f"{STARS} and what follows the @.",
+    example="domain",
+    pattern={EMAIL.name: r"^\*{3}@"},
+)
+INITIAL = MaskKind(
+    name="initial",
+    formats=(TEXT,),
+    hide=_initial,
+    says="the first letter and a full stop.",
+    example="initial",
+    pattern={TEXT.name: r"^[\s\S]{1,2}\.$"},
+)
+YEAR = MaskKind(
+    name="year",
+    formats=(DAY, INSTANT),
+    hide=_year,
+    says="the first day of the year.",
+    example="year",
+    pattern={DAY.name: r"^[0-9]{4}-01-01$", INSTANT.name: r"^[0-9]{4}-01-01T00:00:00Z$"},
+)
+CITY = MaskKind(
+    name="city",
+    formats=(TEXT,),
+    hide=_city,
+    says="the town, null where no postal code tells it from the street.",
+    example="city",
+)
+ROUNDED = MaskKind(
+    name="rounded",
+    formats=(MONEY, NUMBER, PERCENT),
+    hide=_rounded,
+    largest=1_000_000,
+    says="the nearest multiple of {n}.",
+    example="rounded(10)",
+)
+
+KINDS: Mapping[str, MaskKind] = {
+    each.name: each for each in (LAST, DOMAIN, INITIAL, YEAR, CITY, ROUNDED)
+}
+_written = re.compile(r"([A-Za-z]+)(?:\( *([0-9]{1,7}) *\))?").fullmatch
+
+
+def fitting(field: Field) -> list[MaskKind]:
+    """The kinds of mask that a field can have."""
+    return [kind for kind in KINDS.values() if kind.fits(field)]
+
+
+def read_mask(text: Any) -> Mask | str | None:
+    """The mask that is written so; what is wrong with its argument; None where it is no mask."""
+    found = _written(text) if isinstance(text, str) else None
+    kind = KINDS.get(found[1]) if found else None
+    if found is None or kind is None:
+        return None
+    if kind.largest is None:
+        return Mask(kind) if found[2] is None else f"{kind.name} takes no number: write {kind.name}"
+    count = int(found[2] or 0)
+    if not 1 <= count <= kind.largest:
+        return f"{kind.name} takes a number from 1 to {kind.largest}, such as {kind.example}"
+    return Mask(kind, count)

@@ -1,0 +1,123 @@
+"""What a policy decides, as data: how much each level sees of each field, and which records."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeAlias
+
+from gateway.contract.access import LEVELS, AccessLevel
+from gateway.policy.masks import Mask
+from gateway.policy.rows import EVERY, Rows
+
+
+class Whole(Enum):
+    """How much is seen of a value: nothing, or all of it; a Mask is what lies between."""
+
+    HIDDEN = "hidden"
+    WHOLE = "whole"
+
+
+HIDDEN, WHOLE = Whole.HIDDEN, Whole.WHOLE
+Sight: TypeAlias = Whole | Mask
+# What BASIC, STANDARD and FULL see of a field.
+Sights: TypeAlias = tuple[Sight, Sight, Sight]
+
+
+def no_more(one: Sight, other: Sight) -> bool:
+    """Whether the other shows at least what this one does."""
+    if one is other or one is HIDDEN or other is WHOLE:
+        return True
+    return isinstance(one, Mask) and isinstance(other, Mask) and one.shows_no_more_than(other)
+
+
+def less_of(one: Sight, other: Sight) -> Sight:
+    """What both show: of two masks of different kinds nothing at all."""
+    if no_more(one, other):
+        return one
+    return other if no_more(other, one) else HIDDEN
+
+
+def opening(
+    first: AccessLevel | None, masked_from: AccessLevel | None = None, mask: Mask | None = None
+) -> Sights:
+    """The sights of a field that is whole from `first` on, and under a mask from a lower level."""
+
+    def sight(level: AccessLevel) -> Sight:
+        rank = LEVELS.index(level)
+        if first is not None and rank >= LEVELS.index(first):
+            return WHOLE
+        if mask is not None and masked_from is not None and rank >= LEVELS.index(masked_from):
+            return mask
+        return HIDDEN
+
+    basic, standard, full = map(sight, LEVELS)
+    return basic, standard, full
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRules:
+    """Of one resource: field path -> what each level sees, in the order of the answers; the rows.
+
+    A level without rows of its own sees all records.
+    """
+
+    fields: Mapping[str, Sights]
+    rows: Mapping[AccessLevel, Rows]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
+        object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
+
+    def sight(self, path: str, level: AccessLevel) -> Sight:
+        """How much the level sees of the field."""
+        return self.fields[path][LEVELS.index(level)]
+
+    def rows_of(self, level: AccessLevel) -> Rows:
+        """Which records exist for the level."""
+        return self.rows.get(level, EVERY)
+
+    def opened_at(self, path: str) -> AccessLevel | None:
+        """The first level that sees the whole field; None where none does."""
+        return self.first(path, lambda sight: sight is WHOLE)
+
+    def first(self, path: str, is_so: Callable[[Sight], bool]) -> AccessLevel | None:
+        """The first level whose sight of the field is so."""
+        sights = zip(LEVELS, self.fields[path], strict=True)
+        return next((level for level, sight in sights if is_so(sight)), None)
+
+    def both(self, other: "ResourceRules") -> "ResourceRules":
+        """What this and the other let be seen."""
+        fields = {
+            path: _three(less_of(*pair) for pair in zip(sights, other.fields[path], strict=True))
+            for path, sights in self.fields.items()
+        }
+        rows = {level: self.rows_of(level).both(other.rows_of(level)) for level in LEVELS}
+        return ResourceRules(fields, {level: each for level, each in rows.items() if each})
+
+
+# resource name -> its rules, for every governed resource in the order of the contract
+Rules: TypeAlias = Mapping[str, ResourceRules]
+
+
+def both(one: Rules, other: Rules) -> Rules:
+    """What two policies both let be seen: never more than either."""
+    return {name: rules.both(other[name]) for name, rules in one.items()}
+
+
+def no_wider(one: Rules, other: Rules) -> bool:
+    """Whether the other policy shows at least what this one does, to each level."""
+    return all(
+        _no_wider(rules, other[name], level) for name, rules in one.items() for level in LEVELS
+    )
+
+
+def _no_wider(one: ResourceRules, other: ResourceRules, level: AccessLevel) -> bool:
+    return one.rows_of(level).within(other.rows_of(level)) and all(
+        no_more(one.sight(path, level), other.sight(path, level)) for path in one.fields
+    )
+
+
+def _three(sights: Iterable[Sight]) -> Sights:
+    basic, standard, full = sights
+    return basic, standard, full
