@@ -155,10 +155,11 @@ def _steps(value: int, step: int) -> int:
     return whole + (2 * rest > step or (2 * rest == step and whole % 2 == 1))
 
 
-def _nearest_of_float(value: float, step: int) -> int | float:
+def _nearest_of_float(value: float, step: int) -> int | None:
+    """None where a float no longer tells one whole number from the next."""
     numerator, denominator = value.as_integer_ratio()
     nearest = _steps(numerator, step * denominator) * step
-    return nearest if abs(nearest) < 2**53 else float(nearest)
+    return nearest if abs(nearest) < 2**53 else None
 
 
 LAST = MaskKind(

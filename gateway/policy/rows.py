@@ -4,7 +4,6 @@ A condition says of one field which values are let be; a record must meet all of
 no value meets none. Values are compared as the record shows them, exactly.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -246,4 +245,15 @@ def _scalar(field: Field, value: Value) -> str:
     if isinstance(wire, bool):
         return "true" if wire else "false"
     plain = field.values or field.format.name in {formats.DAY.name, formats.INSTANT.name}
-    return str(wire) if plain or not isinstance(wire, str) else json.dumps(wire, ensure_ascii=False)
+    return str(wire) if plain or not isinstance(wire, str) else _quoted(wire)
+
+
+def _quoted(text: str) -> str:
+    """A text in double quotes, letters that no file may have as escapes."""
+    return f'"{"".join(map(_letter, text))}"'
+
+
+def _letter(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

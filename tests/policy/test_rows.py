@@ -1,0 +1,204 @@
+"""Row conditions let be what they say, judged by what a record shows; a null never meets one."""
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.base import Condition
+from adapters.document import parse_document
+from gateway.contract.access import LEVELS
+from gateway.contract.fields import Field, Resource
+from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM
+from gateway.policy.notes import Notes
+from gateway.policy.only import read_only
+from gateway.policy.rows import (
+    EVERY,
+    Bound,
+    Rows,
+    Wanted,
+    closed,
+    comparable,
+    in_closed,
+    in_words,
+    is_ordered,
+    shown,
+)
+from gateway.policy.rules import ResourceRules, opening
+from tests.policy.records import JUNK, good, records
+
+PLAIN = [
+    (resource, path)
+    for resource in GOVERNED
+    for path in resource.paths
+    if "[]" not in path and not resource.at(path).many
+]
+OPEN = {each: opening(LEVELS[0]) for each in {path for _, path in PLAIN}}
+
+
+@st.composite
+def wanted_of(draw: st.DrawFn, field: Field) -> Wanted:
+    """What may be let be of a field, as the language can say it."""
+    value = good(field).map(lambda each: comparable(field, each))
+    few = st.frozensets(value, min_size=1, max_size=3)
+    if draw(st.booleans()):
+        return in_closed(field, Wanted(allowed=draw(few)))
+    low = high = None
+    if is_ordered(field):
+        low = draw(st.none() | st.builds(Bound, value, st.booleans()))
+        high = draw(st.none() | st.builds(Bound, value, st.booleans()))
+    return in_closed(field, Wanted(barred=draw(few), low=low, high=high))
+
+
+@st.composite
+def rows_of(draw: st.DrawFn, resource: Resource) -> Rows:
+    names = [path for each, path in PLAIN if each is resource]
+    chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+    return Rows({name: draw(wanted_of(resource.at(name))) for name in chosen})
+
+
+resources = st.sampled_from(GOVERNED)
+
+
+def records_for(resource: Resource, *rows: Rows, broken: Any = None) -> st.SearchStrategy[Any]:
+    """Records of the fields that conditions are about."""
+    names = dict.fromkeys(name for each in rows for name in each.wanted)
+    return records(tuple(map(resource.at, names)), broken)
+
+
+def meets(condition: Condition, record: Any, resource: Resource) -> bool:
+    """What base.Condition promises, in plain words."""
+    value = record.get(condition.field)
+    if value is None:
+        return False
+    if condition.test in ("in", "not in"):
+        same = comparable(resource.at(condition.field), value) in [
+            comparable(resource.at(condition.field), each) for each in condition.value
+        ]
+        return same is (condition.test == "in")
+    value = comparable(resource.at(condition.field), value)
+    return bool(
+        {
+            "min": value >= condition.value,
+            "max": value <= condition.value,
+            "above": value > condition.value,
+            "below": value < condition.value,
+        }[condition.test]
+    )
+
+
+@given(st.data())
+def test_what_adapters_are_told_is_what_a_record_is_judged_by(data: st.DataObject) -> None:
+    resource = data.draw(resources)
+    rows = data.draw(rows_of(resource))
+    record = data.draw(records_for(resource, rows))
+    told = all(meets(each, record, resource) for each in rows.conditions(resource))
+    assert rows.admits(resource)(record) is told
+
+
+@given(st.data())
+def test_a_record_without_the_value_or_with_a_broken_one_does_not_exist(
+    data: st.DataObject,
+) -> None:
+    resource = data.draw(resources)
+    rows = data.draw(rows_of(resource))
+    record = data.draw(records_for(resource, rows, broken=JUNK))
+    name = next(iter(rows.wanted))
+    admits = rows.admits(resource)
+    assert admits({**record, name: None}) is False
+    assert admits({key: each for key, each in record.items() if key != name}) is False
+    assert admits(record) in (True, False)
+
+
+@given(st.data())
+def test_both_is_and_and_within_never_errs_towards_more(data: st.DataObject) -> None:
+    resource = data.draw(resources)
+    one, other = data.draw(rows_of(resource)), data.draw(rows_of(resource))
+    both = one.both(other)
+    for record in data.draw(st.lists(records_for(resource, one, other), max_size=3)):
+        met = one.admits(resource)(record) and other.admits(resource)(record)
+        assert both.admits(resource)(record) is met
+        if one.within(other) and one.admits(resource)(record):
+            assert other.admits(resource)(record)
+    assert both.within(one)
+    assert both.within(other)
+    assert one.within(one)
+    assert one.within(EVERY)
+    assert not EVERY.within(one)
+
+
+@given(st.data())
+def test_what_is_written_in_words_is_read_back(data: st.DataObject) -> None:
+    resource = data.draw(resources)
+    rows = data.draw(rows_of(resource).filter(satisfiable))
+    text = f"version: 1\n{resource.name}:\n  only: {in_words(resource, rows)}\n"
+    notes = Notes(parse_document(text.encode(), "policy"))
+    assert notes.document.data is not None
+    only = notes.document.data[resource.name]["only"]
+    read = read_only(notes, resource, only, ResourceRules(OPEN, {}))
+    assert notes.problems == []
+    assert read[LEVELS[0]].conditions(resource) == rows.conditions(resource)
+
+
+def satisfiable(rows: Rows) -> bool:
+    """The language refuses what no record can meet; YAML has no whole numbers beyond 18 digits."""
+    return "".join(re.findall(r"[0-9]{17,}", str(rows))) == "" and all(
+        (each.allowed is None or any(map(each.admits, each.allowed)))
+        and (
+            each.low is None
+            or each.high is None
+            or each.low.value < each.high.value
+            or (each.low == each.high and each.low.included)
+        )
+        for each in rows.wanted.values()
+    )
+
+
+@pytest.mark.parametrize(("resource", "path"), PLAIN)
+def test_every_value_has_one_form_in_which_it_is_compared(resource: Resource, path: str) -> None:
+    field = resource.at(path)
+
+    @given(good(field))
+    def holds(value: Any) -> None:
+        compared = comparable(field, value)
+        assert comparable(field, shown(field, compared)) == compared
+        assert closed(field) is None or compared in (closed(field) or ())
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    ("resource", "written", "conditions"),
+    [
+        (CONSULTATION, "{status: VALIDATED}", [("status", "in", ("VALIDATED",))]),
+        (CONSULTATION, "{status: {not: VALIDATED}}", [("status", "in", ("IN_PROGRESS",))]),
+        (STOCK_ITEM, "{category: {not: [CONTROLLED]}}", [("category", "not in", ("CONTROLLED",))]),
+        (STOCK_ITEM, "{isLow: {not: true}}", [("isLow", "in", (False,))]),
+        (
+            STOCK_ITEM,
+            "{quantity: {min: 1, below: 10.5}}",
+            [("quantity", "min", Decimal(1)), ("quantity", "below", Decimal("10.5"))],
+        ),
+        (INVOICE, "{total: {above: 99.9}}", [("total", "above", Decimal("99.9"))]),
+        (PATIENT, "{birthDate: {max: 2020-12-31}}", [("birthDate", "max", date(2020, 12, 31))]),
+        (
+            CLIENT,
+            "{createdAt: {min: 2026-01-01T00:00:00+01:00}}",
+            [("createdAt", "min", datetime(2025, 12, 31, 23, tzinfo=UTC))],
+        ),
+    ],
+)
+def test_conditions_are_told_to_adapters(
+    resource: Resource, written: str, conditions: list[tuple[str, str, Any]]
+) -> None:
+    document = parse_document(f"x: {written}".encode(), "policy")
+    assert document.data is not None
+    notes = Notes(document)
+    read = read_only(notes, resource, document.data["x"], ResourceRules(OPEN, {}))
+    assert notes.problems == []
+    told = [(each.field, each.test, each.value) for each in read[LEVELS[0]].conditions(resource)]
+    assert told == conditions
