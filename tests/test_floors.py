@@ -19,7 +19,7 @@ FLOORS = (
         "gateway.policy",
         "gateway.booking",
     },
-    {"gateway.pipeline", "gateway.backend", "gateway.examination"},
+    {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
     {"gateway.web"},
     {"gateway.app"},
     {"gateway.cli"},

@@ -25,7 +25,7 @@ from gateway.contract.fields import (
 STARS = "***"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MaskKind:
     """One kind of mask.
 
