@@ -5,7 +5,9 @@ A block is marked by comments with its name; its first two lines, the head, stay
 
 import json
 import re
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 from adapters.conversion import CONVERTERS, DEFAULTS
 from gateway.contract.access import LEVELS, AccessLevel
@@ -14,11 +16,12 @@ from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
 from gateway.policy.document import load_policy
+from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.settings import GROUPS, Settings, names
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "connecting.md")
+PAGES = (README, ROOT / "docs" / "connecting.md", ROOT / "docs" / "policies.md")
 
 
 def operations() -> list[str]:
@@ -188,6 +191,30 @@ LABELS = {
 }
 
 
+MASKED: dict[str, Any] = {
+    "last": "06 12 34 56 78",
+    "domain": "anna.martin@example.org",
+    "initial": "Martin",
+    "year": date(2019, 5, 17),
+    "city": "12 rue des Lilas, 75011 Paris",
+    "rounded": "47.35",
+}
+
+
+def masks() -> list[str]:
+    rows = []
+    for kind in KINDS.values():
+        mask = read_mask(kind.example)
+        assert isinstance(mask, Mask)
+        value, formats = MASKED[kind.name], ", ".join(each.name for each in kind.formats)
+        bound = f" n is from 1 to {kind.largest:,}." if kind.largest else ""
+        says = f"{kind.says[0].upper()}{kind.says[1:]}".replace("{n}", "n").replace("***", "`***`")
+        rows.append(
+            f"| `{kind.example}` | {formats} | {says}{bound} | `{value}` | `{mask(value)}` |"
+        )
+    return rows
+
+
 def descendants(kind: type[GatewayError]) -> list[type[GatewayError]]:
     return [each for child in kind.__subclasses__() for each in (child, *descendants(child))]
 
@@ -203,6 +230,7 @@ TABLES = {
     "metrics": metrics,
     "converters": converters,
     "values": values,
+    "masks": masks,
 }
 
 
