@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from adapters.base import Report
 from adapters.document import Document, forgiving, parse_document, read_document
 from adapters.problems import DocumentErrors, Problem, did_you_mean
-from gateway.contract.access import LEVELS
+from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.lists import NEVER, Lists
@@ -51,6 +51,40 @@ def _policy(read: Callable[[], Document], report: Report) -> Policy:
     return compile_policy(document.file, digest, rules, report)
 
 
+Spot = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spots:
+    """Where a policy file decides: lines and columns, counted from 1.
+
+    `opened` and `masked` by resource and field, `only` by resource and level.
+    """
+
+    opened: dict[tuple[str, str], Spot]
+    masked: dict[tuple[str, str], Spot]
+    only: dict[tuple[str, AccessLevel], Spot]
+
+
+def spots_of(content: bytes, file: str) -> Spots:
+    """Where a sound policy file says what; DocumentErrors of one that cannot be read."""
+    document = parse_document(content, file)
+    reading = _Reading(Notes(document))
+    reading.rules()
+    marks, keys = document.marks, document.keys
+    spots = Spots({}, {}, {})
+    for name, lists in reading.lists.items():
+        for path, (_, place) in lists.opens.items():
+            spots.opened[name, path] = marks[place]
+        for path, (_, _, place) in lists.masks.items():
+            spots.masked[name, path] = keys[place]
+        for level in LEVELS:
+            place = (name, ONLY, level.value)
+            if (name, ONLY) in keys:
+                spots.only[name, level] = keys.get(place, keys[name, ONLY])
+    return spots
+
+
 def _with_remedy(problem: Problem) -> Problem:
     """The reader's complaint about `[id, lines[].id]`, with what it takes to please it."""
     if not problem.text.endswith("expected ',' or ']', but got '['"):
@@ -64,6 +98,7 @@ class _Reading:
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
+        self.lists: dict[str, Lists] = {}
 
     def rules(self) -> Rules:
         data = self.notes.document.data
@@ -107,7 +142,7 @@ class _Reading:
             text = f"{resource.name} must hold the lists BASIC, STANDARD and FULL"
             self.notes.say(place, "bad-resource", text)
             return ResourceRules({}, {})
-        lists = Lists(self.notes, resource)
+        lists = self.lists[resource.name] = Lists(self.notes, resource)
         meant = {self.no_member((*place, name)) for name in data if name not in _MEMBERS}
         for name, listed in data.items():
             if name != ONLY and (name in _MEMBERS or isinstance(listed, list)):
