@@ -28,7 +28,13 @@ from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import BackendTroubles, KeyTroubles, LogTroubles, Troubles
+from gateway.observe.troubles import (
+    BackendTroubles,
+    KeyTroubles,
+    LogTroubles,
+    Troubles,
+    UsageTroubles,
+)
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
@@ -37,6 +43,7 @@ from gateway.policy.policy import Policy
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
+from gateway.usage.counting import Usage
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
@@ -67,6 +74,7 @@ class Gateway:
     probe: BackendProbe
     policy: Callable[[], Policy]
     readiness: Readiness
+    usage: Usage
     events: Events
     front: Front
     public: web.ServerRunner
@@ -204,6 +212,9 @@ class _Assembly:
         self.metrics.keys_loaded(lambda: len(ring))
         closers.push_async_callback(ring.aclose)
         await ring.start()
+        usage = Usage(own, UsageTroubles(self.metrics, self.events), now)
+        closers.push_async_callback(usage.aclose)
+        usage.start()
         limiter = open_limiter(settings.limiter)
         closers.push_async_callback(limiter.aclose)
         ledger = Ledger(store, wait=settings.booking_wait, failed=self.outcome_waits)
@@ -224,7 +235,7 @@ class _Assembly:
             gate=Gate(settings.in_flight, settings.in_flight_per_key),
         )
         replies = Replies(public_url)
-        observers = Observers(self.journal(), self.metrics, self.events, now)
+        observers = Observers(self.journal(), self.metrics, usage, self.events, now)
         front = Front(
             pipeline=pipeline,
             documents=Documents(
@@ -247,6 +258,7 @@ class _Assembly:
             probe=probe,
             policy=lambda: policy,
             readiness=readiness,
+            usage=usage,
             events=self.events,
             front=front,
             public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),

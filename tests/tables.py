@@ -185,6 +185,7 @@ LABELS = {
     "gateway_limit_denials": (),
     "gateway_unusable_values": ("kind", "resource", "field"),
     "gateway_log_lines_lost": (),
+    "gateway_usage_lost": (),
     "gateway_policy": ("hash",),
     "gateway_keys_loaded": (),
     "gateway_bookings_overwritten": (),

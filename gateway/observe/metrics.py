@@ -139,6 +139,11 @@ class Metrics:
             "Lines of the access log and the audit that could not be kept.",
             registry=self.registry,
         )
+        self._usage_lost = Counter(
+            "gateway_usage_lost",
+            "Calls that are missing in the usage of their keys.",
+            registry=self.registry,
+        )
         self._policy = Info("gateway_policy", "The policy in force.", registry=self.registry)
 
     def refused_key(self, reason: str) -> None:
@@ -156,6 +161,10 @@ class Metrics:
     def lines_lost(self, lines: int) -> None:
         """Lines of a log that will not be written any more."""
         self._lines_lost.inc(lines)
+
+    def usage_lost(self, calls: int) -> None:
+        """Calls that will not be written into the usage any more."""
+        self._usage_lost.inc(calls)
 
     def policy(self, short_hash: str) -> None:
         """The policy in force."""

@@ -1,4 +1,4 @@
-"""What goes wrong with values of the practice system, with the logs, with the key store."""
+"""What goes wrong with values of the practice system, with the logs, with the store."""
 
 from adapters.base import Trouble
 from gateway.observe.logs import Events
@@ -85,3 +85,21 @@ class KeyTroubles:
 
     def odd(self, key_id: str) -> None:
         self._events.warn("a key makes no sense and counts as revoked", key=key_id)
+
+
+class UsageTroubles:
+    """Says on stderr, and counts, what the sums of each key's calls do not hold."""
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self._metrics = metrics
+        self._events = events
+
+    def failed(self, error: Exception, said: str) -> None:
+        event = "how often keys call cannot be written yet; it is kept"
+        self._events.fault(event, error, said=said)
+
+    def dropped(self, calls: int) -> None:
+        self._metrics.usage_lost(calls)
+
+    def lost(self, calls: int) -> None:
+        self._events.warn("calls are missing in the usage of their keys", calls=calls)

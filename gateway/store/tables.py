@@ -115,6 +115,30 @@ bookings = Table(
     Index("bookings_by_end", "ends_at"),
 )
 
+
+def _usage(name: str, time: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column(time, Integer, primary_key=True, autoincrement=False),
+        Column("key_id", String(36), primary_key=True),
+        Column("operation", String(40), primary_key=True),
+        Column("answered", Integer, nullable=False),
+        Column("refused", Integer, nullable=False),
+        Column("forbidden", Integer, nullable=False),
+        Column("limited", Integer, nullable=False),
+        Column("failed", Integer, nullable=False),
+        sqlite_with_rowid=False,
+    )
+
+
+# How many calls a key made, and how they ended: 2xx, other 4xx, 403, 429, 5xx. The time comes first
+# in the primary key, as old rows go by it, and it is no text but the number of minutes since 1970
+# in UTC, as there are millions of them. Days, likewise numbers, hold the same sums once more:
+# adding up a month of minutes takes seconds.
+usage = _usage("usage", "minute")
+usage_days = _usage("usage_days", "day")
+
 # Which key of the practice system a hashed id stands for, as JSON.
 public_ids = Table(
     "public_ids",

@@ -1,4 +1,4 @@
-"""Notes each call when it has ended: the access log, the audit, the figures, the faults."""
+"""Notes each call when it has ended: access log, audit, figures, usage, faults."""
 
 import time
 from collections.abc import Callable
@@ -14,25 +14,32 @@ from gateway.contract.errors import (
 from gateway.observe import audit
 from gateway.observe.audit import Access, Audit, Journal
 from gateway.observe.logs import Events
-from gateway.observe.metrics import Metrics
+from gateway.observe.metrics import OTHER, Metrics
 from gateway.pipeline.call import Call
+from gateway.usage.counting import Usage
 
 
 class Observers:
     """Where each call is noted when it has ended."""
 
     def __init__(
-        self, journal: Journal, metrics: Metrics, events: Events, now: Callable[[], datetime]
+        self,
+        journal: Journal,
+        metrics: Metrics,
+        usage: Usage,
+        events: Events,
+        now: Callable[[], datetime],
     ) -> None:
         self.journal = journal
         self.metrics = metrics
+        self.usage = usage
         self.events = events
         self._now = now
 
     def note(
         self, call: Call, operation: str, status: int, error: GatewayError | None, began: float
     ) -> None:
-        """Both log lines and the figures of one call."""
+        """Both log lines and the figures of one call, and its key's usage."""
         seconds = time.perf_counter() - began
         self.metrics.count(operation, status, seconds)
         if error is not None:
@@ -41,6 +48,8 @@ class Observers:
         # whole microseconds, so that the line stays short
         milliseconds = int(seconds * 1e6) / 1000
         key_id = None if call.key is None else call.key.id
+        if key_id is not None:
+            self.usage.count(key_id, operation or OTHER, status)
         self.journal.note(
             Access(now, call.request_id, key_id, operation, call.method, status, milliseconds),
             Audit(

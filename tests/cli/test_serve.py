@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -333,6 +334,22 @@ def test_a_signal_finishes_the_call_that_runs(
     code, said = served.end()
     assert code == 0
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_writes_how_often_keys_called(
+    folder: Path, served: Served, ending: signal.Signals
+) -> None:
+    secret = minted(folder)
+    for _ in range(3):
+        clients(served.port, secret)
+    served.process.send_signal(ending)
+    assert served.end() == (0, "")
+    with closing(sqlite3.connect(folder / "gateway.db")) as store:
+        wanted = "SELECT operation, sum(answered), sum(failed) FROM {} GROUP BY operation"
+        for table in ("usage", "usage_days"):
+            rows = store.execute(wanted.format(table)).fetchall()
+            assert rows == [("list_clients", 3, 0)], table
 
 
 def test_a_hangup_ends_nothing_and_says_that_nothing_is_reloaded(

@@ -60,6 +60,7 @@ def test_no_series_is_told_but_those_that_are_listed() -> None:
     metrics.refused_key("KeyInvalid")
     metrics.denied()
     metrics.lines_lost(3)
+    metrics.usage_lost(2)
     metrics.trouble(Trouble("unknown code", "patients", "status", "id"))
     metrics.keys_loaded(lambda: 7)
     metrics.backend_call("read_one", "clients", "answered")
@@ -72,6 +73,7 @@ def test_no_series_is_told_but_those_that_are_listed() -> None:
         "gateway_authentication_failures_total",
         "gateway_limit_denials_total",
         "gateway_log_lines_lost_total",
+        "gateway_usage_lost_total",
         "gateway_unusable_values_total",
         "gateway_policy_info",
         "gateway_keys_loaded",

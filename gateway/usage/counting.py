@@ -1,0 +1,163 @@
+"""Counts each key's calls in memory; once a minute, and at the end, the sums go into the store."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from datetime import datetime
+from itertools import islice
+from typing import Protocol
+
+from gateway.store.base import Store, StoreError
+from gateway.usage.store import KEPT, Slot, Sums, add, drop, minute_of
+
+# So many sums (a minute, a key, an operation) wait while the store cannot be written; then the
+# oldest go.
+MOST_WAITING = 50_000
+WRITTEN_AT_ONCE = 1_000  # of them in one transaction
+DROP_EVERY = 3600.0  # seconds between two looks at what is old, and before the first
+# A wall clock that leaves the other one by more than that was set; for a day nothing is dropped by
+# it, as it may be set right again.
+JUMP = 60.0
+JUMP_RESTS = 24 * 3600.0
+
+
+class Watcher(Protocol):
+    """Who is told how the sums fare."""
+
+    def failed(self, error: Exception, said: str) -> None:
+        """They cannot be written; said once until they can be. `said` may stand in a log."""
+
+    def dropped(self, calls: int) -> None:
+        """So many calls have just been given up."""
+
+    def lost(self, calls: int) -> None:
+        """So many are missing: said when sums can be written again, or are let go of."""
+
+
+class Usage:
+    """The calls of this process; every verb is for the event loop's thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        watcher: Watcher,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._watcher = watcher
+        self._now = now
+        self._clock = clock
+        # (key id, operation, status) -> calls of one minute, that of the first of them
+        self._open: dict[tuple[str, str, int], int] = {}
+        self._minute = 0
+        self._waiting: dict[Slot, Sums] = {}
+        self._failing = False
+        self._missing = 0
+        self._ahead = self._ahead_of_clock(now())
+        self._drop_at = clock() + DROP_EVERY
+        self._turning = asyncio.Lock()
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def count(self, key_id: str, operation: str, status: int) -> None:
+        """One call that has ended."""
+        if not self._open:
+            self._minute = minute_of(self._now())
+        call = (key_id, operation, status)
+        self._open[call] = self._open.get(call, 0) + 1
+
+    def start(self) -> None:
+        """Write at the end of each minute, until `aclose`."""
+        self._task = asyncio.create_task(self._keep_writing(), name="write the usage")
+
+    async def aclose(self) -> None:
+        """Write the rest. A write that runs is waited for: cut off, it might be made twice."""
+        self._closing.set()
+        if self._task is not None:
+            await self._task
+        async with self._turning:
+            self._end_minute()
+            await self._write()
+        self._let_go(len(self._waiting))
+        self._tell()
+
+    async def turn(self) -> None:
+        """End the minute: write what is counted, and drop what is old now and then."""
+        async with self._turning:
+            self._end_minute()
+            await self._write()
+            now = self._now()
+            if self._old_may_go(now):
+                await self._drop(now - KEPT)
+
+    def _end_minute(self) -> None:
+        counted, self._open = self._open, {}
+        for (key_id, operation, status), calls in counted.items():
+            slot = (self._minute, key_id, operation)
+            self._waiting.setdefault(slot, Sums()).count(status, calls)
+        self._let_go(len(self._waiting) - MOST_WAITING)
+
+    async def _write(self) -> None:
+        while self._waiting:
+            some = dict(islice(self._waiting.items(), WRITTEN_AT_ONCE))
+            try:
+                await add(self._store, some)
+            except Exception as error:  # noqa: BLE001 - the next time, then
+                self._fail(error)
+                return
+            for slot in some:
+                del self._waiting[slot]
+            self._failing = False
+            self._tell()
+
+    async def _drop(self, before: datetime) -> None:
+        """In steps, so that whoever else writes has its turn in between."""
+        try:
+            while not self._closing.is_set() and await drop(self._store, before):
+                pass
+        except Exception as error:  # noqa: BLE001 - the next time, then
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if not self._failing:
+            self._watcher.failed(error, str(error) if isinstance(error, StoreError) else "")
+        self._failing = True
+
+    def _let_go(self, sums: int) -> None:
+        """Give up that many, the oldest first."""
+        if sums <= 0:
+            return
+        calls = sum(self._waiting.pop(slot).calls for slot in [*islice(self._waiting, sums)])
+        self._missing += calls
+        self._watcher.dropped(calls)
+
+    def _tell(self) -> None:
+        if self._missing:
+            self._watcher.lost(self._missing)
+            self._missing = 0
+
+    def _old_may_go(self, now: datetime) -> bool:
+        """Once an hour; not by a wall clock that was set less than a day ago."""
+        clock, ahead = self._clock(), self._ahead_of_clock(now)
+        if abs(ahead - self._ahead) > JUMP:
+            self._drop_at = clock + JUMP_RESTS
+        self._ahead = ahead
+        if clock < self._drop_at:
+            return False
+        self._drop_at = clock + DROP_EVERY
+        return True
+
+    def _ahead_of_clock(self, now: datetime) -> float:
+        return now.timestamp() - self._clock()
+
+    async def _keep_writing(self) -> None:
+        while not self._closing.is_set():
+            now = self._now()
+            with contextlib.suppress(TimeoutError):
+                # never longer than a minute, whatever the wall clock does meanwhile
+                async with asyncio.timeout(max(0.1, 60 - now.second - now.microsecond / 1e6)):
+                    await self._closing.wait()
+                return
+            await self.turn()
