@@ -71,19 +71,19 @@ class FlawedDocument(DocumentErrors):
         self.document = document
 
 
-def read_document(path: Path, name: str | None = None) -> Document:
+def read_document(path: Path, name: str | None = None, largest: int = LARGEST) -> Document:
     """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML.
 
-    FlawedDocument where only its keys are wrong.
+    FlawedDocument where only its keys are wrong. `largest` is in bytes.
     """
     file = name or str(path)
     try:
         with path.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
+            content = stream.read(largest + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise DocumentErrors([Problem(file, 0, 0, f"cannot be read: {reason}")]) from error
-    return parse_document(content, file)
+    return parse_document(content, file, largest)
 
 
 def forgiving(read: Callable[[], Document]) -> tuple[Document, tuple[Problem, ...]]:
@@ -94,10 +94,10 @@ def forgiving(read: Callable[[], Document]) -> tuple[Document, tuple[Problem, ..
         return error.document, error.problems
 
 
-def parse_document(content: bytes, file: str) -> Document:
+def parse_document(content: bytes, file: str, largest: int = LARGEST) -> Document:
     """The same for bytes that were read already."""
-    if len(content) > LARGEST:
-        text = f"the file is larger than {LARGEST // 1024} KiB; nothing was read"
+    if len(content) > largest:
+        text = f"the file is larger than {largest // 1024} KiB; nothing was read"
         raise DocumentErrors([Problem(file, 1, 1, text)])
     document = Document(file, content)
     try:

@@ -42,7 +42,7 @@ def _policy(read: Callable[[], Document], report: Report) -> Policy:
     try:
         document, flaws = forgiving(read)
     except DocumentErrors as error:
-        raise DocumentErrors(map(_with_remedy, error.problems)) from error
+        raise DocumentErrors(map(with_remedy, error.problems)) from error
     notes = Notes(document)
     rules = _Reading(notes).rules()
     if flaws or notes.problems:
@@ -85,7 +85,7 @@ def spots_of(content: bytes, file: str) -> Spots:
     return spots
 
 
-def _with_remedy(problem: Problem) -> Problem:
+def with_remedy(problem: Problem) -> Problem:
     """The reader's complaint about `[id, lines[].id]`, with what it takes to please it."""
     if not problem.text.endswith("expected ',' or ']', but got '['"):
         return problem
