@@ -14,6 +14,7 @@ from adapters.base import (
     FieldShape,
     Filter,
     NotFound,
+    Only,
     Page,
     Record,
     Report,
@@ -27,10 +28,13 @@ from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.keyed import FieldColumn, KeyedRows, key_at, may_be, only_texts, place_of
 from adapters.sql.mapping import ResourceMap
+from adapters.sql.narrowing import Narrowing
 from adapters.times import ROOM
 from adapters.words import fold
 
 MOST_BLANK = 1_000
+# Statements of one page, where rows are left out that only look like what is let be.
+MOST_ROUNDS = 20
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
 
@@ -50,6 +54,7 @@ class ResourceReader:
         self.name = name
         self._speech = speech
         self.table = KeyedRows(rows, "", shapes, converters, report, name)
+        self.narrowing = Narrowing(self.table, shapes, speech)
         self.children = [
             Children(
                 each,
@@ -125,9 +130,9 @@ class ResourceReader:
         except Unreadable:
             return None
 
-    def must_exist(self, connection: Connection, key: Any) -> Any:
-        """The key as the row has it; NotFound."""
-        found = self._first(connection, self._exists, key)
+    def must_exist(self, connection: Connection, key: Any, only: Only = ()) -> Any:
+        """The key as the row has it; NotFound, also where the conditions let no such record be."""
+        found = self._found(connection, self._exists, key, only)
         if found is None or not may_be(found[0], key):
             raise NotFound(f"no {self.name} has that id")
         if not self._is_native:
@@ -135,9 +140,9 @@ class ResourceReader:
         self.table.ids.shown(found[0])  # from now on it is written as it is kept
         return found[0]
 
-    def one(self, connection: Connection, key: Any) -> Record:
-        """The record with that key."""
-        row = self._first(connection, self._one, key)
+    def one(self, connection: Connection, key: Any, only: Only = ()) -> Record:
+        """The record with that key; NotFound, also where the conditions let none be."""
+        row = self._found(connection, self._one, key, only)
         if row is None:
             raise NotFound(f"no {self.name} has that id")
         if not may_be(self.table.key.take(row, 0), key):
@@ -147,6 +152,13 @@ class ResourceReader:
             raise BackendNonsense(f"a row of {self.name} has no usable id")
         self._fill(connection, {self.table.key.take(row, 0): record})
         return record
+
+    def _found(self, connection: Connection, statement: Select[Any], key: Any, only: Only) -> Any:
+        """The row; with conditions all of its fields, by which it is judged."""
+        if not only:
+            return self._first(connection, statement, key)
+        row = self._first(connection, self._one.where(*self.narrowing.conditions(only)), key)
+        return row if row is not None and self.narrowing.lets_be(row, only) else None
 
     def _first(self, connection: Connection, statement: Select[Any], key: Any) -> Any:
         """The row; None for a key that the column cannot hold, as it names nothing."""
@@ -196,18 +208,25 @@ class ResourceReader:
             return None
 
     def page(
-        self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
+        self,
+        connection: Connection,
+        filters: Iterable[Filter],
+        limit: int,
+        after: str | None,
+        only: Only = (),
     ) -> Page:
-        """Up to `limit` records in the order of their keys, from behind the key `after`."""
+        """Up to `limit` records in the order of their keys, from behind the key `after`.
+
+        Rows outside `only` are not among them, nor in what is skipped.
+        """
         conditions = [self._condition(each) for each in filters]
-        statement = self._all.where(*conditions)
-        if after is not None:
-            statement = statement.where(self.table.key.beyond(key_at(after)))
+        conditions += self.narrowing.conditions(only)
+        found = self._rows(connection, conditions, limit, after)
+        if only:
+            rows, place = self._let_be(connection, conditions, limit, found, only)
         else:
-            statement = statement.add_columns(self._blanks(conditions))
-        statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
-        found = connection.execute(statement).all()
-        rows = found[:limit]
+            rows = found[:limit]
+            place = self._place(rows[-1]) if len(found) > limit else None
         records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {self.table.key.take(row, 0) for row in rows}
@@ -216,11 +235,49 @@ class ResourceReader:
         skipped = len(keys) - len(records)
         if after is None:
             skipped += self._told_blanks(connection, conditions, found)
-        return Page(
-            records=list(records.values()),
-            after=place_of(self.table.key.take(rows[-1], 0)) if len(found) > limit else None,
-            skipped=skipped,
-        )
+        return Page(records=list(records.values()), after=place, skipped=skipped)
+
+    def _rows(
+        self,
+        connection: Connection,
+        conditions: Sequence[ColumnElement[bool]],
+        limit: int,
+        after: str | None,
+    ) -> Sequence[Any]:
+        """The rows of a page and one more, where there is one; the first page's with its blanks."""
+        statement = self._all.where(*conditions)
+        if after is not None:
+            statement = statement.where(self.table.key.beyond(key_at(after)))
+        else:
+            statement = statement.add_columns(self._blanks(conditions))
+        statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
+        return connection.execute(statement).all()
+
+    def _let_be(
+        self,
+        connection: Connection,
+        conditions: Sequence[ColumnElement[bool]],
+        limit: int,
+        found: Sequence[Any],
+        only: Only,
+    ) -> tuple[Sequence[Any], str | None]:
+        """The rows of the page that exist, and where it ends: None on the last one.
+
+        Those `found` are nearly always enough, as the engine lets hardly any other through.
+        """
+        kept: list[Any] = []
+        for _ in range(MOST_ROUNDS):
+            kept += [row for row in found if self.narrowing.lets_be(row, only)]
+            if len(kept) > limit:
+                return kept[:limit], self._place(kept[limit - 1])
+            if len(found) <= limit:
+                return kept, None
+            end = self._place(found[-1])
+            found = self._rows(connection, conditions, limit, end)
+        return kept, end
+
+    def _place(self, row: Any) -> str:
+        return place_of(self.table.key.take(row, 0))
 
     def _blanks(self, conditions: Sequence[ColumnElement[bool]]) -> ColumnElement[Any]:
         """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
