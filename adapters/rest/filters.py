@@ -36,7 +36,7 @@ class FilterParams:
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
         self.names = frozenset(call.sift) | self._in_path | frozenset(searched)
         self.names |= {name for name in call.filters if name != SEARCH}
-        self._sifted = frozenset(call.sift)
+        self._sifted = frozenset(call.sift) | {"id"}
         self._is_listed = resource.list_ is not None
 
     @property
