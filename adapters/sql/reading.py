@@ -6,7 +6,7 @@ A record by id costs one statement and one more per list inside it; so does a wh
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
@@ -20,17 +20,16 @@ from adapters.base import (
     Report,
     Trouble,
 )
-from adapters.convert import Converter, JoinedText, PartOfText, Unreadable
+from adapters.convert import Unreadable
 from adapters.converters import Converters
-from adapters.ids import Id, NativeIds, plain_uuid
+from adapters.ids import NativeIds, plain_uuid
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
+from adapters.sql.filters import Filters
 from adapters.sql.keyed import FieldColumn, KeyedRows, key_at, may_be, only_texts, place_of
 from adapters.sql.mapping import ResourceMap
 from adapters.sql.narrowing import Narrowing
-from adapters.times import ROOM
-from adapters.words import fold
 
 MOST_BLANK = 1_000
 # Statements of one page, where rows are left out that only look like what is let be.
@@ -55,6 +54,7 @@ class ResourceReader:
         self._speech = speech
         self.table = KeyedRows(rows, "", shapes, converters, report, name)
         self.narrowing = Narrowing(self.table, shapes, speech)
+        self._filters = Filters(self.table, speech)
         self.children = [
             Children(
                 each,
@@ -88,11 +88,7 @@ class ResourceReader:
     @property
     def filterable(self) -> frozenset[str]:
         """The fields that stand in the mapping, and can be compared or searched."""
-        return frozenset(
-            name
-            for name, column in self.table.by_name.items()
-            if column.converter.compares or _is_text(column.converter)
-        )
+        return self._filters.names
 
     def key_of(self, public_id: str) -> Any:
         """The row's raw key; NotFound, without a query, for an id that was never made here.
@@ -219,7 +215,7 @@ class ResourceReader:
 
         Rows outside `only` are not among them, nor in what is skipped.
         """
-        conditions = [self._condition(each) for each in filters]
+        conditions = [self._filters.condition(each) for each in filters]
         conditions += self.narrowing.conditions(only)
         found = self._rows(connection, conditions, limit, after)
         if only:
@@ -310,63 +306,3 @@ class ResourceReader:
         if records:
             for each in self.children:
                 each.fill(connection, records)
-
-    def _condition(self, wanted: Filter) -> ColumnElement[bool]:
-        columns = [self.table.by_name[name] for name in wanted.fields]
-        if wanted.match == "search":
-            return self._search(columns, wanted.value)
-        column = columns[0]
-        converter: Any = column.converter
-        if not converter.compares:
-            raise BackendNonsense(f"{self.name} cannot be compared by {column.name}")
-        if wanted.match != "equals":
-            return _bounded(column, converter, wanted)
-        raw = converter.encode(wanted.value)
-        if isinstance(converter, Id):
-            return column.among(self._comparable(raw))
-        if column.width > 1:
-            return column.among(raw)
-        return self._is_one_of(column, raw)
-
-    def _is_one_of(self, column: FieldColumn, raw: Sequence[Any]) -> ColumnElement[bool]:
-        """Blanks round a text count as little here as where it is read; "" is no value too."""
-        expression = column.parts[0]
-        texts = [each for each in raw if isinstance(each, str)]
-        others = [each for each in raw if not isinstance(each, str)]
-        conditions = [_in(self._speech.trimmed(expression), texts)] if texts else []
-        if others:
-            conditions.append(_in(expression, others))
-        if "" in texts:
-            conditions.append(expression.is_(None))
-        return or_(false(), *conditions)
-
-    def _search(self, columns: Sequence[FieldColumn], words: str) -> ColumnElement[bool]:
-        """Each word begins a word of the texts; letters and digits count, nothing else."""
-        wanted = fold(words).split()
-        if not wanted:
-            return false()
-        # two fields may be parts of one column
-        texts = {str(part): part for each in columns for part in each.parts}
-        folded = [self._speech.searchable(each) for each in texts.values()]
-        joined = folded[0]
-        for each in folded[1:]:
-            joined = joined.concat(each)
-        return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
-
-
-def _bounded(column: Columns, converter: Any, wanted: Filter) -> ColumnElement[bool]:
-    if wanted.match == "since":
-        return column.at_least(converter.since(wanted.value))
-    if wanted.match == "written since":
-        return column.at_least(converter.first_written(wanted.value))
-    early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
-    return and_(column.at_least(early), not_(column.beyond(late)))
-
-
-def _is_text(converter: Converter) -> bool:
-    """Whether a value can be searched, though not compared."""
-    return isinstance(converter, JoinedText | PartOfText)
-
-
-def _in(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
-    return or_(*(expression == given(None, each) for each in raw))
