@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from adapters.problems import Problem
+
 # One record in its JSON form: ids as lower-case UUIDs, times as `2026-03-01T09:00:00Z`, days as
 # `2026-03-01`, money as `"45.00"`, lists of objects as lists of dicts. What has no value is None.
 Record = dict[str, Any]
@@ -138,6 +140,14 @@ class Adapter(Protocol):
 
     @property
     def filterable(self) -> Mapping[str, frozenset[str]]: ...
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        """Why its queries cannot leave out what these conditions do; none where they can.
+
+        Each at the field's place in the mapping, or where it should stand. Asked at the start and
+        whenever the clinic's policy changes, before anything is read: it asks nothing of the
+        practice system. No query has conditions that it refuses.
+        """
 
     async def read_one(self, query: Query) -> Record:
         """The record with `query.id`; NotFound where there is none."""

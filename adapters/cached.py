@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 import orjson
@@ -18,7 +19,18 @@ from aiocache.base import BaseCache  # type: ignore[import-untyped]  # it has no
 from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
 from cachebox import VTTLCache
 
-from adapters.base import Adapter, Draft, Filter, Page, Query, Record, Watched
+from adapters.base import (
+    Adapter,
+    Condition,
+    Draft,
+    Filter,
+    Only,
+    Page,
+    Query,
+    Record,
+    Watched,
+)
+from adapters.problems import Problem
 
 T = TypeVar("T")
 
@@ -137,6 +149,10 @@ class Cached:
     def filterable(self) -> Mapping[str, frozenset[str]]:
         return self._inner.filterable
 
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        """As it is."""
+        return self._inner.narrows(resource, only)
+
     async def read_one(self, query: Query) -> Record:
         """The record, perhaps as it was some seconds ago."""
         seconds = self._seconds(query, many=False)
@@ -247,6 +263,7 @@ def _key(query: Query, many: bool, version: int) -> str | None:
             query.resource,
             query.id,
             [each.decode() for each in filters],
+            [list(map(_spelt, only)) for only in (query.only, query.within_only)],
             query.within,
             query.values,
             query.limit,
@@ -256,6 +273,13 @@ def _key(query: Query, many: bool, version: int) -> str | None:
         return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:
         return None
+
+
+def _spelt(condition: Condition) -> tuple[str, str, Any]:
+    """JSON has no decimals; no other value is one, so a text may stand for it."""
+    value = condition.value
+    bound = str(value) if isinstance(value, Decimal) else value
+    return condition.field, condition.test, bound
 
 
 def _later(page: Page, now: datetime) -> Page:

@@ -20,6 +20,7 @@ from adapters.base import (
     BackendTimeout,
     BackendUnavailable,
     Draft,
+    Only,
     OutcomeUnknown,
     Page,
     Query,
@@ -28,6 +29,7 @@ from adapters.base import (
 )
 from adapters.breaker import Breaker
 from adapters.deadline import Deadline, Span
+from adapters.problems import Problem
 
 T = TypeVar("T")
 Ask = Callable[[], Awaitable[T]]
@@ -110,6 +112,10 @@ class Guarded:
     def breaker(self) -> str:
         """The breaker's state: `closed`, `open` or `half-open`."""
         return self._breaker.state
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        """As it is: nothing is asked of the practice system."""
+        return self._inner.narrows(resource, only)
 
     async def read_one(self, query: Query) -> Record:
         """Retried once where nothing was done; BackendUnavailable too where it was not asked."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from cachebox import LRUCache
 
-from adapters.base import AdapterError, Draft, IdTable, OutcomeUnknown, Query, Shapes
+from adapters.base import AdapterError, Draft, IdTable, Only, OutcomeUnknown, Query, Shapes
 from adapters.convert import Unreadable, by_value, whole
 from adapters.seal import Sealer, uuid_of_digest
 
@@ -352,6 +352,8 @@ class IdKeeper:
         if self._tabled:
             named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
             await self._learn(zip(_REFERS.values(), named, strict=True))
+            for resource, only in draft.only.items():
+                await self._learn(self._meant(resource, only))
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
         """Look up ids of one resource."""
@@ -391,5 +393,16 @@ class IdKeeper:
             refers = shapes[each.fields[0]].refers if each.match == "equals" else None
             if refers is not None:
                 yield refers, each.value
+        yield from self._meant(query.resource, query.only)
+        if query.within is not None:
+            yield from self._meant(query.within[0], query.within_only)
         for name, resource in _REFERS.items():
             yield resource, query.values.get(name)
+
+    def _meant(self, resource: str, only: Only) -> Iterator[tuple[str, str]]:
+        """The ids that conditions name: they must be known to be looked for."""
+        for each in only:
+            refers = self._shapes[resource][each.field].refers
+            target = resource if each.field == "id" else refers
+            if target is not None:
+                yield from ((target, public_id) for public_id in each.value)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from adapters.base import AdapterOptions, Draft, Page, Query, Record, Rejected, Watched
+from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Rejected, Watched
+from adapters.problems import Problem
 
 ID = "0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10"
 TIME = "2026-03-01T09:00:00Z"
@@ -28,6 +29,9 @@ class ReadyAdapter:
         self.filterable: Mapping[str, frozenset[str]] = {
             name: frozenset(fields) for name, fields in options.shapes.items()
         }
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        return ()
 
     async def read_one(self, query: Query) -> Record:
         return CLIENT

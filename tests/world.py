@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.base import AdapterOptions, Draft, NotFound, Page, Query, Record, Watched
+from adapters.base import AdapterOptions, Draft, NotFound, Only, Page, Query, Record, Watched
+from adapters.problems import Problem
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import RESOURCES
 
@@ -70,6 +71,9 @@ class WorldAdapter:
             for name, paths in options.shapes.items()
         }
         self._records = {each.name: record_of(each) for each in RESOURCES}
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        return ()
 
     async def read_one(self, query: Query) -> Record:
         self.world.asked.append(query)

@@ -21,7 +21,7 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"{__name__}.{each}"
-        for each in ("asking", "records", "paging", "diary", "bookings", "failures")
+        for each in ("asking", "records", "paging", "narrowing", "diary", "bookings", "failures")
     )
 )
 
@@ -29,6 +29,7 @@ from adapters.base import Adapter  # noqa: E402
 from adapters.conformance.bookings import Bookings  # noqa: E402
 from adapters.conformance.diary import Diary  # noqa: E402
 from adapters.conformance.failures import Failures  # noqa: E402
+from adapters.conformance.narrowing import Narrowing  # noqa: E402
 from adapters.conformance.paging import Paging  # noqa: E402
 from adapters.conformance.practice import VERBS, Place, Practice, needs_of  # noqa: E402
 from adapters.conformance.records import Records  # noqa: E402
@@ -36,7 +37,7 @@ from adapters.conformance.records import Records  # noqa: E402
 __all__ = ["AdapterConformance", "Place", "Practice"]
 
 
-class AdapterConformance(Records, Paging, Diary, Bookings, Failures):
+class AdapterConformance(Records, Paging, Narrowing, Diary, Bookings, Failures):
     """The suite: a subclass whose name begins with Test has a fixture `practice`.
 
     `cannot` names the verbs of Practice that this one lacks; the tests that need one of them are

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from adapters.base import LONGEST_AFTER, Adapter, Draft, Filter, Query, Record
+from adapters.base import LONGEST_AFTER, Adapter, Draft, Filter, Only, Query, Record
 from adapters.conformance.practice import Practice
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -38,11 +38,18 @@ class Asking:
         self, resource: str, *filters: Filter, limit: int = LARGEST_PAGE
     ) -> list[Record]:
         """All records, page by page; no page but the last is short."""
+        return await self._all(resource, filters=filters, limit=limit)
+
+    async def narrowed(self, resource: str, only: Only, limit: int) -> list[Record]:
+        """The same of those that conditions let be."""
+        return await self._all(resource, only=only, limit=limit)
+
+    async def _all(self, resource: str, *, limit: int, **more: Any) -> list[Record]:
         records: list[Record] = []
         after = None
         while True:
             page = await self.adapter.read_many(
-                self.query(resource, limit=limit, filters=filters, after=after)
+                self.query(resource, limit=limit, after=after, **more)
             )
             records += page.records
             assert len(page.records) <= limit, f"a page of {resource} is longer than was asked for"

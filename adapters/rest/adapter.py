@@ -11,13 +11,15 @@ from adapters.base import (
     AdapterOptions,
     BackendTimeout,
     Draft,
+    Only,
     Page,
     Query,
     Record,
     Watched,
 )
 from adapters.examine import Examination, Finding
-from adapters.problems import DocumentErrors
+from adapters.narrowing import narrows
+from adapters.problems import DocumentErrors, Problem
 from adapters.rest.checks import problems_in
 from adapters.rest.mapping import Call
 from adapters.rest.parts import open_parts
@@ -40,11 +42,15 @@ class RestAdapter:
             name: reader.filterable for name, reader in self._readers.items()
         }
 
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        """By the mapping's `filters` and `sift`; the backend is not asked."""
+        return narrows(self._parts.document, self._readers, resource, only)
+
     async def read_one(self, query: Query) -> Record:
         """One record; an id that was never made here is NotFound without a call."""
         async with self._in_time():
             await self._keeper.learn_query(query)
-            return await self._keeper.kept(self._readers[query.resource].one(query.id))
+            return await self._keeper.kept(self._readers[query.resource].one(query.id, query.only))
 
     async def read_many(self, query: Query) -> Page:
         """A page in the backend's own order; free slots are one page in the order of time."""
@@ -53,9 +59,10 @@ class RestAdapter:
             if query.resource == "slots":
                 return Page(records=await self._diary.slots(query.values, query.now))
             if query.within is not None:
-                await self._readers[query.within[0]].one(query.within[1])
+                await self._readers[query.within[0]].one(query.within[1], query.within_only)
             reader = self._readers[query.resource]
-            return await self._keeper.kept(reader.page(query.filters, query.limit, query.after))
+            page = reader.page(query.filters, query.limit, query.after, query.only)
+            return await self._keeper.kept(page)
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Check, send, read back and check again, one booking at a time for each vet."""

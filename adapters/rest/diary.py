@@ -192,8 +192,8 @@ class Diary:
     async def _checked(self, draft: Draft) -> timedelta:
         """How long it takes; NotFound for what does not exist, or another client's animal."""
         answers: list[Any] = await together(
-            self._readers["clients"].one(draft.client_id),
-            self._readers["patients"].one(draft.patient_id),
+            self._readers["clients"].one(draft.client_id, draft.only.get("clients", ())),
+            self._readers["patients"].one(draft.patient_id, draft.only.get("patients", ())),
             self._readers["vets"].one(draft.vet_id),
             self._duration(draft.appointment_type_id),
         )

@@ -1,10 +1,10 @@
 """Filters of a list: which of them the backend can serve, and the same again on what came."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from adapters.base import BackendNonsense, FieldShape, Filter, Record
+from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only, Record
 from adapters.conversion import Conversion
 from adapters.rest.mapping import FilterBy, Found, ListCall, ResourceMap
 from adapters.rest.templates import Templates, Values, text_of
@@ -36,6 +36,8 @@ class FilterParams:
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
         self.names = frozenset(call.sift) | self._in_path | frozenset(searched)
         self.names |= {name for name in call.filters if name != SEARCH}
+        self._sifted = frozenset(call.sift) | {"id"}
+        self._is_listed = resource.list_ is not None
 
     @property
     def needs_values(self) -> bool:
@@ -45,6 +47,29 @@ class FilterParams:
     def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
         """What is asked of the backend; what it cannot serve is left to `fits`."""
         return [pair for each in filters for pair in self._pairs(each)]
+
+    def narrowed(self, filters: Sequence[Filter], only: Only) -> list[Filter]:
+        """The filters, and those conditions that the backend has a parameter for."""
+        asked = {name for each in filters for name in each.fields}
+        more = (each for each in map(self._as_filter, only) if each is not None)
+        return [*filters, *(each for each in more if each.fields[0] not in asked)]
+
+    def narrows(self, condition: Condition) -> bool:
+        """Whether lists can leave out what it does: asked for, or sifted."""
+        if not self._is_listed or condition.field in self._sifted:
+            return True
+        return self._as_filter(condition) is not None
+
+    def _as_filter(self, condition: Condition) -> Filter | None:
+        """A condition as what one parameter can say, or more than that; what comes is judged."""
+        name = condition.field
+        if name not in self._by or name == SEARCH or name in self._in_path:
+            return None
+        if self._shapes[name].format == "date-time":
+            bounds = condition.test in ("min", "above")
+            return Filter("since", (name,), condition.value) if bounds else None
+        is_one = condition.test == "in" and len(condition.value) == 1
+        return Filter("equals", (name,), condition.value[0]) if is_one else None
 
     def in_path(self, filters: Iterable[Filter]) -> Values:
         """The values in the call's path; BackendNonsense where one that it needs is not asked."""

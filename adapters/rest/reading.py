@@ -8,14 +8,17 @@ from typing import Any
 
 from adapters.base import (
     BackendNonsense,
+    Condition,
     FieldShape,
     Filter,
     NotFound,
+    Only,
     Page,
     Record,
     Trouble,
 )
 from adapters.convert import Unreadable
+from adapters.narrowing import misfit, unmapped
 from adapters.rest.asking import asking, marked_by
 from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.mapping import ListCall, ResourceMap
@@ -46,6 +49,7 @@ class ResourceReader:
             of_one = {"id": FieldShape(format="uuid", refers=name)}
             self._one = tools.templates.call(resource.one, of_one)
             self._item = path(resource.one.item)
+        self._shapes = shapes
         self._filters = FilterParams(resource, shapes, tools.templates)
         self._list = None if resource.list_ is None else Rows(resource.list_, self, tools)
 
@@ -64,31 +68,51 @@ class ResourceReader:
         if not self.maker.key.converter.encode(public_id):
             raise NotFound(f"no {self.name} has that id")
 
-    async def one(self, public_id: str) -> Record:
-        """The record with that id."""
+    def refusal(self, condition: Condition) -> str | None:
+        """Why its lists cannot leave out what a condition does; None where they can."""
+        said = misfit(self.name, condition, self._shapes)
+        if said is not None:
+            return said
+        if condition.field != "id" and condition.field not in self.maker.fields.by_name:
+            return unmapped(self.name, condition)
+        if self._filters.narrows(condition):
+            return None
+        return (
+            f"{self.name}.{condition.field} is no field that lists can leave records out by: name"
+            " it in `sift`, or leave it out of `only`"
+        )
+
+    async def one(self, public_id: str, only: Only = ()) -> Record:
+        """The record with that id; NotFound, also where the conditions let none be."""
         self.must_be_ours(public_id)
         if self._one is None:
-            return await self._looked_for(public_id)
-        record = self.made(await self.answer(public_id))
+            return await self._looked_for(public_id, only)
+        record = self.made(await self.answer(public_id), only)
         if record is None:
             raise BackendNonsense(f"a record of {self.name} has no usable id")
         if record["id"] != public_id:
             raise BackendNonsense(f"asked for one of {self.name}, the backend gives another")
         return record
 
-    async def page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
-        """Up to `limit` records behind the place `after`, all of them as the filters say."""
-        page = await self._page(filters, limit, await self._places.whole(after))
+    async def page(
+        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
+    ) -> Page:
+        """Up to `limit` records behind the place `after`, all as filters and conditions say."""
+        whole = await self._places.whole(after)
+        asked = self._filters.narrowed(filters, only) if only else filters
+        page = await self._page(asked, limit, whole, only)
         return replace(page, after=await self._places.short(page.after))
 
-    async def _page(self, filters: Sequence[Filter], limit: int, after: str | None) -> Page:
+    async def _page(
+        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
+    ) -> Page:
         if self._list is None:
             raise BackendNonsense(f"the mapping has no list of {self.name}")
         try:
             ask = self._asking(self._list, filters)
         except (NothingFits, NotFound):
             return Page(records=[])
-        return await self._list.page(ask, filters, limit, after)
+        return await self._list.page(ask, filters, limit, after, only)
 
     async def sample(self, most: int = AT_ONCE) -> list[Any]:
         """Some records as the backend gives them; none where they cannot be had without an id."""
@@ -123,29 +147,29 @@ class ResourceReader:
             raise NotFound(f"{request.label}: there is none")
         return found
 
-    def made(self, value: Any) -> Record | None:
+    def made(self, value: Any, only: Only = ()) -> Record | None:
         """The record of an answer; None without a usable id, NotFound where it is not to be."""
         if not isinstance(value, dict):
             raise BackendNonsense(f"a record of {self.name} is no object")
-        if not self.maker.exists(value):
+        if not self.maker.lets_be(value, only) or not self.maker.exists(value):
             raise NotFound(f"no {self.name} has that id")
         return self.maker.record(value)
 
-    async def listed(self, public_ids: Collection[str]) -> dict[str, Record]:
+    async def listed(self, public_ids: Collection[str], only: Only = ()) -> dict[str, Record]:
         """Those of the records that are in the list: it is read once, as far as needed."""
         wanted = {each for each in public_ids if self.maker.key.converter.encode(each)}
         found: dict[str, Record] = {}
         after: str | None = None
         while wanted.difference(found):
-            page = await self._page((), MOST_ROWS, after)
+            page = await self._page((), MOST_ROWS, after, only)
             found.update((each["id"], each) for each in page.records if each["id"] in wanted)
             if page.after is None:
                 break
             after = page.after
         return found
 
-    async def _looked_for(self, public_id: str) -> Record:
-        found = await self.listed([public_id])
+    async def _looked_for(self, public_id: str, only: Only) -> Record:
+        found = await self.listed([public_id], only)
         if public_id not in found:
             raise NotFound(f"no {self.name} has that id")
         return found[public_id]
@@ -170,19 +194,24 @@ class Rows:
         self._patience = tools.timeout * ENOUGH
 
     async def page(
-        self, ask: Ask, filters: Sequence[Filter], limit: int, after: str | None
+        self, ask: Ask, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
     ) -> Page:
         """Goes through the rows until the page is full, or enough was looked at."""
         filling = _Filling(limit, MOST_DETAILS if self.has_details else MOST_ROWS, self._patience)
-        wanted = MOST_ROWS if filters else limit
+        wanted = MOST_ROWS if filters or only else limit
         try:
-            is_last = await self._fill(filling, self.pager.batches(ask, after, wanted), filters)
+            batches = self.pager.batches(ask, after, wanted)
+            is_last = await self._fill(filling, batches, filters, only)
         except Barren:  # what was found is kept, and the next call goes on behind it
             is_last = False
         return filling.page(more=not is_last)
 
     async def _fill(
-        self, filling: "_Filling", batches: AsyncGenerator[Batch, None], filters: Sequence[Filter]
+        self,
+        filling: "_Filling",
+        batches: AsyncGenerator[Batch, None],
+        filters: Sequence[Filter],
+        only: Only,
     ) -> bool:
         """Whether the list came to its end before the page was full, or enough was looked at."""
         size = AT_ONCE if self.has_details else 1
@@ -191,7 +220,7 @@ class Rows:
                 for rows, places in _parts(batch.rows, batch.places, size):
                     if filling.is_done:
                         return False
-                    for made, place in zip(await self._made(rows), places, strict=True):
+                    for made, place in zip(await self._made(rows, only), places, strict=True):
                         if filling.is_full:
                             return False
                         filling.take(made, place, filters)
@@ -215,15 +244,17 @@ class Rows:
         ids = [public_id for public_id in map(self._public_id, rows[:most]) if public_id]
         return await for_each(self._reader.answer, ids)
 
-    async def _made(self, rows: Sequence[Any]) -> list["Record | Trouble | None"]:
+    async def _made(self, rows: Sequence[Any], only: Only) -> list["Record | Trouble | None"]:
         """Each row's record; None for what is not to be, a trouble for what has no usable id."""
         if self.has_details:
-            return await for_each(self._detailed, rows)
-        return [self._record(row) for row in rows]
+            return await for_each(lambda row: self._detailed(row, only), rows)
+        return [self._record(row, only) for row in rows]
 
-    def _record(self, row: Any) -> "Record | Trouble | None":
+    def _record(self, row: Any, only: Only) -> "Record | Trouble | None":
+        if only and not isinstance(row, dict):  # it has no value to be judged by
+            return None
         try:
-            made = self._reader.made(row)
+            made = self._reader.made(row, only)
         except NotFound:
             return None
         except BackendNonsense:  # one bad row fails no list
@@ -232,13 +263,15 @@ class Rows:
             return bad
         return self._nameless if made is None else made
 
-    async def _detailed(self, row: Any) -> "Record | Trouble | None":
+    async def _detailed(self, row: Any, only: Only) -> "Record | Trouble | None":
         public_id = self._public_id(row)
+        if public_id is None and only:  # nor has this one
+            return None
         if public_id is None:
             self._report(self._nameless)
             return self._nameless
         try:
-            return await self._reader.one(public_id)
+            return await self._reader.one(public_id, only)
         except NotFound:  # gone since the list was made
             return None
 

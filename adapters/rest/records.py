@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adapters.base import BackendNonsense, FieldShape, Record, Report, Trouble
+from adapters.base import BackendNonsense, FieldShape, Only, Record, Report, Trouble
 from adapters.conversion import conversion_name
 from adapters.convert import Converter, Text, Unreadable
 from adapters.converters import Converters
 from adapters.ids import Id
+from adapters.narrowing import all_hold
 from adapters.rest.mapping import Found, Kept, ListOf, ResourceMap
 from adapters.rest.paths import holds, path
 
@@ -148,6 +149,17 @@ class RecordMaker:
         if self.fields.key is None:
             raise TypeError(self.name)
         return self.fields.key
+
+    def lets_be(self, value: Any, only: Only) -> bool:
+        """Whether the conditions hold of a record as the backend gives it; nothing is reported."""
+        return not only or all_hold(only, lambda name: self._shown(name, value))
+
+    def _shown(self, name: str, value: Any) -> Any:
+        found = self.key if name == "id" else self.fields.by_name[name]
+        try:
+            return found.read(value)
+        except Unreadable:
+            return None
 
     def exists(self, value: Any) -> bool:
         """Whether the mapping's condition holds."""

@@ -5,10 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from adapters.base import AdapterOptions, Draft, Page, Query, Record, Watched
+from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Watched
 from adapters.examine import Examination, Finding
 from adapters.ids import IdKeeper
-from adapters.problems import DocumentErrors
+from adapters.narrowing import narrows
+from adapters.problems import DocumentErrors, Problem
 from adapters.sql.checks import problems_in
 from adapters.sql.parts import open_parts
 
@@ -26,18 +27,23 @@ class SqlAdapter:
         self._runner, self._readers = parts.engine, parts.readers
         self._diary, self._openings = parts.diary, parts.openings
         self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
+        self._narrowings = {name: reader.narrowing for name, reader in self._readers.items()}
         self._ids = parts.converters.ids
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
         }
 
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        """By how the mapping keeps the fields; the database is not asked."""
+        return narrows(self._document, self._narrowings, resource, only)
+
     async def read_one(self, query: Query) -> Record:
         """One record; an id that was never sealed here is NotFound without a query."""
         reader = self._readers[query.resource]
         await self._keeper.learn_query(query)
         key = reader.key_of(query.id)
-        found = self._runner.read(lambda connection: reader.one(connection, key))
+        found = self._runner.read(lambda connection: reader.one(connection, key, query.only))
         return await self._keeper.kept(found)
 
     async def read_many(self, query: Query) -> Page:
@@ -102,6 +108,6 @@ class SqlAdapter:
     def _page(self, connection: Connection, query: Query) -> Page:
         if query.within is not None:
             outer = self._readers[query.within[0]]
-            outer.must_exist(connection, outer.key_of(query.within[1]))
+            outer.must_exist(connection, outer.key_of(query.within[1]), query.within_only)
         reader = self._readers[query.resource]
-        return reader.page(connection, query.filters, query.limit, query.after)
+        return reader.page(connection, query.filters, query.limit, query.after, query.only)

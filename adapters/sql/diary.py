@@ -208,8 +208,9 @@ class Diary:
             "vetId": ("vets", draft.vet_id),
         }
         keys = {name: self._readers[where].key_of(each) for name, (where, each) in named.items()}
-        self._readers["clients"].must_exist(connection, keys["clientId"])
-        patient = self._readers["patients"].one(connection, keys["patientId"])
+        clients, patients = (draft.only.get(each, ()) for each in ("clients", "patients"))
+        self._readers["clients"].must_exist(connection, keys["clientId"], clients)
+        patient = self._readers["patients"].one(connection, keys["patientId"], patients)
         if patient["clientId"] != draft.client_id:
             raise NotFound("the patient is not this client's")
         keys["vetId"] = self._readers["vets"].must_exist(connection, keys["vetId"])

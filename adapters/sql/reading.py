@@ -6,7 +6,7 @@ A record by id costs one statement and one more per list inside it; so does a wh
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
@@ -14,23 +14,26 @@ from adapters.base import (
     FieldShape,
     Filter,
     NotFound,
+    Only,
     Page,
     Record,
     Report,
     Trouble,
 )
-from adapters.convert import Converter, JoinedText, PartOfText, Unreadable
+from adapters.convert import Unreadable
 from adapters.converters import Converters
-from adapters.ids import Id, NativeIds, plain_uuid
+from adapters.ids import NativeIds, plain_uuid
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
+from adapters.sql.filters import Filters
 from adapters.sql.keyed import FieldColumn, KeyedRows, key_at, may_be, only_texts, place_of
 from adapters.sql.mapping import ResourceMap
-from adapters.times import ROOM
-from adapters.words import fold
+from adapters.sql.narrowing import Narrowing
 
 MOST_BLANK = 1_000
+# Statements of one page, where rows are left out that only look like what is let be.
+MOST_ROUNDS = 20
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
 
@@ -50,6 +53,8 @@ class ResourceReader:
         self.name = name
         self._speech = speech
         self.table = KeyedRows(rows, "", shapes, converters, report, name)
+        self.narrowing = Narrowing(self.table, shapes, speech)
+        self._filters = Filters(self.table, speech)
         self.children = [
             Children(
                 each,
@@ -83,11 +88,7 @@ class ResourceReader:
     @property
     def filterable(self) -> frozenset[str]:
         """The fields that stand in the mapping, and can be compared or searched."""
-        return frozenset(
-            name
-            for name, column in self.table.by_name.items()
-            if column.converter.compares or _is_text(column.converter)
-        )
+        return self._filters.names
 
     def key_of(self, public_id: str) -> Any:
         """The row's raw key; NotFound, without a query, for an id that was never made here.
@@ -125,9 +126,9 @@ class ResourceReader:
         except Unreadable:
             return None
 
-    def must_exist(self, connection: Connection, key: Any) -> Any:
-        """The key as the row has it; NotFound."""
-        found = self._first(connection, self._exists, key)
+    def must_exist(self, connection: Connection, key: Any, only: Only = ()) -> Any:
+        """The key as the row has it; NotFound, also where the conditions let no such record be."""
+        found = self._found(connection, self._exists, key, only)
         if found is None or not may_be(found[0], key):
             raise NotFound(f"no {self.name} has that id")
         if not self._is_native:
@@ -135,9 +136,9 @@ class ResourceReader:
         self.table.ids.shown(found[0])  # from now on it is written as it is kept
         return found[0]
 
-    def one(self, connection: Connection, key: Any) -> Record:
-        """The record with that key."""
-        row = self._first(connection, self._one, key)
+    def one(self, connection: Connection, key: Any, only: Only = ()) -> Record:
+        """The record with that key; NotFound, also where the conditions let none be."""
+        row = self._found(connection, self._one, key, only)
         if row is None:
             raise NotFound(f"no {self.name} has that id")
         if not may_be(self.table.key.take(row, 0), key):
@@ -147,6 +148,13 @@ class ResourceReader:
             raise BackendNonsense(f"a row of {self.name} has no usable id")
         self._fill(connection, {self.table.key.take(row, 0): record})
         return record
+
+    def _found(self, connection: Connection, statement: Select[Any], key: Any, only: Only) -> Any:
+        """The row; with conditions all of its fields, by which it is judged."""
+        if not only:
+            return self._first(connection, statement, key)
+        row = self._first(connection, self._one.where(*self.narrowing.conditions(only)), key)
+        return row if row is not None and self.narrowing.lets_be(row, only) else None
 
     def _first(self, connection: Connection, statement: Select[Any], key: Any) -> Any:
         """The row; None for a key that the column cannot hold, as it names nothing."""
@@ -196,18 +204,25 @@ class ResourceReader:
             return None
 
     def page(
-        self, connection: Connection, filters: Iterable[Filter], limit: int, after: str | None
+        self,
+        connection: Connection,
+        filters: Iterable[Filter],
+        limit: int,
+        after: str | None,
+        only: Only = (),
     ) -> Page:
-        """Up to `limit` records in the order of their keys, from behind the key `after`."""
-        conditions = [self._condition(each) for each in filters]
-        statement = self._all.where(*conditions)
-        if after is not None:
-            statement = statement.where(self.table.key.beyond(key_at(after)))
+        """Up to `limit` records in the order of their keys, from behind the key `after`.
+
+        Rows outside `only` are not among them, nor in what is skipped.
+        """
+        conditions = [self._filters.condition(each) for each in filters]
+        conditions += self.narrowing.conditions(only)
+        found = self._rows(connection, conditions, limit, after)
+        if only:
+            rows, place = self._let_be(connection, conditions, limit, found, only)
         else:
-            statement = statement.add_columns(self._blanks(conditions))
-        statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
-        found = connection.execute(statement).all()
-        rows = found[:limit]
+            rows = found[:limit]
+            place = self._place(rows[-1]) if len(found) > limit else None
         records = {key: record for key, record in self._read(rows) if record is not None}
         self._fill(connection, records)
         keys = {self.table.key.take(row, 0) for row in rows}
@@ -216,11 +231,49 @@ class ResourceReader:
         skipped = len(keys) - len(records)
         if after is None:
             skipped += self._told_blanks(connection, conditions, found)
-        return Page(
-            records=list(records.values()),
-            after=place_of(self.table.key.take(rows[-1], 0)) if len(found) > limit else None,
-            skipped=skipped,
-        )
+        return Page(records=list(records.values()), after=place, skipped=skipped)
+
+    def _rows(
+        self,
+        connection: Connection,
+        conditions: Sequence[ColumnElement[bool]],
+        limit: int,
+        after: str | None,
+    ) -> Sequence[Any]:
+        """The rows of a page and one more, where there is one; the first page's with its blanks."""
+        statement = self._all.where(*conditions)
+        if after is not None:
+            statement = statement.where(self.table.key.beyond(key_at(after)))
+        else:
+            statement = statement.add_columns(self._blanks(conditions))
+        statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
+        return connection.execute(statement).all()
+
+    def _let_be(
+        self,
+        connection: Connection,
+        conditions: Sequence[ColumnElement[bool]],
+        limit: int,
+        found: Sequence[Any],
+        only: Only,
+    ) -> tuple[Sequence[Any], str | None]:
+        """The rows of the page that exist, and where it ends: None on the last one.
+
+        Those `found` are nearly always enough, as the engine lets hardly any other through.
+        """
+        kept: list[Any] = []
+        for _ in range(MOST_ROUNDS):
+            kept += [row for row in found if self.narrowing.lets_be(row, only)]
+            if len(kept) > limit:
+                return kept[:limit], self._place(kept[limit - 1])
+            if len(found) <= limit:
+                return kept, None
+            end = self._place(found[-1])
+            found = self._rows(connection, conditions, limit, end)
+        return kept, end
+
+    def _place(self, row: Any) -> str:
+        return place_of(self.table.key.take(row, 0))
 
     def _blanks(self, conditions: Sequence[ColumnElement[bool]]) -> ColumnElement[Any]:
         """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
@@ -253,63 +306,3 @@ class ResourceReader:
         if records:
             for each in self.children:
                 each.fill(connection, records)
-
-    def _condition(self, wanted: Filter) -> ColumnElement[bool]:
-        columns = [self.table.by_name[name] for name in wanted.fields]
-        if wanted.match == "search":
-            return self._search(columns, wanted.value)
-        column = columns[0]
-        converter: Any = column.converter
-        if not converter.compares:
-            raise BackendNonsense(f"{self.name} cannot be compared by {column.name}")
-        if wanted.match != "equals":
-            return _bounded(column, converter, wanted)
-        raw = converter.encode(wanted.value)
-        if isinstance(converter, Id):
-            return column.among(self._comparable(raw))
-        if column.width > 1:
-            return column.among(raw)
-        return self._is_one_of(column, raw)
-
-    def _is_one_of(self, column: FieldColumn, raw: Sequence[Any]) -> ColumnElement[bool]:
-        """Blanks round a text count as little here as where it is read; "" is no value too."""
-        expression = column.parts[0]
-        texts = [each for each in raw if isinstance(each, str)]
-        others = [each for each in raw if not isinstance(each, str)]
-        conditions = [_in(self._speech.trimmed(expression), texts)] if texts else []
-        if others:
-            conditions.append(_in(expression, others))
-        if "" in texts:
-            conditions.append(expression.is_(None))
-        return or_(false(), *conditions)
-
-    def _search(self, columns: Sequence[FieldColumn], words: str) -> ColumnElement[bool]:
-        """Each word begins a word of the texts; letters and digits count, nothing else."""
-        wanted = fold(words).split()
-        if not wanted:
-            return false()
-        # two fields may be parts of one column
-        texts = {str(part): part for each in columns for part in each.parts}
-        folded = [self._speech.searchable(each) for each in texts.values()]
-        joined = folded[0]
-        for each in folded[1:]:
-            joined = joined.concat(each)
-        return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
-
-
-def _bounded(column: Columns, converter: Any, wanted: Filter) -> ColumnElement[bool]:
-    if wanted.match == "since":
-        return column.at_least(converter.since(wanted.value))
-    if wanted.match == "written since":
-        return column.at_least(converter.first_written(wanted.value))
-    early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
-    return and_(column.at_least(early), not_(column.beyond(late)))
-
-
-def _is_text(converter: Converter) -> bool:
-    """Whether a value can be searched, though not compared."""
-    return isinstance(converter, JoinedText | PartOfText)
-
-
-def _in(expression: ColumnElement[Any], raw: Sequence[Any]) -> ColumnElement[bool]:
-    return or_(*(expression == given(None, each) for each in raw))

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from adapters.base import Draft, NotFound, Page, Query, Record, SlotTaken, Watched
+from adapters.base import Draft, NotFound, Only, Page, Query, Record, SlotTaken, Watched
+from adapters.problems import Problem
 
 NOW = datetime(2026, 3, 4, 7, 0, tzinfo=UTC)
 DAY = date(2026, 3, 4)
@@ -61,6 +62,7 @@ class Practice:
         self.booked: dict[str, Record] = {}
         self.renamed = 0
         self.closed = False
+        self.refused: list[Problem] = []
         self.resources = frozenset({"clients", "slots", "appointments", "appointmentTypes"})
         self.filterable: Mapping[str, frozenset[str]] = {"clients": frozenset({"lastName"})}
 
@@ -77,6 +79,9 @@ class Practice:
             await self.before()
         finally:
             self.inside -= 1
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        return self.refused
 
     async def read_one(self, query: Query) -> Record:
         await self._begin("read_one")
@@ -97,7 +102,7 @@ class Practice:
             return Page(records=self._free(query.values["vetId"], query.now))
         if query.resource == "appointments":
             return Page(records=[dict(each) for each in self.booked.values()])
-        asked = [query.filters, query.values, query.limit, query.after, query.within]
+        asked = [query.filters, query.values, query.limit, query.after, query.within, query.only]
         records = [{"id": "client-1", "asked": repr(asked), "tags": ["a"]}]
         return Page(records=records, after="more", skipped=3)
 

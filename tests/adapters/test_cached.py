@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from adapters.base import (
     AdapterError,
     BackendUnavailable,
+    Condition,
     Filter,
     NotFound,
     OutcomeUnknown,
@@ -22,6 +24,7 @@ from adapters.base import (
 )
 from adapters.cached import Cached, Kept, Memory
 from adapters.guarded import Guarded, Limits
+from adapters.problems import Problem
 from tests.adapters.stand_in import (
     DRAFT,
     NOW,
@@ -128,6 +131,16 @@ OTHERS = (
     clients(filters=(Filter("since", ("lastName",), NOW + timedelta(microseconds=1)),)),
     clients(values={"vetId": "x"}),
     clients(values={"vetId": "x", "date": NOW.date()}),
+    clients(only=(Condition("lastName", "in", ("x",)),)),
+    clients(only=(Condition("lastName", "in", ("x", "y")),)),
+    clients(only=(Condition("lastName", "not in", ("x",)),)),
+    clients(only=(Condition("lastName", "in", (True,)),)),
+    clients(only=(Condition("lastName", "in", (1,)),)),
+    clients(only=(Condition("createdAt", "min", NOW),)),
+    clients(only=(Condition("createdAt", "min", NOW.date()),)),
+    clients(only=(Condition("balance", "max", Decimal("1.5")),)),
+    clients(only=(Condition("balance", "max", Decimal("1.6")),)),
+    clients(within_only=(Condition("lastName", "in", ("x",)),)),
 )
 
 
@@ -155,6 +168,26 @@ async def test_the_same_question_in_another_order_or_later_is_the_same() -> None
     ):
         await world.cached.read_many(query)
     assert world.practice.asked == {"read_many": 1}
+
+
+async def test_one_read_is_never_shared_by_two_for_whom_other_records_exist() -> None:
+    world = World()
+    hiding = clients(only=(Condition("balance", "max", Decimal(1)),))
+    both = await asyncio.gather(*(world.cached.read_many(each) for each in (clients(), hiding)))
+    assert both[0] != both[1]
+    again = await asyncio.gather(*(world.cached.read_many(each) for each in (clients(), hiding)))
+    assert again == both
+    assert world.practice.asked == {"read_many": 2}
+
+
+async def test_why_it_cannot_narrow_is_passed_on() -> None:
+    world = World()
+    problem = Problem("mapping.yaml", 3, 7, "clients.phone cannot be a condition")
+    world.practice.refused = [problem]
+    guarded = Guarded(world.cached, Limits())
+    assert guarded.narrows("clients", (Condition("phone", "in", ("x",)),)) == [problem]
+    assert world.practice.times == 0
+    await guarded.aclose()
 
 
 async def test_a_question_that_has_no_spelling_is_asked_each_time() -> None:

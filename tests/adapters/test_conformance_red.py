@@ -20,6 +20,7 @@ from adapters.base import (
     Draft,
     Filter,
     NotFound,
+    Only,
     Page,
     Query,
     Record,
@@ -28,6 +29,8 @@ from adapters.base import (
 )
 from adapters.conformance import AdapterConformance
 from adapters.conformance.asking import at
+from adapters.conformance.conditions import let_be
+from adapters.problems import Problem
 from tests.adapters.sample_practice import PARIS, SampleClinic
 from tests.adapters.waits import HURRIED
 
@@ -45,6 +48,9 @@ class Faithful:
     @property
     def filterable(self) -> Mapping[str, frozenset[str]]:
         return self.inner.filterable
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        return self.inner.narrows(resource, only)
 
     async def read_one(self, query: Query) -> Record:
         return await self.inner.read_one(query)
@@ -445,10 +451,50 @@ class TellsNobody(Faithful):
         return record
 
 
+class ShowsTheHiddenInPages(Faithful):
+    async def read_many(self, query: Query) -> Page:
+        return await self.inner.read_many(msgspec.structs.replace(query, only=()))
+
+
+class TakesTheHiddenOutOfPages(Faithful):
+    """Only once a page has been read: so it is short."""
+
+    async def read_many(self, query: Query) -> Page:
+        page = await self.inner.read_many(msgspec.structs.replace(query, only=()))
+        records = let_be(page.records, query.only)
+        return Page(records=records, after=page.after, skipped=page.skipped)
+
+
+class ShowsTheHiddenAlone(Faithful):
+    async def read_one(self, query: Query) -> Record:
+        return await self.inner.read_one(msgspec.structs.replace(query, only=()))
+
+
+class AnswersWithinTheHidden(Faithful):
+    async def read_many(self, query: Query) -> Page:
+        return await self.inner.read_many(msgspec.structs.replace(query, within_only=()))
+
+
+class BooksForTheHidden(Faithful):
+    async def create_appointment(self, draft: Draft) -> Record:
+        return await self.inner.create_appointment(replace(draft, only={}))
+
+
+class FindsForNobodyHidden(Faithful):
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        return [] if draft.only else await self.inner.find_appointments(draft, since)
+
+
+class SaysItCanNarrowByAnything(Faithful):
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        return []
+
+
 PAGES = "test_pages_hold_every_record_once_in_one_order_whatever_their_size"
 LOOKS = "test_records_look_as_the_shapes_say"
 DOWN = "test_a_practice_system_that_is_down_is_said_to_be_so_until_it_is_back"
 RACE = "test_of_many_at_once_through_two_processes_one_gets_the_time"
+NARROW = "test_pages_hold_all_that_conditions_let_be_and_nothing_else"
 BOOKS = "test_a_booking_takes_its_time_reads_back_and_can_be_found"
 BROKEN: tuple[tuple[type[Faithful], str], ...] = (
     (LosesTheLastOfAPage, PAGES),
@@ -509,6 +555,13 @@ BROKEN: tuple[tuple[type[Faithful], str], ...] = (
     (BooksOverOthers, RACE),
     (MixesCallersUp, "test_many_callers_at_once_are_all_answered"),
     (KeepsRoomForTheGone, "test_callers_who_leave_keep_nothing"),
+    (ShowsTheHiddenInPages, NARROW),
+    (TakesTheHiddenOutOfPages, NARROW),
+    (ShowsTheHiddenAlone, "test_what_is_hidden_is_not_there_by_its_id_either"),
+    (AnswersWithinTheHidden, "test_within_what_is_hidden_is_nothing"),
+    (BooksForTheHidden, "test_for_who_is_hidden_nothing_can_be_booked"),
+    (FindsForNobodyHidden, "test_a_lost_booking_is_found_whoever_is_hidden_since"),
+    (SaysItCanNarrowByAnything, "test_what_it_cannot_narrow_by_is_a_problem_with_a_remedy"),
 )
 
 

@@ -33,6 +33,8 @@ INSPECTION_PATIENCE = 30.0
 MOST_WAITING = 256
 # What stands for a blank in old tables, beside the blank.
 BLANKS = " \t\n\v\f\r"
+# A number without blanks that needs no guess: one mark at the most, which parts off the fraction.
+PLAIN_NUMBER = "^[-+]?[0-9]{1,15}([.,][0-9]{0,15})?$"
 _NOTHING = object()
 # In a connection's `info`: the time.monotonic() by which the work is to end.
 UNTIL = "clinic_until"
@@ -91,7 +93,8 @@ class Speech(Protocol):
     """How one kind of database spells what the adapter needs.
 
     `loose_types`: whether a number and a text of its digits are two values, whatever the column.
-    `times_as_text`: whether it has no times of its own.
+    `times_as_text`: whether it has no times of its own. `bits_are_letters`: whether the number in
+    a BIT column becomes the letter of that number, as a text. `first_day`: what no day is before.
     """
 
     @property
@@ -100,11 +103,23 @@ class Speech(Protocol):
     @property
     def times_as_text(self) -> bool: ...
 
+    @property
+    def bits_are_letters(self) -> bool: ...
+
+    @property
+    def first_day(self) -> str: ...
+
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         """The text as `fold` has it; never NULL."""
 
     def trimmed(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         """As a text, without the BLANKS at both ends."""
+
+    def exact(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The text as it is compared and sorted letter by letter, by case and accents too."""
+
+    def number(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The number that it is, or that its text plainly is (`1 234,50`); NULL of all else."""
 
     def undated(self, expression: ColumnElement[Any]) -> ColumnElement[bool]:
         """Whether the text does not begin with YYYY-MM-DD."""

@@ -76,6 +76,8 @@ class MssqlSpeech:
 
     loose_types = False
     times_as_text = False
+    bits_are_letters = False
+    first_day = "1753-01-01"  # of its older kind of times
 
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         raw = func.left(func.coalesce(_text(expression), _quoted("")), LONGEST_FOLDED)
@@ -91,6 +93,16 @@ class MssqlSpeech:
         controls = ", ".join(f"NCHAR({code})" for code in CONTROLS)
         blanks: ColumnElement[Any] = literal_column(f"CONCAT(N' ', {controls})")
         return func.trim(blanks.op("FROM")(_text(expression)))
+
+    def exact(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        return text.collate("Latin1_General_BIN2")
+
+    def number(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
+        bare = _text(expression)
+        for mark in (_quoted(" "), _quoted("'")):
+            bare = func.replace(bare, mark, _quoted(""))
+        pointed = func.nullif(func.replace(bare, _quoted(","), _quoted(".")), _quoted(""))
+        return func.try_convert(literal_column("DECIMAL(38, 15)"), pointed)
 
     def undated(self, expression: ColumnElement[Any]) -> ColumnElement[bool]:
         digits = "[0-9][0-9]"

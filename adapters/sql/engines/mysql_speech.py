@@ -9,12 +9,21 @@ from hashlib import blake2b
 from math import ceil
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, cast, func, literal_column, text
-from sqlalchemy.dialects.mysql import CHAR
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    case,
+    cast,
+    func,
+    literal_column,
+    text,
+)
+from sqlalchemy.dialects.mysql import CHAR, DECIMAL
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import SAID, UNTIL, Clock, Kind, Step, one_line
+from adapters.sql.engines.base import PLAIN_NUMBER, SAID, UNTIL, Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
 from adapters.words import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -64,6 +73,8 @@ class MysqlSpeech:
 
     loose_types = False
     times_as_text = False
+    bits_are_letters = True
+    first_day = "0001-01-01"
 
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         plain = func.lower(func.left(func.coalesce(_text(expression), _quoted("")), LONGEST_FOLDED))
@@ -75,6 +86,15 @@ class MysqlSpeech:
     def trimmed(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         ends = _quoted("^[[:space:]]+|[[:space:]]+$")
         return func.regexp_replace(_text(expression), ends, _quoted(""))
+
+    def exact(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        return text.collate("utf8mb4_bin")
+
+    def number(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
+        bare = func.regexp_replace(_text(expression), _quoted("[[:space:]'']"), _quoted(""))
+        plain = bare.op("REGEXP", is_comparison=True)(_quoted(PLAIN_NUMBER))
+        pointed = func.replace(bare, _quoted(","), _quoted("."))
+        return case((plain, cast(pointed, DECIMAL(40, 15))))
 
     def undated(self, expression: ColumnElement[Any]) -> ColumnElement[bool]:
         dated = _quoted("^[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -5,10 +5,21 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, Text, cast, func, literal_column, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Numeric,
+    Text,
+    case,
+    cast,
+    func,
+    literal_column,
+    text,
+)
 from sqlalchemy.exc import DBAPIError
 
-from adapters.sql.engines.base import Clock, Kind, Step, one_line
+from adapters.sql.engines.base import PLAIN_NUMBER, Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
 from adapters.sql.engines.letters import ACCENTED, PLAIN, SEVERAL
 from adapters.words import LONGEST_FOLDED
@@ -74,6 +85,8 @@ class PostgresSpeech:
 
     loose_types = False
     times_as_text = False
+    bits_are_letters = False
+    first_day = "0001-01-01"
 
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         raw = func.left(func.coalesce(cast(expression, Text), _quoted("")), LONGEST_FOLDED)
@@ -86,6 +99,15 @@ class PostgresSpeech:
 
     def trimmed(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         return func.btrim(cast(expression, Text), literal_column(r"E' \t\n\r\f\x0b'"))
+
+    def exact(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        return text.collate("C")
+
+    def number(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
+        shown = cast(expression, Text)
+        bare = func.regexp_replace(shown, _quoted("[[:space:]']"), _quoted(""), _quoted("g"))
+        plain = bare.op("~", is_comparison=True)(_quoted(PLAIN_NUMBER))
+        return case((plain, cast(func.replace(bare, _quoted(","), _quoted(".")), Numeric)))
 
     def undated(self, expression: ColumnElement[Any]) -> ColumnElement[bool]:
         dated = _quoted("^[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -24,6 +24,7 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
+from adapters.convert import Unreadable, decimal
 from adapters.sql.engines.base import T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
@@ -190,6 +191,7 @@ class _Lane:
             raise TypeError(raw)
         raw.text_factory = as_text
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
+        raw.create_function("clinic_number", 1, _number, deterministic=True)
         raw.set_progress_handler(self._overdue, OPCODES_BETWEEN_LOOKS)
         raw.execute(f"PRAGMA query_only = {int(read_only)}")
         self._raw = raw
@@ -208,6 +210,15 @@ class _Lane:
 
     def _overdue(self) -> bool:
         return time.monotonic() >= self.deadline
+
+
+def _number(raw: bytes | None) -> float | None:
+    """The number that a text is; None where it is none."""
+    try:
+        found = decimal(raw)
+    except Unreadable:
+        return None
+    return None if found is None else float(found)
 
 
 class _Transaction:

@@ -5,7 +5,17 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, LargeBinary, cast, func, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    LargeBinary,
+    case,
+    cast,
+    func,
+    literal_column,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from adapters.sql.engines.base import BLANKS, Clock, Kind, Step, one_line
@@ -27,14 +37,17 @@ KINDS = {
     "SQLITE_NOTADB": Kind.DOWN,
     "SQLITE_READONLY": Kind.DOWN,
 }
+_NUMBERS: tuple[ColumnElement[Any], ...] = (literal_column("'integer'"), literal_column("'real'"))
 _NOW = text("SELECT datetime('now', 'localtime'), datetime('now')")
 
 
 class SqliteSpeech:
-    """SQLite's spelling; the function clinic_fold comes with the engine's connections."""
+    """SQLite's spelling; clinic_fold and clinic_number come with the engine's connections."""
 
     loose_types = True
     times_as_text = True
+    bits_are_letters = False
+    first_day = "0001-01-01"
 
     def searchable(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         # as bytes: a text in another encoding must not fail the search for all others
@@ -42,6 +55,13 @@ class SqliteSpeech:
 
     def trimmed(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         return func.trim(expression, BLANKS)
+
+    def exact(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        return text.collate("BINARY")
+
+    def number(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
+        read = func.clinic_number(cast(expression, LargeBinary))
+        return case((func.typeof(expression).in_(_NUMBERS), expression), else_=read)
 
     def undated(self, expression: ColumnElement[Any]) -> ColumnElement[bool]:
         return expression.op("NOT GLOB", is_comparison=True)(DATED)
