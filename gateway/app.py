@@ -18,6 +18,7 @@ from gateway.backend import (
     check_configured,
     check_serves,
     open_backend,
+    unserved_rows,
 )
 from gateway.booking.ledger import Ledger
 from gateway.booking.watch import Watch
@@ -294,6 +295,8 @@ class _Assembly:
         probe = BackendProbe(adapter)
         self.closers.push_async_callback(probe.aclose)
         problems += await _lacking(probe)
+        if policy is not None:
+            problems += unserved_rows(adapter, policy)
         if policy is None or problems:
             raise DocumentErrors(problems)
         check_serves(adapter, self.settings)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from adapters import ADAPTERS, open_adapter
 from adapters.base import (
@@ -17,9 +17,11 @@ from adapters.base import (
 )
 from adapters.cached import Cached, Kept, Memory
 from adapters.guarded import Guarded, Limits
+from adapters.problems import Problem
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.observe.troubles import BackendTroubles
+from gateway.policy.policy import Policy
 from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused, lacking
@@ -155,6 +157,20 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
         raise StartRefused(f"{text}: write {'.'.join(place)}")
     if unserved and mapping is not None:
         raise lacking(mapping, unserved)
+
+
+def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
+    """What keeps the practice system from leaving out what the policy's row conditions do.
+
+    Each at its place in the mapping, once for all levels.
+    """
+    found = {
+        problem
+        for (resource, _), redactor in policy.redactors.items()
+        if redactor.only
+        for problem in adapter.narrows(resource, redactor.only)
+    }
+    return sorted(found)
 
 
 def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
