@@ -37,6 +37,8 @@ help: ## List these targets
 demo: $(runs) ## Serve the sample clinic on this machine
 	$(bin)/clinic-gateway demo $(ARGS)
 
+# What the tests' processes import is compiled once, whatever the environment says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(checks) ## Run the tests
 	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope $(ARGS)
 
