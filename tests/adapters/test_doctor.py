@@ -495,8 +495,10 @@ async def test_all_rows_are_looked_at_page_by_page(
         ("LIGNES_FACT", "ID_LIGNE"),
         ("CONSULTATIONS", "ID_CONS"),
         ("RDV", "ID_RDV"),
+        ("FACTURES", "ID_FACT"),
+        ("REGLEMENTS", "ID_REGL"),
     ):
-        run(database, f"DELETE FROM {table} WHERE {key} > 700")
+        run(database, f"DELETE FROM {table} WHERE {key} > 250")
     run(database, "UPDATE CONSULTATIONS SET ID_ANIMAL = 999999 WHERE ID_CONS % 7 = 0")
     run(database, "UPDATE LIGNES_FACT SET ID_FACT = 999999 WHERE ID_LIGNE % 9 = 0")
     run(database, "UPDATE RDV SET STATUT = 'Q' WHERE ID_RDV % 10 = 0")
