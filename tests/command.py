@@ -7,6 +7,7 @@ environment, signals to a server) is tested with `subprocess` instead.
 
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, Self
+
+Main = Callable[..., None]
 
 _LONGEST = 30
 """Seconds that a command may take."""
@@ -28,13 +31,22 @@ _context.set_forkserver_preload(
 
 def clinic_gateway(*words: str) -> subprocess.CompletedProcess[str]:
     """The command's exit code and what it wrote, once it has ended."""
+    return _ended(_main, "clinic-gateway", *words)
+
+
+def module(name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """The same of `python -m` with a module of this tree."""
+    return _ended(_main_of_module, name, *words)
+
+
+def _ended(main: Main, *words: str) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         written = [Path(folder, name) for name in ("stdout", "stderr")]
-        process = _context.Process(target=_run, args=(words, written))
+        process = _context.Process(target=_run, args=(main, words, written))
         process.start()
         code = _end_of(process)
         stdout, stderr = (file.read_text() for file in written)
-    return subprocess.CompletedProcess(["clinic-gateway", *words], code, stdout, stderr)
+    return subprocess.CompletedProcess(words, code, stdout, stderr)
 
 
 class Forked:
@@ -91,7 +103,7 @@ class Forked:
 
 def serving(*words: str, spoilt: str = "") -> Forked:
     """`clinic-gateway` that goes on; `spoilt` is Python that runs before it."""
-    return Forked(_command, words, spoilt)
+    return Forked(_spoilt, spoilt, ("clinic-gateway", *words))
 
 
 def _pipe(ours: str) -> tuple[Any, Any]:
@@ -111,9 +123,9 @@ def _work(streams: list[Connection], work: Callable[..., None], given: tuple[Any
     work(*given)
 
 
-def _command(words: tuple[str, ...], spoilt: str) -> None:
+def _spoilt(spoilt: str, words: tuple[str, ...]) -> None:
     exec(spoilt)
-    _main(words)
+    _main(*words)
 
 
 def _end_of(process: ForkServerProcess) -> int:
@@ -127,12 +139,12 @@ def _end_of(process: ForkServerProcess) -> int:
     return code
 
 
-def _run(words: tuple[str, ...], written: list[Path]) -> None:
+def _run(main: Main, words: tuple[str, ...], written: list[Path]) -> None:
     for number, file in zip((1, 2), written, strict=True):
         with file.open("wb") as opened:
             os.dup2(opened.fileno(), number)
     _write_to_standard_streams()
-    _main(words)
+    main(*words)
 
 
 def _write_to_standard_streams() -> None:
@@ -140,8 +152,13 @@ def _write_to_standard_streams() -> None:
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
 
 
-def _main(words: tuple[str, ...]) -> None:
-    sys.argv = ["clinic-gateway", *words]
+def _main(*words: str) -> None:
+    sys.argv = [*words]
     from gateway.cli import main
 
-    main(prog_name="clinic-gateway")
+    main(prog_name=words[0])
+
+
+def _main_of_module(*words: str) -> None:
+    sys.argv = [*words]
+    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
