@@ -37,8 +37,11 @@ help: ## List these targets
 demo: $(runs) ## Serve the sample clinic on this machine
 	$(bin)/clinic-gateway demo $(ARGS)
 
+# What the tests' processes import is compiled once, whatever the environment says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(checks) ## Run the tests
-	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope $(ARGS)
+	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
+		--no-loadscope-reorder $(ARGS)
 
 check: lint types test ## Lint, types and tests
 

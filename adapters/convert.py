@@ -2,7 +2,8 @@
 
 Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
 back. A mapping names them under `as`; adapters/conversion.py lists the names and their parameters.
-Times have a module of their own, adapters/times.py, and so have ids, adapters/ids.py.
+Numbers have a module of their own, adapters/numbers.py, and so have times, adapters/times.py;
+ids are in adapters/ids/.
 
 Where a value stands in several columns, its raw value is a tuple.
 """
@@ -10,7 +11,7 @@ Where a value stands in several columns, its raw value is a tuple.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any, ClassVar, Protocol
 
 # Characters of a value; more would hold up everybody while it is passed on.
@@ -232,118 +233,3 @@ class Boolean:
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return self.true if value else self.false
-
-
-def decimal(raw: Any) -> Decimal | None:
-    """A number however it is spelt: 4.5, '4,5', '1 234,50'; None for blank."""
-    if isinstance(raw, bool):
-        raise Unreadable
-    if isinstance(raw, float):
-        raw = repr(raw)
-    text = plain(raw)
-    if text is None:
-        return None
-    text = _pointed(re.sub(r"[\s\u00a0\u202f']", "", text))
-    if _NUMBER(text) is None:
-        raise Unreadable
-    try:
-        number = Decimal(text)
-    except InvalidOperation as error:
-        raise Unreadable from error
-    if number.adjusted() > 15:
-        raise Unreadable
-    return number or Decimal(0)  # -0 is 0
-
-
-_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?").fullmatch
-
-
-def _pointed(text: str) -> str:
-    """The number with a point before its fraction: of two marks the last one parts it off.
-
-    A mark that stands more than once parts thousands; a comma alone is the fraction's.
-    """
-    last = max(text.rfind(","), text.rfind("."))
-    mark = text[last] if last >= 0 else ""
-    if not mark or (mark == "." and "," not in text and text.count(".") == 1):
-        return text
-    other = "." if mark == "," else ","
-    if text.count(mark) > 1:
-        return text if other in text else text.replace(mark, "")
-    return text.replace(other, "").replace(mark, ".")
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number; whole ones stay whole."""
-
-    compares: ClassVar[bool] = True
-
-    def decode(self, raw: Any) -> int | float | None:
-        number = decimal(raw)
-        if number is None:
-            return None
-        return int(number) if number == number.to_integral_value() else float(number)
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
-
-
-@dataclass(frozen=True, slots=True)
-class Integer:
-    """A whole number."""
-
-    compares: ClassVar[bool] = True
-
-    def decode(self, raw: Any) -> int | None:
-        number = decimal(raw)
-        if number is None:
-            return None
-        if number != number.to_integral_value():
-            raise Unreadable
-        return int(number)
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """An amount, in whole units or (`cents`) in hundredths, as a string with two places."""
-
-    cents: bool = False
-    compares: ClassVar[bool] = True
-
-    def decode(self, raw: Any) -> str | None:
-        amount = decimal(raw)
-        if amount is None:
-            return None
-        shown = f"{amount / 100 if self.cents else amount:.2f}"
-        return "0.00" if shown == "-0.00" else shown
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (int(Decimal(value) * 100) if self.cents else value,)
-
-
-_COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
-
-
-@dataclass(frozen=True, slots=True)
-class Colour:
-    """A colour as #RRGGBB: from that text, or from a whole number 0xRRGGBB (`bgr`: 0xBBGGRR)."""
-
-    bgr: bool = False
-    compares: ClassVar[bool] = True
-
-    def decode(self, raw: Any) -> str | None:
-        text = plain(raw)
-        if text is None or _COLOUR(text):
-            return text
-        number = whole(text)
-        if number is None or not 0 <= number <= 0xFFFFFF:
-            raise Unreadable
-        parts = number.to_bytes(3, "little" if self.bgr else "big")
-        return f"#{parts.hex().upper()}"
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)

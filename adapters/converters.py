@@ -11,18 +11,15 @@ from adapters.conversion import Conversion, conversion_name
 from adapters.convert import (
     Boolean,
     Codes,
-    Colour,
     Converter,
     Email,
-    Integer,
     JoinedText,
-    Money,
-    Number,
     PartOfText,
     SplitText,
     Text,
 )
 from adapters.ids import HASHED, NATIVE, HashedIds, Id, NativeIds, PublicIds, SealedIds
+from adapters.numbers import Colour, Integer, Money, Number
 from adapters.seal import Sealer
 from adapters.times import Day, Epoch, Later, LocalTime, TimeConverter, UtcTime, ZonedTime
 from adapters.wall_clock import PATTERN, ZERO_DATES

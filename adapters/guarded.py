@@ -2,15 +2,11 @@
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
 from typing import Any, TypeVar
-
-import stamina
-from stamina.instrumentation import set_on_retry_hooks
 
 from adapters.base import (
     WATCHED_AT_ONCE,
@@ -30,20 +26,16 @@ from adapters.base import (
 from adapters.breaker import Breaker
 from adapters.deadline import Deadline, Span
 from adapters.problems import Problem
+from adapters.retry import again
+from adapters.room import Room
 
 T = TypeVar("T")
-Ask = Callable[[], Awaitable[T]]
 
 # What says that the practice system is down or does not answer. Whatever else an adapter raises
 # was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
 FAILURES = (BackendUnavailable, BackendTimeout, OutcomeUnknown)
 # The same of a call that is about much: that it took too long says nothing of the others.
 DOWN = (BackendUnavailable, OutcomeUnknown)
-# Seconds before the retry, and at most as many again.
-PAUSE = 0.01
-
-# it would write a line with the error's text for each retry, and count it where nobody looks
-set_on_retry_hooks(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +178,7 @@ class Guarded:
                 except BackendUnavailable as error:
                     if not self._worth_another(kind, span):
                         raise
-                    answer = await _again(lambda: ask(*given), error)
+                    answer = await again(lambda: ask(*given), error)
         except Exception as error:
             known = kind.late() if isinstance(error, TimeoutError) and span.late else error
             self._learn(kind, turn, known)
@@ -259,72 +251,3 @@ def _late_read() -> AdapterError:
 
 def _late_booking() -> AdapterError:
     return OutcomeUnknown("the adapter did not end a booking in time")
-
-
-async def _again(ask: Ask[T], first: BackendUnavailable) -> T:
-    """The second try, after a moment; `first` is what became of the first."""
-    tries = stamina.retry_context(
-        on=BackendUnavailable,
-        attempts=2,
-        timeout=None,
-        wait_initial=PAUSE,
-        wait_max=2 * PAUSE,
-        wait_jitter=PAUSE,
-    )
-    async for each in tries:
-        with each:
-            if each.num == 1:
-                raise first
-            return await ask()
-    raise first
-
-
-class Room:
-    """At most `most` are inside at once; at most `queue` wait, none longer than `patience`.
-
-    Who waits comes in by turn. `take` is for the call that need not wait: it costs no task switch,
-    nor a coroutine, as a semaphore does.
-    """
-
-    def __init__(self, most: int, queue: int, patience: float) -> None:
-        self._free = most
-        self._queue = queue
-        self._patience = patience
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    def take(self) -> bool:
-        """Whether there is room for this call, at once."""
-        if self._free <= 0:
-            return False
-        self._free -= 1
-        return True
-
-    async def enter(self) -> None:
-        """BackendUnavailable where there is no room, nor in time."""
-        if self.take():
-            return
-        if len(self._waiting) >= self._queue:
-            raise BackendUnavailable("too much is waiting for the practice system already")
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            async with asyncio.timeout(self._patience):
-                await place
-        except BaseException as error:
-            if place.done() and not place.cancelled():  # it came at that very moment
-                self.leave()
-            elif place in self._waiting:
-                self._waiting.remove(place)
-            if isinstance(error, TimeoutError):
-                text = "the practice system was busy with other calls"
-                raise BackendUnavailable(text) from error
-            raise
-
-    def leave(self) -> None:
-        """Make room: for who has waited longest, if anybody does."""
-        while self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
-                return
-        self._free += 1

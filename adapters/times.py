@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Protocol
 from zoneinfo import ZoneInfo
 
-from adapters.convert import Unreadable, decimal, plain
+from adapters.convert import Unreadable, plain
+from adapters.numbers import decimal
 from adapters.wall_clock import PATTERN, ZERO_DATES, length, sorts, wall, written
 
 _ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").fullmatch

@@ -4,7 +4,8 @@ import re
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from adapters.convert import Unreadable, decimal, plain
+from adapters.convert import Unreadable, plain
+from adapters.numbers import decimal
 
 ZERO_DATES = ("0000-00-00", "1900-01-01", "1000-01-01")
 PATTERN = "%Y-%m-%d %H:%M:%S"

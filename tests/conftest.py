@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -162,6 +162,22 @@ async def _some_ids(gateway: Gateway) -> dict[str, str]:
     raise LookupError("the sample clinic has no client with an animal")
 
 
+@asynccontextmanager
+async def begun(
+    template: Template, folder: Path, now: Callable[[], datetime] = utc_now, **changes: Any
+) -> AsyncIterator[RunningGateway]:
+    """A gateway over a copy of the template, which becomes that folder."""
+    shutil.copytree(template.folder, folder)
+    loaded = load_settings(folder / "gateway.yaml", {})
+    settings = Settings.model_validate(loaded.model_copy(update=changes))
+    gateway = await build(settings, now=now)
+    try:
+        await gateway.start()
+        yield RunningGateway(gateway, folder, template.ids)
+    finally:
+        await gateway.aclose()
+
+
 @pytest.fixture
 async def start_gateway(template: Template, tmp_path: Path) -> AsyncIterator[Start]:
     """Starts gateways, each over its own copy: `await start_gateway(body_timeout=0.1)`."""
@@ -170,14 +186,7 @@ async def start_gateway(template: Template, tmp_path: Path) -> AsyncIterator[Sta
         async def start(
             name: str = "state", now: Callable[[], datetime] = utc_now, **changes: Any
         ) -> RunningGateway:
-            folder = tmp_path / name
-            shutil.copytree(template.folder, folder)
-            loaded = load_settings(folder / "gateway.yaml", {})
-            settings = Settings.model_validate(loaded.model_copy(update=changes))
-            gateway = await build(settings, now=now)
-            stack.push_async_callback(gateway.aclose)
-            await gateway.start()
-            return RunningGateway(gateway, folder, template.ids)
+            return await stack.enter_async_context(begun(template, tmp_path / name, now, **changes))
 
         yield start
 

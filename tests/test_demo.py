@@ -13,19 +13,23 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.command import Forked, serving
+
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 class Demo:
-    """A demo in a process of its own; `text` is what it printed until it was ready."""
+    """A demo in a process of its own; `text` is what it printed until it was ready.
 
-    def __init__(self, state: Path, *more: str, until: str = "Ctrl-C ends") -> None:
+    One that is `typed` is started as its user does, by a Python of its own.
+    """
+
+    def __init__(
+        self, state: Path, *more: str, until: str = "Ctrl-C ends", typed: bool = False
+    ) -> None:
         self.state = state
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "demo", "--port", "0", "--operations-port", "0",
-             "--state", str(state), *more],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        words = ["demo", "--port", "0", "--operations-port", "0", "--state", str(state), *more]
+        self._process: subprocess.Popen[str] | Forked = _typed(words) if typed else serving(*words)
         self.text = ""
         while until not in self.text:
             line = self._process.stdout.readline()  # type: ignore[union-attr]
@@ -43,9 +47,16 @@ class Demo:
         return self._process.returncode, said
 
 
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Demo]:
-    started = Demo(tmp_path / "demo")
+def _typed(words: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "gateway", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.fixture(params=[False], ids=["forked"])
+def demo(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Demo]:
+    started = Demo(tmp_path / "demo", typed=request.param)
     yield started
     if started._process.poll() is None:
         started.stop()
@@ -73,6 +84,7 @@ def key_lines() -> list[str]:
     return "".join(blocks).replace("\\\n", " ").splitlines()
 
 
+@pytest.mark.parametrize("demo", [True], indirect=True, ids=["typed"])
 def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> None:
     basic = next(line for line in demo.text.splitlines() if line.startswith("BASIC: "))
     full = next(line for line in demo.text.splitlines() if line.startswith("FULL: "))
@@ -85,6 +97,7 @@ def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> No
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("demo", [True], indirect=True, ids=["typed"])
 def test_it_ends_with_its_terminal(demo: Demo) -> None:
     code, said = demo.stop(signal.SIGHUP)
     assert code == 0
@@ -156,7 +169,7 @@ def test_a_second_start_gives_new_secrets_and_keeps_the_old_for_a_day(
 def test_what_it_writes_is_its_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        demo = Demo(tmp_path / "demo")
+        demo = Demo(tmp_path / "demo", typed=True)
     finally:
         os.umask(before)
     written = [tmp_path / "demo", *(tmp_path / "demo").iterdir()]

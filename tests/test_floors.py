@@ -75,7 +75,7 @@ ROOMS_OF = {
     "aiocache": ("adapters.cached",),
     "cachebox": ("adapters.cached", "adapters.ids"),
     "purgatory": ("adapters.breaker",),
-    "stamina": ("adapters.guarded",),
+    "stamina": ("adapters.retry",),
     "pytest": ("adapters.conformance",),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),

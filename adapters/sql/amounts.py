@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, false, literal_column, not_, or_
 
 from adapters.base import Condition
-from adapters.convert import Integer, Money, Number
 from adapters.narrowing import is_ordered
+from adapters.numbers import Integer, Money, Number
 from adapters.sql.columns import Columns
 from adapters.sql.comparing import filled
 from adapters.sql.engines.base import Speech

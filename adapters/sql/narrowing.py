@@ -11,19 +11,10 @@ from typing import Any
 from sqlalchemy import ColumnElement
 
 from adapters.base import Condition, FieldShape, Only
-from adapters.convert import (
-    Boolean,
-    Codes,
-    Converter,
-    Email,
-    Integer,
-    Money,
-    Number,
-    Text,
-    Unreadable,
-)
+from adapters.convert import Boolean, Codes, Converter, Email, Text, Unreadable
 from adapters.ids import Id
 from adapters.narrowing import all_hold, is_ordered, misfit, unmapped
+from adapters.numbers import Integer, Money, Number
 from adapters.sql.amounts import by_amount, by_number
 from adapters.sql.columns import Columns
 from adapters.sql.comparing import by_code, by_id, by_text, by_truth

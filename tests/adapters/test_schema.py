@@ -1,6 +1,7 @@
 """The schema that editors complete and check a mapping by."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,15 @@ WRONG = [
 ]
 
 
+@cache
+def validator() -> Draft202012Validator:
+    return Draft202012Validator(mapping_schema(shapes()))
+
+
 def wrong_with(text: str) -> list[Any]:
     """What the schema says of a mapping."""
-    schema = mapping_schema(shapes())
     data = parse_document(text.encode(), "mapping.yaml").data
-    return list(Draft202012Validator(schema).iter_errors(data))
+    return list(validator().iter_errors(data))
 
 
 def test_it_is_a_schema() -> None:

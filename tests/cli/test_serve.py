@@ -22,7 +22,7 @@ import pytest
 from adapters.sample import MAPPING
 from gateway.cli.serve import serve_until_stopped
 from gateway.settings import load_settings
-from tests.command import clinic_gateway
+from tests.command import Forked, clinic_gateway, serving
 from tests.conftest import Template
 from tests.world import WORLDS, World, WorldAdapter
 
@@ -230,14 +230,25 @@ def test_a_python_that_puts_tracebacks_into_answers_is_refused(folder: Path, nam
     assert f"{name} is set" in the_refusal(done, folder)
 
 
+def typed(folder: Path) -> subprocess.Popen[str]:
+    """`serve` as an operator starts it."""
+    return subprocess.Popen(
+        [*SERVE, "--config", str(folder / "gateway.yaml")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def forked(folder: Path) -> Forked:
+    return serving("serve", "--config", str(folder / "gateway.yaml"))
+
+
 class Served:
     """A gateway in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [*SERVE, "--config", str(folder / "gateway.yaml")],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+    def __init__(
+        self, folder: Path, start: Callable[[Path], subprocess.Popen[str] | Forked] = forked
+    ) -> None:
+        self.process = start(folder)
         line = self.process.stderr.readline()  # type: ignore[union-attr]
         serving = json.loads(line)
         assert serving["event"] == "serving", line
@@ -252,9 +263,9 @@ class Served:
         return code, said
 
 
-@pytest.fixture
-def served(folder: Path) -> Iterator[Served]:
-    running = Served(folder)
+@pytest.fixture(params=[forked], ids=["forked"])
+def served(folder: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
+    running = Served(folder, request.param)
     yield running
     if running.process.poll() is None:
         running.process.kill()
@@ -308,6 +319,7 @@ def test_a_practice_system_that_is_down_does_not_keep_the_gateway_from_starting(
         assert running.end()[0] == 0
 
 
+@pytest.mark.parametrize("served", [typed], indirect=True, ids=["typed"])
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_finishes_the_call_that_runs(
     folder: Path, served: Served, ending: signal.Signals
@@ -352,6 +364,7 @@ def test_a_signal_writes_how_often_keys_called(
             assert rows == [("list_clients", 3, 0)], table
 
 
+@pytest.mark.parametrize("served", [typed], indirect=True, ids=["typed"])
 def test_a_hangup_ends_nothing_and_says_that_nothing_is_reloaded(
     folder: Path, served: Served
 ) -> None:

@@ -10,6 +10,7 @@ from socket import create_server
 
 import pytest
 
+from tests.command import module
 from tests.examples.clinic import server_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,12 +18,9 @@ MODULES = {"mariadb_eav": "mysql", "postgres_slots": "postgresql"}
 FREE = ("--port", "0", "--operations-port", "0")
 
 
-def started(module: str, *options: str) -> str:
+def started(name: str, *options: str) -> str:
     """What a start that fails says; it is one line."""
-    command = [sys.executable, "-m", module, *options]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = module(name, *options)
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr

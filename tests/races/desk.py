@@ -1,11 +1,9 @@
 """The practice's own desk, a process of its own, which takes no lock of ours.
 
-    python -m tests.races.desk '{"url": ..., "log": ..., "seed": 1, "days": [...], ...}'
-
 Several clerks insert, move and cancel appointments from the first line on standard input until it
-is closed. Some hold their
-transactions open before COMMIT, and some think better of it. Each change that was committed is a
-line of the log: `here` or `gone`, with the monotonic times before BEGIN, before COMMIT and after.
+is closed. Some hold their transactions open before COMMIT, and some think better of it. Each change
+that was committed is a line of the log: `here` or `gone`, with the monotonic times before BEGIN,
+before COMMIT and after.
 """
 
 import asyncio
@@ -235,7 +233,7 @@ async def main(orders: dict[str, Any], log: TextIO) -> None:
         await each.till.aclose()
 
 
-if __name__ == "__main__":
-    told = json.loads(sys.argv[1])
-    with Path(told["log"]).open("w", encoding="utf-8") as file:
-        asyncio.run(main(told, file))
+def work(orders: dict[str, Any]) -> None:
+    """All that this process does; `orders` are those of `main`, and the path of the log."""
+    with Path(orders["log"]).open("w", encoding="utf-8") as file:
+        asyncio.run(main(orders, file))

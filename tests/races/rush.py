@@ -3,8 +3,6 @@
 import asyncio
 import json
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,8 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import KeyStore, new_key
 from gateway.settings import load_settings
 from gateway.state import open_own_store
+from tests.command import Forked, serving
+from tests.races.desk import work
 from tests.races.history import Call, History, Row, Stay
 from tests.races.practice import (
     CLOSES,
@@ -33,7 +33,6 @@ from tests.races.practice import (
     starts_of,
 )
 
-HERE = Path(__file__).resolve().parents[2]
 AT_ONCE = 48  # calls under way
 SLACK = 5_000_000  # nanoseconds by which a server's clock may be taken for a later one
 IMPOSSIBLE = timedelta(hours=12)
@@ -148,28 +147,20 @@ async def state_folders(practice: Practice, folder: Path) -> str:
 @contextmanager
 def gateways(folder: Path, broken: str) -> Iterator[tuple[list[int], list[str]]]:
     """Two gateways that serve; their ports, and in the end what they said."""
-    serve = [sys.executable, "-m", "gateway", "serve"]
-    if broken:
-        serve = [sys.executable, "-c", f"{broken}\nfrom gateway.cli import main\nmain()", "serve"]
     running = [
-        subprocess.Popen(
-            [*serve, "--config", str(folder / name / "gateway.yaml")],
-            cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )
+        serving("serve", "--config", str(folder / name / "gateway.yaml"), spoilt=broken)
         for name in ("one", "two")
-    ]  # fmt: skip
+    ]
     said: list[str] = []
     try:
-        begun = [each.stderr.readline() for each in running]  # type: ignore[union-attr]
-        serving = [json.loads(line) for line in begun]
-        assert [each["event"] for each in serving] == ["serving"] * 2, begun
-        yield [each["port"] for each in serving], said
+        begun = [each.stderr.readline() for each in running]
+        served = [json.loads(line) for line in begun]
+        assert [each["event"] for each in served] == ["serving"] * 2, begun
+        yield [each["port"] for each in served], said
     finally:
         for each in running:
             each.terminate()
-        for each in running:
-            with each as ending:
-                said.append(ending.communicate(timeout=30)[1])
+        said += [each.communicate()[1] for each in running]
 
 
 @contextmanager
@@ -187,18 +178,12 @@ def desk(
         "longest": 0.03 if alone else 0.2,
         "slot_rows": practice.slot_rows,
     }
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.races.desk", json.dumps(orders)],
-        cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdin is not None
-        stdin, stdout = process.stdin, process.stdout
+    with Forked(work, orders) as process:
 
         def opens() -> None:
-            stdin.write(b"open\n")
-            stdin.flush()
-            assert stdout.readline() == b"open\n"
+            process.stdin.write("open\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "open\n", process.stderr.read()
 
         try:
             yield opens

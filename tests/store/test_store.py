@@ -115,6 +115,23 @@ async def test_many_that_migrate_at_once_make_the_tables_once(tmp_path: Path) ->
         assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(HEAD,)]
 
 
+async def test_who_begins_a_new_store_waits_for_another_who_does(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    with closing(sqlite3.connect(tmp_path / "g.db", isolation_level=None)) as other:
+        other.execute("CREATE TABLE other (n)")
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("INSERT INTO other VALUES (1)")
+        opening = asyncio.create_task(store.ping())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(opening), 0.2)
+        other.execute("COMMIT")
+    with pytest.raises(StoreError, match="can't be used"):  # it has no tables yet
+        await opening
+    await store.migrate()
+    await store.ping()
+    await store.aclose()
+
+
 async def test_a_migration_that_was_interrupted_left_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

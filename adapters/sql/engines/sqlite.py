@@ -24,7 +24,8 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.convert import Unreadable, decimal
+from adapters.convert import Unreadable
+from adapters.numbers import decimal
 from adapters.sql.engines.base import T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name

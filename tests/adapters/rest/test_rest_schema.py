@@ -1,6 +1,7 @@
 """The schema that editors complete and check the mapping of a JSON backend by."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,15 @@ WRONG = [
 ]
 
 
+@cache
+def validator() -> Draft202012Validator:
+    return Draft202012Validator(mapping_schema(shapes()))
+
+
 def wrong_with(text: str) -> list[Any]:
     """What the schema says of a mapping."""
     data = parse_document(text.encode(), "mapping.yaml").data
-    return list(Draft202012Validator(mapping_schema(shapes())).iter_errors(data))
+    return list(validator().iter_errors(data))
 
 
 def test_it_is_a_schema() -> None:

@@ -1,0 +1,29 @@
+"""Public ids: what a resource's keys look like from outside, and the way back.
+
+A key that fits is sealed into its id and read out of it again. A longer one, and one of several
+columns, becomes a keyed hash, found again through a table that the gateway keeps. A UUID of the
+practice system's own is its own id, in lower case whatever case it is kept in.
+"""
+
+from adapters.ids.base import Id, PublicIds
+from adapters.ids.hashed import HashedIds
+from adapters.ids.keeper import IdKeeper
+from adapters.ids.kept import AT_ONCE
+from adapters.ids.native import NativeIds, plain_uuid
+from adapters.ids.sealed import SealedIds
+
+__all__ = [
+    "AT_ONCE",
+    "HASHED",
+    "NATIVE",
+    "SEALED",
+    "HashedIds",
+    "Id",
+    "IdKeeper",
+    "NativeIds",
+    "PublicIds",
+    "SealedIds",
+    "plain_uuid",
+]
+
+SEALED, NATIVE, HASHED = "id", "native id", "hashed id"

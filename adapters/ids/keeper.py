@@ -1,0 +1,97 @@
+"""Around each call: the ids that it names are looked up, those of its answer are kept."""
+
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from adapters.base import AdapterError, Draft, Only, OutcomeUnknown, Query, Shapes
+from adapters.ids.hashed import HashedIds
+from adapters.ids.native import NativeIds
+
+T = TypeVar("T")
+
+_REFERS = {
+    "clientId": "clients",
+    "patientId": "patients",
+    "vetId": "vets",
+    "appointmentTypeId": "appointmentTypes",
+}
+
+
+class IdKeeper:
+    """Looks ids up in the table before a call that names them, and keeps those of its answer.
+
+    `tabled` are the ids of the resources whose ids need it; without any nothing is done.
+    """
+
+    def __init__(self, tabled: Mapping[str, HashedIds | NativeIds], shapes: Shapes) -> None:
+        self._tabled = tabled
+        self._shapes = shapes
+
+    async def learn_query(self, query: Query) -> None:
+        """Look up what a query names; first of all make room for the ids of its answer."""
+        for ids in self._tabled.values():
+            await ids.kept.make_room()
+        if self._tabled:
+            await self._learn(self._named(query))
+
+    async def learn_draft(self, draft: Draft) -> None:
+        """Look up what a draft names; first of all make room for the ids of the booking."""
+        for ids in self._tabled.values():
+            await ids.kept.make_room()
+        if self._tabled:
+            named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
+            await self._learn(zip(_REFERS.values(), named, strict=True))
+            for resource, only in draft.only.items():
+                await self._learn(self._meant(resource, only))
+
+    async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
+        """Look up ids of one resource."""
+        if resource in self._tabled:
+            await self._learn((resource, each) for each in public_ids)
+
+    async def kept(self, answer: Awaitable[T]) -> T:
+        """The answer, once all its ids that need to be are kept."""
+        given = await answer
+        for ids in self._tabled.values():
+            await ids.keep()
+        return given
+
+    async def kept_of_booking(self, booked: Awaitable[T]) -> T:
+        """The same where the answer tells of what was written, and was: OutcomeUnknown else."""
+        given = await booked
+        try:
+            for ids in self._tabled.values():
+                await ids.keep()
+        except AdapterError as error:
+            raise OutcomeUnknown("it was booked, and its id could not be kept") from error
+        return given
+
+    async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
+        for resource, public_id in named:
+            ids = self._tabled.get(resource)
+            if ids is not None and public_id is not None:
+                await ids.learn(public_id)
+
+    def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
+        if query.id:
+            yield query.resource, query.id
+        if query.within is not None:
+            yield query.within
+        shapes = self._shapes.get(query.resource, {})
+        for each in query.filters:
+            refers = shapes[each.fields[0]].refers if each.match == "equals" else None
+            if refers is not None:
+                yield refers, each.value
+        yield from self._meant(query.resource, query.only)
+        if query.within is not None:
+            yield from self._meant(query.within[0], query.within_only)
+        for name, resource in _REFERS.items():
+            yield resource, query.values.get(name)
+
+    def _meant(self, resource: str, only: Only) -> Iterator[tuple[str, str]]:
+        """The ids that conditions name: they must be known to be looked for."""
+        for each in only:
+            refers = self._shapes[resource][each.field].refers
+            target = resource if each.field == "id" else refers
+            if target is not None:
+                yield from ((target, public_id) for public_id in each.value)

@@ -1,0 +1,102 @@
+"""The shape of a way through a long list: batches of rows, each with the place behind it."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from adapters.base import BackendNonsense
+from adapters.convert import Unreadable, whole
+from adapters.rest.backend import Answer
+
+# Rows of a list that one call looks at.
+MOST_ROWS = 5_000
+
+# Pages of a list without a new row in them, after which it has no end.
+MOST_BARREN = 3
+
+Params = tuple[tuple[str, Any], ...]
+
+# Asks for a page: by further parameters, or by a link instead.
+Ask = Callable[[Params, str | None], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows that are new, the place behind each, and whether it is known that none follow.
+
+    `end` is the place behind all of it, where one can go on from a page without rows.
+    """
+
+    rows: Sequence[Any]
+    places: Sequence[str]
+    last: bool
+    end: str | None = None
+
+
+class NoArray(BackendNonsense):
+    """Where the list should be is something else."""
+
+
+class Endless(BackendNonsense):
+    """The list does not come to an end."""
+
+
+class Barren(Endless):
+    """It may yet: so many pages without rows are enough for one call."""
+
+
+class Pager(ABC):
+    """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is."""
+
+    def __init__(self, items: Callable[[Any], Any], mark: Callable[[Any], Any], label: str) -> None:
+        self._items = items
+        self._mark = mark
+        self._label = label
+
+    @abstractmethod
+    def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
+        """The rows behind the place `after`; `wanted` is how many are enough for the moment."""
+
+    def rows(self, answer: Answer) -> list[Any]:
+        """The rows in an answer; BackendNonsense where there is no array."""
+        try:
+            found = self._items(answer.data)
+        except Unreadable:
+            found = None
+        if not isinstance(found, list):
+            raise NoArray(f"{self._label}: there is no array where the list should be")
+        return found
+
+    def marks(self, rows: Sequence[Any]) -> list[str]:
+        """A short text for each row, by its key."""
+        return [_digest(self._mark(row)) for row in rows]
+
+    def _endless(self, name: str) -> Endless:
+        return Endless(f"{self._label}: the list does not end; does the backend know {name}?")
+
+
+def place(*parts: Any) -> str:
+    return json.dumps(parts, separators=(",", ":"))
+
+
+def _digest(key: Any) -> str:
+    return blake2b(json.dumps(key).encode(), digest_size=9).hexdigest()
+
+
+def behind(marks: Sequence[str], mark: str) -> int | None:
+    """The number of the first row behind the marked one; None where it is not there."""
+    return marks.index(mark) + 1 if mark in marks else None
+
+
+def is_last(total: Callable[[Any], Any] | None, answer: Answer, until: int) -> bool:
+    """Whether the backend says that there are no more rows than those up to here."""
+    if total is None:
+        return False
+    try:
+        number = whole(total(answer.data))
+    except Unreadable:
+        number = None
+    return number is not None and until >= number
