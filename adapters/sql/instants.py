@@ -153,8 +153,11 @@ def _around(moment: datetime, converter: LocalTime) -> tuple[datetime, datetime]
 
 
 def _is_iso(converter: Any) -> bool:
-    """Whether it is a text that may have a T in it, or end before its seconds."""
-    return converter.as_text and getattr(converter, "pattern", "") == PATTERN
+    """Whether a text may end before its seconds, or have a T in it.
+
+    A time without a pattern may be a text too where the database has times of its own.
+    """
+    return getattr(converter, "pattern", "") == PATTERN
 
 
 def _shortest(bound: str) -> str:

@@ -1,6 +1,6 @@
 """The same over servers whose columns have types and collations of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,16 +19,20 @@ THINGS = (
     "CREATE TABLE thing (id INTEGER PRIMARY KEY, label VARCHAR(40){fold}, changed {stamp},"
     " day DATE, price VARCHAR(20), exact DECIMAL(10,3), rough {rough}, cents INTEGER,"
     " code VARCHAR(3){fold},"
-    " flag {bit}, yes BOOLEAN)",
+    " flag {bit}, yes BOOLEAN, seen VARCHAR(20))",
     "INSERT INTO thing VALUES"
     " (1, 'Élan', '2026-10-25 02:30:00', '2026-02-01', '1 234,50', 4.5, 0.1, 450, 'O', {one},"
-    " TRUE),"
-    " (2, 'ÉLAN', '2026-10-25 01:30:00', '2026-02-02', '4.5', 4.504, 0.3, 451, 'o', {nil}, FALSE),"
-    " (3, ' Élan ', '2026-10-25 03:00:00', NULL, '4.504', 4.505, 7, 449, ' O', NULL, NULL),"
-    " (4, 'Elan', '2026-03-29 02:30:00', '2026-02-03', '1.234,56', -1, 1e9, 0, 'X', {one}, TRUE),"
-    " (5, '', NULL, '1900-01-01', 'much', NULL, NULL, NULL, NULL, {nil}, FALSE),"
-    " (6, NULL, '1900-01-01 00:00:00', '2026-02-02', '', 0, 0, -1, '', {one}, TRUE),"
-    " (7, 'élan', '2026-03-29 03:00:00', '2026-02-01', NULL, 1234.5, 2.5, 45, 'N', {nil}, NULL)",
+    " TRUE, '2026-10-25 02:30'),"
+    " (2, 'ÉLAN', '2026-10-25 01:30:00', '2026-02-02', '4.5', 4.504, 0.3, 451, 'o', {nil},"
+    " FALSE, '2026-10-25'),"
+    " (3, ' Élan ', '2026-10-25 03:00:00', NULL, '4.504', 4.505, 7, 449, ' O', NULL,"
+    " NULL, '2026-10-25 02:30:01'),"
+    " (4, 'Elan', '2026-03-29 02:30:00', '2026-02-03', '1.234,56', -1, 1e9, 0, 'X', {one},"
+    " TRUE, '2026-01-02 10:00'),"
+    " (5, '', NULL, '1900-01-01', 'much', NULL, NULL, NULL, NULL, {nil}, FALSE, NULL),"
+    " (6, NULL, '1900-01-01 00:00:00', '2026-02-02', '', 0, 0, -1, '', {one}, TRUE, ''),"
+    " (7, 'élan', '2026-03-29 03:00:00', '2026-02-01', NULL, 1234.5, 2.5, 45, 'N', {nil}, NULL,"
+    " '2026-01-02')",
 )
 WORDS = {
     "postgresql": {
@@ -80,15 +84,25 @@ VALUES = {
 }
 
 
+def _mapping() -> str:
+    plain = "  stock: {from: vet, key: id, fields: {name: name}}\n"
+    assert plain in MAPPING
+    return MAPPING.replace(plain, STOCK)
+
+
 @pytest.fixture(params=["postgresql", "mariadb"])
-async def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlAdapter]:
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
     words = WORDS[request.param]
     database = postgres_database if request.param == "postgresql" else mariadb_database
-    mapping = MAPPING.replace("  stock: {from: vet, key: id, fields: {name: name}}\n", STOCK)
-    with database(*(each.format(**words) for each in (*SCHEMA, *THINGS))) as url:
-        opened = connect(url, tmp_path, mapping)
-        yield opened
-        await opened.aclose()
+    with database(*(each.format(**words) for each in (*SCHEMA, *THINGS))) as made:
+        yield made
+
+
+@pytest.fixture
+async def adapter(url: str, tmp_path: Path) -> AsyncIterator[SqlAdapter]:
+    opened = connect(url, tmp_path, _mapping())
+    yield opened
+    await opened.aclose()
 
 
 async def test_a_record_is_judged_by_the_value_that_it_shows(adapter: SqlAdapter) -> None:
@@ -99,6 +113,16 @@ async def test_a_record_is_judged_by_the_value_that_it_shows(adapter: SqlAdapter
             assert adapter.narrows("stock", (only,)) == []
             found = await narrowed(adapter, "stock", (only,), limit=2)
             assert found == let_be(whole, (only,)), only
+
+
+async def test_a_time_that_is_a_text_may_end_before_its_seconds(url: str, tmp_path: Path) -> None:
+    adapter = connect(url, tmp_path, _mapping().replace("updatedAt: changed", "updatedAt: seen"))
+    whole = await everything(adapter, "stock")
+    times = ("2026-10-25T00:30:00Z", "2026-01-02T09:00:00Z", "2026-01-01T23:00:00Z")
+    assert set(times) <= {each["updatedAt"] for each in whole}
+    for only in of_values("updatedAt", times):
+        assert await narrowed(adapter, "stock", (only,), limit=2) == let_be(whole, (only,)), only
+    await adapter.aclose()
 
 
 async def test_a_text_is_told_apart_by_case_accents_and_blanks_in_one_statement(
