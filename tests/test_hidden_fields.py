@@ -19,8 +19,8 @@ import pytest
 from adapters.base import Page, Record
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
-from gateway.contract.operations import OPERATIONS
-from gateway.contract.resources import GOVERNED, RESOURCES
+from gateway.contract.operations import OPERATIONS, Operation
+from gateway.contract.resources import CLIENT, GOVERNED, RESOURCES
 from gateway.keys.store import new_key
 from gateway.limits.memory import MemoryLimiter
 from gateway.policy.document import load_policy
@@ -236,3 +236,53 @@ def test_each_level_sees_what_the_one_before_it_sees_and_more() -> None:
     for resource in policy.rules:
         basic, standard, full = (policy.visible(resource, level) for level in LEVELS)
         assert basic < standard < full
+
+
+@pytest.mark.parametrize("path", ["/clients", f"/clients/{SOME_ID}"])
+@pytest.mark.parametrize("level", LEVELS)
+async def test_where_the_redaction_itself_fails_nothing_of_the_record_goes_out(
+    partner_of: Begin, path: str, level: AccessLevel
+) -> None:
+    def fails(value: object) -> bytes:
+        raise RuntimeError("06 12 34 56 78")
+
+    owner = record_of(CLIENT) | {"phone": "06 12 34 56 78", "lastName": "Martin"}
+    partner = await partner_of(
+        World(one=lambda query: owner, many=lambda query: Page(records=[owner]))
+    )
+    redactor = partner.gateway.gateway.policy().redactor("clients", level)
+    redactor._encode = fails
+    answer = await (await partner.with_key(level=level)).get(path)
+    assert (answer.status, answer.data) == (500, {"message": "Internal server error"})
+    assert not any("Martin" in value or "06 12" in value for value in answer.headers.values())
+
+
+def test_an_operation_without_a_permission_cannot_be_declared() -> None:
+    with pytest.raises(ValueError, match="list_all has no permission"):
+        Operation(
+            id="list_all",
+            summary="Everything",
+            method="GET",
+            path="/all",
+            permission=None,  # type: ignore[arg-type]
+            returns=CLIENT,
+        )
+    with pytest.raises(TypeError):
+        Operation(id="x", summary="x", method="GET", path="/x", returns=CLIENT)  # type: ignore[call-arg]
+
+
+def test_no_record_carries_fields_of_another_resource_that_its_own_level_does_not_govern() -> None:
+    """What belongs to another resource is named by its id alone, and read there, at its level."""
+    objects = {
+        (resource.name, field.name): {inner.name for inner in field.fields}
+        for resource in GOVERNED
+        for field in resource.fields
+        if field.fields
+    }
+    others = {
+        resource.name: {field.name for field in resource.fields} - {"id"} for resource in GOVERNED
+    }
+    assert objects.keys() == {("invoices", "lines"), ("invoices", "payments")}
+    for (owner, _), members in objects.items():
+        for name, fields in others.items():
+            assert name == owner or len(members & fields) <= 1

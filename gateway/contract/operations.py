@@ -92,6 +92,10 @@ class Operation:
     errors: tuple[int, ...] = ()
     notes: str = ""
 
+    def __post_init__(self) -> None:
+        if self.permission not in frozenset(Permission):
+            raise ValueError(f"{self.id} has no permission: anybody with a key could call it")
+
     @property
     def query(self) -> tuple[Param, ...]:
         """The parameters of the query, those of paging included."""
