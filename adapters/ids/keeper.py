@@ -41,8 +41,6 @@ class IdKeeper:
         if self._tabled:
             named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
             await self._learn(zip(_REFERS.values(), named, strict=True))
-            for resource, only in draft.only.items():
-                await self._learn(self._meant(resource, only))
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
         """Look up ids of one resource."""

@@ -151,7 +151,8 @@ class ResourceReader:
         """The record of an answer; None without a usable id, NotFound where it is not to be."""
         if not isinstance(value, dict):
             raise BackendNonsense(f"a record of {self.name} is no object")
-        if not self.maker.lets_be(value, only) or not self.maker.exists(value):
+        hidden = only and not self.maker.lets_be(value, only)
+        if hidden or not self.maker.exists(value):
             raise NotFound(f"no {self.name} has that id")
         return self.maker.record(value)
 

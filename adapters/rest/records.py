@@ -152,7 +152,7 @@ class RecordMaker:
 
     def lets_be(self, value: Any, only: Only) -> bool:
         """Whether the conditions hold of a record as the backend gives it; nothing is reported."""
-        return not only or all_hold(only, lambda name: self._shown(name, value))
+        return all_hold(only, lambda name: self._shown(name, value))
 
     def _shown(self, name: str, value: Any) -> Any:
         found = self.key if name == "id" else self.fields.by_name[name]

@@ -25,6 +25,7 @@ from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, copy_to, everything, run
 from tests.adapters.sample_practice import key
+from tests.adapters.shelf import Shelf
 
 SHAPES = {name: each for name, each in shapes().items() if name != "slots"}
 BOUNDS: dict[str, Any] = {
@@ -237,6 +238,30 @@ async def test_an_id_can_be_a_condition_too(adapter: SqlAdapter) -> None:
         assert await narrowed(adapter, "vets", only) == whole[number : number + 1]
 
 
+async def test_conditions_may_name_ids_that_only_the_table_knows(database: Path) -> None:
+    shelf = Shelf()
+    mapping = MAPPING.read_text().replace(
+        "key: p.ID_PERS\n", "key: {sql: p.ID_PERS, as: hashed id}\n"
+    )
+
+    def another() -> SqlAdapter:
+        return connect(database, mapping=mapping, ids=shelf)
+
+    first = another()
+    draft = await a_draft(first)
+    owner = draft.client_id
+    animals = let_be(await everything(first, "patients"), (Condition("clientId", "in", (owner,)),))
+    only = (Condition("clientId", "in", (owner,)),)
+    second, third, fourth = another(), another(), another()
+    assert await narrowed(second, "patients", only) == animals != []
+    query = ask("clients", only=(Condition("id", "in", (owner,)),))
+    assert [each["id"] for each in (await third.read_many(query)).records] == [owner]
+    booked = await fourth.create_appointment(replace(draft, only={"patients": only}))
+    assert booked["clientId"] == owner
+    for each in (first, second, third, fourth):
+        await each.aclose()
+
+
 TABLE = """
 CREATE TABLE thing (id INTEGER, label, changed, day, price, cents INTEGER, code, yes, seen);
 INSERT INTO thing VALUES
@@ -245,7 +270,7 @@ INSERT INTO thing VALUES
  (3, ' Élan ', '2026-10-25 03:00', '0000-00-00', '4.504', 449.6, ' O', NULL, 0),
  (4, 'Elan', '2026-03-29 02:30:00', '2026-02-02', '1.234,56', 450.4, 'X', 'true', NULL),
  (5, '', '0000-00-00 00:00:00', NULL, 'much', NULL, NULL, '?', 1700000000.5),
- (6, NULL, '2026-10-25', '2020-02-31', '', 0, '', 1, ''),
+ (6, NULL, '2026-01-02', '2020-02-31', '', 0, '', 1, ''),
  (7, 'élan ' || char(9), ' 2026-03-29 03:00:00.7 ', '2026-02-03T08:00', 0.1, -1, 'N', 0, 1);
 """
 FIELDS = """
@@ -265,7 +290,12 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "quantity": (4.5, 1234.5, 0.1),
     "purchasePrice": ("4.50", "1234.50", "1234.56"),
     "salePrice": ("4.50", "4.51", "0.00"),
-    "updatedAt": ("2026-10-25T00:30:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z"),
+    "updatedAt": (
+        "2026-10-25T00:30:00Z",
+        "2026-03-29T01:00:00Z",
+        "2026-03-29T01:30:00Z",
+        "2026-01-01T23:00:00Z",
+    ),
     "expiresAt": ("2026-02-01", "2026-02-02", "2026-02-03"),
 }
 

@@ -173,6 +173,17 @@ async def test_what_is_hidden_is_neither_reported_nor_skipped(
     await adapter.aclose()
 
 
+async def test_a_row_of_ids_without_one_is_nobody_s_where_conditions_are(
+    adapter: RestAdapter, cloud: Cloud
+) -> None:
+    stock = cloud.records.stock
+    stock[None] = next(iter(stock.values()))
+    assert (await adapter.read_many(ask("stock", limit=200))).skipped == 1
+    page = await adapter.read_many(ask("stock", limit=200, only=among("isLow", True, False)))
+    assert page.skipped == 0
+    assert page.records
+
+
 async def test_a_lost_booking_is_found_whoever_is_hidden(adapter: RestAdapter) -> None:
     draft = await a_draft(adapter)
     made = await adapter.create_appointment(draft)
