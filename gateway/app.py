@@ -41,6 +41,7 @@ from gateway.observe.troubles import (
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
+from gateway.policy.cases import verify
 from gateway.policy.document import load_policy
 from gateway.policy.follow import Follower
 from gateway.policy.found import Found, find
@@ -202,7 +203,7 @@ class _Assembly:
         self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
         self.backend = BackendTroubles(self.metrics, self.events)
         self.report = Troubles(self.metrics, self.events).report
-        self.examiner = Examiner(path=settings.policy, report=self.report)
+        self.examiner = Examiner(path=settings.policy, report=self.report, verify=verify)
 
     async def gateway(self) -> Gateway:
         settings, closers, now = self.settings, self.closers, self.now

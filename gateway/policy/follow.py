@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from watchfiles import awatch
 
-from gateway.policy.found import cases_of
+from gateway.policy.cases import cases_beside
 from gateway.policy.keeper import Keeper, Standing, Watcher
 from gateway.policy.versions import HEARTBEAT, Process, Versions
 from gateway.store.base import StoreError
@@ -153,5 +153,5 @@ class Follower:
 
     def _names(self) -> Iterator[str]:
         yield self._path.name
-        yield cases_of(self._path).name
+        yield cases_beside(self._path).name
         yield "..data"  # what Kubernetes moves on, with every file that is beneath it

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from adapters.document import LARGEST
 from adapters.problems import Problem
-
-# What an operator keeps beside the policy, for checks of it: a change there is looked at too.
-CASES = ".test.yaml"
+from gateway.policy.cases import cases_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +27,9 @@ class Found:
     cases: str = ""
 
 
-def cases_of(policy: Path) -> Path:
-    """The file of cases beside a policy: `policies.test.yaml` beside `policies.yaml`."""
-    return policy.with_name(policy.stem + CASES)
-
-
 def find(policy: Path) -> Found:
     """The bytes of the file now, of one that is too large only the first ones."""
-    cases = _digest(cases_of(policy))
+    cases = _digest(cases_beside(policy))
     try:
         content = _read(policy)
     except OSError as error:
