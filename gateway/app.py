@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from socket import socket
 from typing import Any
 
@@ -33,14 +34,20 @@ from gateway.observe.troubles import (
     BackendTroubles,
     KeyTroubles,
     LogTroubles,
+    PolicyNews,
     Troubles,
     UsageTroubles,
 )
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
+from gateway.policy.cases import verify
 from gateway.policy.document import load_policy
+from gateway.policy.follow import Follower
+from gateway.policy.found import Found, find
+from gateway.policy.keeper import Examiner, Keeper
 from gateway.policy.policy import Policy
+from gateway.policy.versions import Versions
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
@@ -74,6 +81,7 @@ class Gateway:
     adapter: Adapter
     probe: BackendProbe
     policy: Callable[[], Policy]
+    follower: Follower
     readiness: Readiness
     usage: Usage
     events: Events
@@ -97,6 +105,7 @@ class Gateway:
             await runner.setup()
             await web.SockSite(runner, listening, backlog=BACKLOG).start()
         self.events.info("serving", port=self.port, operations_port=self.operations_port)
+        await self.follower.start()
         await self._greet()
 
     async def _greet(self) -> None:
@@ -193,6 +202,8 @@ class _Assembly:
         self.events = Events()
         self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
         self.backend = BackendTroubles(self.metrics, self.events)
+        self.report = Troubles(self.metrics, self.events).report
+        self.examiner = Examiner(path=settings.policy, report=self.report, verify=verify)
 
     async def gateway(self) -> Gateway:
         settings, closers, now = self.settings, self.closers, self.now
@@ -204,13 +215,14 @@ class _Assembly:
         closers.push_async_callback(store.aclose)
         closers.enter_context(sole_use(settings.state))
         await store.migrate()
-        policy, adapter, probe, secret = await self.policy_and_adapter(store)
+        found, policy, adapter, probe, secret = await self.policy_and_adapter(store)
         keys = KeyStore(store)
         # with connections of its own: bookings that wait for the store must not hold it up
         own = open_own_store(settings)
         closers.push_async_callback(own.aclose)
         ring = MemoryKeyRing(KeyStore(own), KeyTroubles(self.events))
         self.metrics.keys_loaded(lambda: len(ring))
+        keeper, follower = await self.keeper(Versions(own), found, policy)
         closers.push_async_callback(ring.aclose)
         await ring.start()
         usage = Usage(own, UsageTroubles(self.metrics, self.events), now)
@@ -228,7 +240,7 @@ class _Assembly:
         pipeline = Pipeline(
             keys=ring,
             limiter=limiter,
-            policy=lambda: policy,
+            policy=keeper.policy,
             adapter=adapter,
             ledger=ledger,
             cursors=Cursors(secret),
@@ -240,14 +252,14 @@ class _Assembly:
         front = Front(
             pipeline=pipeline,
             documents=Documents(
-                public_url=public_url, keys=ring, policy=lambda: policy, adapter=adapter, now=now
+                public_url=public_url, keys=ring, policy=keeper.policy, adapter=adapter, now=now
             ),
             replies=replies,
             observers=observers,
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        readiness = self.readiness(own, ledger, ring, probe, policy)
+        readiness = self.readiness(own, ledger, ring, probe, keeper)
         return Gateway(
             settings=settings,
             port=port,
@@ -257,7 +269,8 @@ class _Assembly:
             ring=ring,
             adapter=adapter,
             probe=probe,
-            policy=lambda: policy,
+            policy=keeper.policy,
+            follower=follower,
             readiness=readiness,
             usage=usage,
             events=self.events,
@@ -278,17 +291,19 @@ class _Assembly:
             self.closers.callback(listening[-1].close)
         return listening[0], listening[1]
 
-    async def policy_and_adapter(self, store: Store) -> tuple[Policy, Adapter, BackendProbe, bytes]:
+    async def policy_and_adapter(
+        self, store: Store
+    ) -> tuple[Found, Policy, Adapter, BackendProbe, bytes]:
         """Both, or what is wrong with either."""
-        report = Troubles(self.metrics, self.events).report
         problems: list[Problem] = []
         policy: Policy | None = None
+        found = await asyncio.to_thread(find, self.settings.policy)
         try:
-            policy = load_policy(self.settings.policy, report)
+            policy = self.examiner.policy(found)
         except DocumentErrors as error:
             problems += error.problems
         try:
-            adapter, secret = await open_backend(self.settings, store, report, self.backend)
+            adapter, secret = await open_backend(self.settings, store, self.report, self.backend)
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
         self.closers.push_async_callback(adapter.aclose)
@@ -296,12 +311,29 @@ class _Assembly:
         self.closers.push_async_callback(probe.aclose)
         problems += await _lacking(probe)
         if policy is not None:
-            problems += unserved_rows(adapter, policy)
+            self.examiner = replace(self.examiner, narrows=partial(unserved_rows, adapter))
+            problems += await asyncio.to_thread(self.examiner.problems, policy)
         if policy is None or problems:
             raise DocumentErrors(problems)
         check_serves(adapter, self.settings)
-        self.metrics.policy(policy.short_hash)
-        return policy, adapter, probe, secret
+        return found, policy, adapter, probe, secret
+
+    async def keeper(
+        self, versions: Versions, found: Found, policy: Policy
+    ) -> tuple[Keeper, Follower]:
+        """What keeps the running policy, and what follows its file; the file's policy is sound."""
+        news, approve = PolicyNews(self.metrics, self.events), self.settings.policy_widening
+        keeper = Keeper(
+            self.examiner,
+            news,
+            self.now,
+            approve=approve == "approve",
+            approved=versions.approved,
+        )
+        await keeper.begin(found, policy, await versions.last())
+        follower = Follower(keeper, self.settings.policy, versions, news, self.now)
+        self.closers.push_async_callback(follower.aclose)
+        return keeper, follower
 
     def journal(self) -> Journal:
         try:
@@ -335,7 +367,7 @@ class _Assembly:
         ledger: Ledger,
         ring: MemoryKeyRing,
         probe: BackendProbe,
-        policy: Policy,
+        keeper: Keeper,
     ) -> Readiness:
         async def backend() -> Mapping[str, Any]:
             await probe()
@@ -351,7 +383,7 @@ class _Assembly:
             return {"known": len(ring)}
 
         async def running_policy() -> Mapping[str, Any]:
-            return {"hash": policy.short_hash, "file": policy.file}
+            return keeper.standing.told()
 
         async def limiter() -> Mapping[str, Any]:
             return {"url": self.settings.limiter}

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import (
@@ -234,6 +234,11 @@ class Settings(_Group):
         default_factory=shipped_policy,
         description="Which field opens at which level; the shipped policies.yaml by default.",
     )
+    policy_widening: Literal["apply", "approve"] = Field(
+        "apply",
+        description="Whether a changed policy that shows more applies at once, or waits for"
+        " `policy approve`; in the file also `policy: {file: FILE, widening: approve}`.",
+    )
     store: Database | None = Field(
         None, description="The database of keys and bookings; state/gateway.db by default."
     )
@@ -362,7 +367,25 @@ def _file(config: Path | None) -> Path | None:
 def _read(config: Path | None) -> tuple[Document, tuple[Problem, ...]]:
     """The file, and what is wrong with its keys; nothing where there is none."""
     nothing = Document("", b"", data={})
-    return forgiving(lambda: nothing if config is None else read_document(config))
+    document, flaws = forgiving(lambda: nothing if config is None else read_document(config))
+    return _unfolded(document), flaws
+
+
+def _unfolded(document: Document) -> Document:
+    """With `policy: {file: ..., widening: ...}` as the settings that it stands for."""
+    data = document.data
+    if not isinstance(data, dict) or not isinstance(data.get("policy"), dict):
+        return document
+    group, names = data.pop("policy"), {"file": "policy", "widening": "policy_widening"}
+    for inner, value in group.items():
+        name, place = names.get(inner, f"policy.{inner}"), ("policy", inner)
+        if name in data:
+            data[f"policy.{inner}"] = value  # said twice: this one is known by no name
+            name = f"policy.{inner}"
+        data[name] = value
+        document.keys[name,] = document.keys[place]
+        document.marks[name,] = document.marks[place]
+    return document
 
 
 def check_own_place(config: Path | None, environ: Mapping[str, str] | None = None) -> None:

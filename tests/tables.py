@@ -187,6 +187,9 @@ LABELS = {
     "gateway_log_lines_lost": (),
     "gateway_usage_lost": (),
     "gateway_policy": ("hash",),
+    "gateway_policy_loaded_timestamp_seconds": (),
+    "gateway_policy_stale": (),
+    "gateway_policy_reloads": ("outcome",),
     "gateway_keys_loaded": (),
     "gateway_bookings_overwritten": (),
 }

@@ -13,7 +13,6 @@ import click
 
 from gateway.app import Gateway, all_problems, build
 from gateway.cli.options import config_option
-from gateway.observe.logs import Events
 from gateway.settings import ConfigurationErrors, Settings, load_settings
 from gateway.state import open_to_others
 
@@ -37,11 +36,12 @@ async def serve_until_stopped(
 ) -> None:
     """Serve; `begun` is called once it answers.
 
-    The first signal of `ends` begins the end, others do not; a hangup ends nothing by itself.
+    The first signal of `ends` begins the end, others do not; a hangup has the policy looked at.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, _hung_up)
+    # until there is a gateway, its files are still to be read
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
     for each in ends:
         loop.add_signal_handler(each, stop.set)
     gateway = await _unless(stop, build(settings))
@@ -50,6 +50,7 @@ async def serve_until_stopped(
     try:
         # what was made for the start stays: looking through it again and again would cost each call
         gc.freeze()
+        loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         await gateway.start()
         _warn(gateway)
         if begun is not None:
@@ -70,10 +71,6 @@ async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Gateway]) -
         with suppress(asyncio.CancelledError):
             await built
     return None if built.cancelled() else built.result()
-
-
-def _hung_up() -> None:
-    Events().warn("SIGHUP: nothing is reloaded", remedy="a restart takes in changed files")
 
 
 def _warn(gateway: Gateway) -> None:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from itertools import accumulate
 
 from prometheus_client import (
@@ -145,6 +146,23 @@ class Metrics:
             registry=self.registry,
         )
         self._policy = Info("gateway_policy", "The policy in force.", registry=self.registry)
+        self._policy_loaded = Gauge(
+            "gateway_policy_loaded_timestamp_seconds",
+            "When the policy in force began to be so, in seconds since 1970.",
+            registry=self.registry,
+        )
+        self._policy_stale = Gauge(
+            "gateway_policy_stale",
+            "Whether the policy's file is another one than what runs, since it was refused or is"
+            " held back: 0 no, 1 yes.",
+            registry=self.registry,
+        )
+        self._policy_reloads = Counter(
+            "gateway_policy_reloads",
+            "Changes of the policy's file: loaded, refused, held back.",
+            ["outcome"],
+            registry=self.registry,
+        )
 
     def refused_key(self, reason: str) -> None:
         """A call whose key is missing or invalid."""
@@ -169,6 +187,18 @@ class Metrics:
     def policy(self, short_hash: str) -> None:
         """The policy in force."""
         self._policy.info({"hash": short_hash})
+
+    def policy_loaded(self, at: datetime) -> None:
+        """Since when it is in force."""
+        self._policy_loaded.set(at.timestamp())
+
+    def policy_stale(self, *, is_stale: bool) -> None:
+        """Whether the file is another one."""
+        self._policy_stale.set(is_stale)
+
+    def policy_reload(self, outcome: str) -> None:
+        """The file has changed, and what came of it."""
+        self._policy_reloads.labels(outcome).inc()
 
     def keys_loaded(self, count: Callable[[], float]) -> None:
         """How many keys are known, asked when the figures are read."""

@@ -1,4 +1,7 @@
-"""What goes wrong with values of the practice system, with the logs, with the store."""
+"""What goes wrong with the practice system's values, the logs, the store and the policy."""
+
+from collections.abc import Sequence
+from datetime import datetime
 
 from adapters.base import Trouble
 from gateway.observe.logs import Events
@@ -103,3 +106,47 @@ class UsageTroubles:
 
     def lost(self, calls: int) -> None:
         self._events.warn("calls are missing in the usage of their keys", calls=calls)
+
+
+class PolicyNews:
+    """Says on stderr, and in the figures, what becomes of the policy and of its file."""
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self._metrics = metrics
+        self._events = events
+
+    def loaded(self, old: str, new: str, at: datetime) -> None:
+        self._metrics.policy(new[:12])
+        self._metrics.policy_loaded(at)
+        self._metrics.policy_stale(is_stale=False)
+        if old != new:
+            self._metrics.policy_reload("loaded")
+            self._events.info("policy loaded", old=old[:12], new=new[:12])
+
+    def refused(self, problems: Sequence[str], running: str) -> None:
+        self._metrics.policy_reload("refused")
+        self._metrics.policy_stale(is_stale=True)
+        self._events.warn(
+            "policy refused; the last good one goes on",
+            problem=problems[0][:500],
+            problems=len(problems),
+            running=running[:12],
+        )
+
+    def held(self, waiting: str, running: str) -> None:
+        self._metrics.policy_reload("held back")
+        self._metrics.policy_stale(is_stale=True)
+        self._events.warn(
+            "policy held back: it shows more than the one that runs",
+            waiting=waiting[:12],
+            running=running[:12],
+            remedy=f"clinic-gateway policy approve {waiting[:12]} --by NAME --reason TEXT",
+        )
+
+    def unchanged(self, running: str) -> None:
+        self._metrics.policy_stale(is_stale=False)
+        self._events.info("policy unchanged: the file is the one that runs", running=running[:12])
+
+    def failed(self, error: Exception, said: str) -> None:
+        event = "the policy cannot be followed; the last good one goes on"
+        self._events.fault(event, error, said=said)

@@ -33,12 +33,12 @@ def load_policy(path: Path, report: Report) -> Policy:
     return _policy(lambda: read_document(path), report)
 
 
-def parse_policy(content: bytes, file: str, report: Report) -> Policy:
-    """The same for bytes that were read already."""
-    return _policy(lambda: parse_document(content, file), report)
+def parse_policy(content: bytes, file: str, report: Report, like: Policy | None = None) -> Policy:
+    """The same for bytes that were read already; views that `like` has are taken from there."""
+    return _policy(lambda: parse_document(content, file), report, like)
 
 
-def _policy(read: Callable[[], Document], report: Report) -> Policy:
+def _policy(read: Callable[[], Document], report: Report, like: Policy | None = None) -> Policy:
     try:
         document, flaws = forgiving(read)
     except DocumentErrors as error:
@@ -48,7 +48,7 @@ def _policy(read: Callable[[], Document], report: Report) -> Policy:
     if flaws or notes.problems:
         raise DocumentErrors([*flaws, *notes.problems])
     digest = hashlib.sha256(document.content).hexdigest()
-    return compile_policy(document.file, digest, rules, report)
+    return compile_policy(document.file, digest, rules, report, like)
 
 
 Spot = tuple[int, int]

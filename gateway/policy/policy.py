@@ -64,26 +64,51 @@ class Policy:
         return self.redactors[resource, level].only
 
 
-def compile_policy(file: str, digest: str, rules: Rules, report: Report) -> Policy:
-    """The policy for rules that name every field of every governed resource."""
+def compile_policy(
+    file: str, digest: str, rules: Rules, report: Report, like: Policy | None = None
+) -> Policy:
+    """The policy for rules that name every field of every governed resource.
+
+    What shows as much as in the policy `like`, made for the same `report`, is taken from there.
+    """
     redactors = {
-        (resource.name, level): _redactor(resource, rules[resource.name], level, report)
+        (resource.name, level): _known(like, resource, rules[resource.name], level)
+        or _redactor(resource, rules[resource.name], level, report)
         for resource in GOVERNED
         for level in LEVELS
     }
-    whole = {
-        resource.name: Redactor(resource, resource.paths, report)
-        for resource in RESOURCES
-        if not resource.governed
-    }
+    whole = like.whole if like is not None else _whole(report)
     return Policy(
         file=file,
         hash=digest,
         rules=MappingProxyType(dict(rules)),
         redactors=MappingProxyType(redactors),
-        whole=MappingProxyType(whole),
+        whole=whole,
         has_rows=any(each.only for each in redactors.values()),
     )
+
+
+def _whole(report: Report) -> Mapping[str, Redactor]:
+    return MappingProxyType(
+        {
+            resource.name: Redactor(resource, resource.paths, report)
+            for resource in RESOURCES
+            if not resource.governed
+        }
+    )
+
+
+def _known(
+    like: Policy | None, resource: Resource, rules: ResourceRules, level: AccessLevel
+) -> Redactor | None:
+    """The view that another policy has already, where it shows just what these rules do."""
+    if like is None:
+        return None
+    before = like.rules[resource.name]
+    same = before.rows_of(level) == rules.rows_of(level) and all(
+        before.sight(path, level) == rules.sight(path, level) for path in resource.paths
+    )
+    return like.redactors[resource.name, level] if same else None
 
 
 def _redactor(

@@ -147,3 +147,42 @@ public_ids = Table(
     Column("resource", String(40), nullable=False),
     Column("key", Text, nullable=False),
 )
+
+# Every policy that ran, or waits, by the hash of its bytes; kept for ever. `made_of` names, with a
+# blank between, the policy that ran before and the file, where what ran is what both let be seen.
+policy_versions = Table(
+    "policy_versions",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("first_ran_at", Instant),
+    Column("made_of", String(129)),
+)
+
+# event: ran, held, refused, approved. `hash` is empty where the file could not be read.
+policy_history = Table(
+    "policy_history",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("event", String(10), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("who", Text),
+    Column("reason", Text),
+    Index("policy_history_by_event", "event", "hash"),
+)
+
+# One row per process that serves: what it says of its policy (JSON), when it last said so, and up
+# to which revision of `policy` it has looked.
+policy_processes = Table(
+    "policy_processes",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started_at", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+)

@@ -111,7 +111,10 @@ async def test_many_that_migrate_at_once_make_the_tables_once(tmp_path: Path) ->
     for store in stores:
         await store.aclose()
     with closing(sqlite3.connect(tmp_path / "g.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM revisions").fetchall() == [(1,)]
+        assert connection.execute("SELECT name FROM revisions").fetchall() == [
+            ("keys",),
+            ("policy",),
+        ]
         assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(HEAD,)]
 
 

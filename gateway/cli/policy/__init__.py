@@ -2,8 +2,11 @@
 
 import click
 
+from gateway.cli.policy.approve import approve
 from gateway.cli.policy.check import check
+from gateway.cli.policy.reload import reload
 from gateway.cli.policy.show import show
+from gateway.cli.policy.status import status
 from gateway.cli.words import Group
 
 
@@ -14,3 +17,6 @@ def policy() -> None:
 
 policy.add_command(check)
 policy.add_command(show)
+policy.add_command(status)
+policy.add_command(reload)
+policy.add_command(approve)

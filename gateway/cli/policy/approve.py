@@ -1,0 +1,73 @@
+"""`clinic-gateway policy approve`: lets a policy run that shows more than the one before."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.lines import Line
+from gateway.cli.options import config_option, fail, json_option
+
+_digits = re.compile("[0-9a-f]{8,64}").fullmatch
+
+
+class Digits(click.ParamType[Any]):
+    """The beginning of a hash."""
+
+    name = "HASH"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        text = str(value).lower()
+        if _digits(text) is None:
+            self.fail("write at least 8 digits of the waiting policy's hash", param, ctx)
+        return text
+
+
+class Said(Line):
+    """A text of one line that is not blank."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        text = super().convert(value, param, ctx).strip()
+        if not text:
+            self.fail("it must not be blank", param, ctx)
+        return text
+
+
+@click.command()
+@click.argument("digest", metavar="HASH", type=Digits())
+@click.option("--by", required=True, type=Said(), metavar="NAME", help="Who approves it.")
+@click.option("--reason", required=True, type=Said(), help="Why it may show more.")
+@config_option
+@json_option
+def approve(digest: str, by: str, reason: str, config: Path | None, as_json: bool) -> None:
+    """Let the policy run that a gateway holds back, as it shows more than the one that runs.
+
+    HASH is the waiting policy's, as `policy status` prints it; 8 digits are enough. The approval is
+    kept with its name, reason and time, and counts once: when another policy has run meanwhile,
+    this one waits again.
+    """
+    from gateway.cli.policy.processes import Asked, looked, tell, with_versions
+    from gateway.policy.versions import APPROVED, Event, Versions
+
+    async def approved(versions: Versions) -> Asked | str:
+        now = datetime.now(UTC)
+        held = [each.state.get("waiting") for each in await versions.running(now)]
+        waiting = {str(each) for each in held if each}
+        meant = [each for each in waiting if each.startswith(digest)]
+        if len(meant) != 1:
+            return _why_not(digest, sorted(waiting))
+        event = Event(at=now, event=APPROVED, hash=meant[0], who=by, reason=reason)
+        return await looked(versions, event)
+
+    asked = with_versions(config, approved)
+    if isinstance(asked, str):
+        fail(asked)
+    tell(asked.running, as_json=as_json, revision=asked.revision)
+
+
+def _why_not(digest: str, waiting: list[str]) -> str:
+    if not waiting:
+        return "no running gateway holds a policy back: there is nothing to approve"
+    return f"no policy that waits begins with {digest}: {', '.join(waiting)} does"

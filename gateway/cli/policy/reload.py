@@ -1,0 +1,22 @@
+"""`clinic-gateway policy reload`: has the running gateways look at their file now."""
+
+from pathlib import Path
+
+import click
+
+from gateway.cli.options import config_option, json_option
+
+
+@click.command()
+@config_option
+@json_option
+def reload(config: Path | None, as_json: bool) -> None:
+    """Have the running gateways look at their policy file, and say what came of it.
+
+    They see a changed file by themselves; this waits until they have, and has one that was refused
+    tried again. Exit 1 where one refused it or holds it back, or none is running.
+    """
+    from gateway.cli.policy.processes import looked, tell, with_versions
+
+    asked = with_versions(config, looked)
+    tell(asked.running, as_json=as_json, revision=asked.revision)

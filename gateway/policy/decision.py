@@ -1,0 +1,47 @@
+"""What a changed policy may do at once, and what of it waits until somebody approves it."""
+
+from dataclasses import replace
+
+from gateway.policy.rows import Bound, Rows, Value, Wanted
+from gateway.policy.rules import ResourceRules, Rules, both, no_wider
+
+
+def narrowed(running: Rules, new: Rules) -> Rules | None:
+    """What may run without approval of the new rules, which show more somewhere.
+
+    None where that is what runs already: the change does nothing but widen.
+    """
+    if no_wider(running, new):
+        return None
+    return tidy(both(running, new))
+
+
+def tidy(rules: Rules) -> Rules:
+    """The same rules with conditions that say nothing twice."""
+    return {name: _tidy_rows(each) for name, each in rules.items()}
+
+
+def _tidy_rows(rules: ResourceRules) -> ResourceRules:
+    rows = {
+        level: Rows({name: _tidy(test) for name, test in each.wanted.items()})
+        for level, each in rules.rows.items()
+    }
+    return replace(rules, rows=rows)
+
+
+def _tidy(test: Wanted) -> Wanted:
+    if test.allowed is not None:
+        return Wanted(allowed=frozenset(filter(test.admits, test.allowed)))
+    if _is_empty(test.low, test.high):
+        return Wanted(allowed=frozenset())
+    bounds = Wanted(low=test.low, high=test.high)
+    return replace(test, barred=frozenset(filter(bounds.admits, test.barred)))
+
+
+def _is_empty(low: Bound | None, high: Bound | None) -> bool:
+    if low is None or high is None:
+        return False
+    least: Value = low.value
+    return bool(least > high.value) or (
+        least == high.value and not (low.included and high.included)
+    )

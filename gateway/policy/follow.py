@@ -1,0 +1,157 @@
+"""Follows the policy file while the gateway runs, and what operators ask of it through the store.
+
+The folder is watched, since a file that is replaced is another file; and as not every mount tells
+of changes, the file is read again twice a second all the same.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from uuid import uuid4
+
+from watchfiles import awatch
+
+from gateway.policy.cases import cases_beside
+from gateway.policy.keeper import Keeper, Standing, Watcher
+from gateway.policy.versions import HEARTBEAT, Process, Versions
+from gateway.store.base import StoreError
+
+# Seconds between two looks; and before a folder that could not be watched is tried again.
+POLL = 0.5
+WATCH_AGAIN = 5.0
+# Milliseconds without a change that end a group of changes, and how long a group may be.
+_STEP, _GROUP = 50, 500
+
+
+class Follower:
+    """Has the keeper look at the file, and tells the store how it stands."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        path: Path,
+        versions: Versions,
+        watcher: Watcher,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._keeper = keeper
+        self._path = path
+        self._versions = versions
+        self._watcher = watcher
+        self._now = now
+        self._id, self._started_at = str(uuid4()), now()
+        self._wake = asyncio.Event()
+        self._asked = False
+        self._mark: object = None
+        self._revision = 0
+        self._said: tuple[Standing, int] | None = None
+        self._said_at = now()
+        self._failing = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin to follow. StoreError where the store cannot be used."""
+        self._revision = await self._versions.revision()
+        await self._tell()
+        for each in (self._follow(), self._watch()):
+            self._tasks.append(asyncio.create_task(each))
+
+    def ask(self) -> None:
+        """Have the file looked at now, also where it is as it was."""
+        self._asked = True
+        self._wake.set()
+
+    async def aclose(self) -> None:
+        """Stop following; write what is not written."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+            with suppress(StoreError):
+                await self._tell()
+                await self._versions.leave(self._id)
+
+    async def _follow(self) -> None:
+        turn = 0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await self._wake.wait()
+            self._wake.clear()
+            turn += 1
+            try:
+                await self._turn(certainly=self._failing or turn % 2 == 0)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the file must be followed on
+                if not self._failing:
+                    self._watcher.failed(error, str(error) if isinstance(error, StoreError) else "")
+                self._failing = True
+            else:
+                self._failing = False
+
+    async def _turn(self, *, certainly: bool) -> None:
+        """One look, whether or not the store can be asked; then the store is told of it."""
+        asked, self._asked = self._asked, False
+        try:
+            revision = await self._newest(certainly=certainly)
+        except StoreError:
+            await self._keeper.look(asked=asked)
+            raise
+        await self._keeper.look(asked=asked or revision != self._revision)
+        self._revision = revision
+        if self._keeper.unwritten or self._said != self._now_said or self._is_due:
+            await self._tell()
+
+    async def _newest(self, *, certainly: bool) -> int:
+        """The revision; as it was where the store looks untouched, since asking costs more."""
+        mark = self._versions.mark()
+        if not certainly and mark is not None and mark == self._mark:
+            return self._revision
+        revision = await self._versions.revision()
+        self._mark = mark
+        return revision
+
+    @property
+    def _now_said(self) -> tuple[Standing, int]:
+        return self._keeper.standing, self._revision
+
+    @property
+    def _is_due(self) -> bool:
+        return self._now() - self._said_at >= HEARTBEAT
+
+    async def _tell(self) -> None:
+        said, events = self._now_said, list(self._keeper.unwritten)
+        process = Process(
+            id=self._id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at,
+            seen_at=self._now(),
+            revision=self._revision,
+            state=self._keeper.standing.told(),
+        )
+        await self._versions.write(events, process)
+        del self._keeper.unwritten[: len(events)]
+        self._said, self._said_at = said, process.seen_at
+
+    async def _watch(self) -> None:
+        """Look at once where a name changes that may lead to the file."""
+        while True:
+            with suppress(OSError, RuntimeError):
+                async for _ in awatch(
+                    self._path.parent,
+                    watch_filter=lambda _, path: Path(path).name in set(self._names()),
+                    debounce=_GROUP,
+                    step=_STEP,
+                    recursive=False,
+                ):
+                    self._wake.set()
+            await asyncio.sleep(WATCH_AGAIN)
+
+    def _names(self) -> Iterator[str]:
+        yield self._path.name
+        yield cases_beside(self._path).name
+        yield "..data"  # what Kubernetes moves on, with every file that is beneath it

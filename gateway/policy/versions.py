@@ -1,0 +1,177 @@
+"""The policies in the store: which ran, what became of each file, what each process says of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.store.base import Store
+from gateway.store.tables import policy_history, policy_processes, policy_versions, revisions
+
+RAN, HELD, REFUSED, APPROVED = "ran", "held", "refused", "approved"
+# How often a process says that it is there, and after how long without that it is not.
+HEARTBEAT = timedelta(seconds=5)
+SILENT = timedelta(seconds=15)
+_FORGOTTEN = timedelta(days=1)
+_history, _versions, _processes = policy_history, policy_versions, policy_processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A policy's text. `made_of` are the hashes of the two that it is the common part of."""
+
+    hash: str
+    content: bytes
+    file: str
+    made_of: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What became of a policy; `hash` is "" where its file could not be read."""
+
+    at: datetime
+    event: str
+    hash: str
+    version: Version | None = None
+    who: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process that serves, and what it says of its policy.
+
+    `revision` is the one up to which it has looked.
+    """
+
+    id: str
+    host: str
+    pid: int
+    started_at: datetime
+    seen_at: datetime
+    revision: int
+    state: Mapping[str, Any]
+
+
+class Versions:
+    """Reads and writes the policies of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.mark = store.mark
+
+    async def last(self) -> Version | None:
+        """The policy that ran last."""
+        newest = select(func.max(_history.c.id)).where(_history.c.event == RAN).scalar_subquery()
+        query = (
+            select(_versions)
+            .join(_history, _history.c.hash == _versions.c.hash)
+            .where(_history.c.id == newest)
+        )
+        async with self._store.begin() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            return None
+        running, _, file = (row.made_of or "").partition(" ")
+        made_of = (running, file) if file else None
+        return Version(hash=row.hash, content=row.content, file=row.file, made_of=made_of)
+
+    async def approved(self, digest: str) -> bool:
+        """Whether somebody approved that policy since another one ran: each time counts once."""
+        query = select(
+            select(func.max(_history.c.id))
+            .where(_history.c.event == APPROVED, _history.c.hash == digest)
+            .scalar_subquery(),
+            select(func.max(_history.c.id))
+            .where(_history.c.event == RAN, _history.c.hash != digest)
+            .scalar_subquery(),
+        )
+        async with self._store.begin() as connection:
+            approval, other = (await connection.execute(query)).one()
+        return approval is not None and approval > (other or 0)
+
+    async def revision(self) -> int:
+        """What moves on whenever the running processes are to look."""
+        async with self._store.begin() as connection:
+            return await _revision(connection)
+
+    async def write(self, events: Sequence[Event], process: Process) -> None:
+        """All of it, or StoreError."""
+        async with self._store.begin() as connection:
+            for event in events:
+                await _write(connection, event)
+            row = _row(process)
+            changed = update(_processes).where(_processes.c.id == process.id).values(**row)
+            if (await connection.execute(changed)).rowcount == 0:
+                await connection.execute(insert(_processes).values(id=process.id, **row))
+                old = _processes.c.seen_at < process.seen_at - _FORGOTTEN
+                await connection.execute(delete(_processes).where(old))
+
+    async def leave(self, process_id: str) -> None:
+        """The process serves no more."""
+        async with self._store.begin() as connection:
+            await connection.execute(delete(_processes).where(_processes.c.id == process_id))
+
+    async def running(self, now: datetime) -> list[Process]:
+        """The processes that serve, the oldest first."""
+        query = (
+            select(_processes)
+            .where(_processes.c.seen_at > now - SILENT)
+            .order_by(_processes.c.started_at)
+        )
+        async with self._store.begin() as connection:
+            rows = (await connection.execute(query)).mappings().all()
+        return [Process(**{**row, "state": json.loads(row["state"])}) for row in rows]
+
+    async def ask(self, approval: Event | None = None) -> int:
+        """Have the running processes look, at an approval too; the revision to wait for."""
+        async with self._store.begin() as connection:
+            if approval is not None:
+                await _write(connection, approval)
+            moved = update(revisions).where(revisions.c.name == "policy")
+            await connection.execute(moved.values(value=revisions.c.value + 1))
+            return await _revision(connection)
+
+
+async def _revision(connection: AsyncConnection) -> int:
+    found = await connection.execute(select(revisions.c.value).where(revisions.c.name == "policy"))
+    return int(found.scalar_one())
+
+
+def _row(process: Process) -> dict[str, Any]:
+    return {
+        "host": process.host,
+        "pid": process.pid,
+        "started_at": process.started_at,
+        "seen_at": process.seen_at,
+        "revision": process.revision,
+        "state": json.dumps(process.state),
+    }
+
+
+async def _write(connection: AsyncConnection, event: Event) -> None:
+    if event.version is not None:
+        await _keep(connection, event.version, event.at if event.event == RAN else None)
+    await connection.execute(
+        insert(_history).values(
+            at=event.at, event=event.event, hash=event.hash, who=event.who, reason=event.reason
+        )
+    )
+
+
+async def _keep(connection: AsyncConnection, version: Version, ran_at: datetime | None) -> None:
+    """The version, where it is not kept yet, and that it ran."""
+    at = _versions.c.hash == version.hash
+    found = (await connection.execute(select(_versions.c.first_ran_at).where(at))).one_or_none()
+    if found is None:
+        values = {"content": version.content, "file": version.file, "first_ran_at": ran_at}
+        made_of = " ".join(version.made_of) if version.made_of else None
+        row = insert(_versions).values(hash=version.hash, made_of=made_of, **values)
+        await connection.execute(row)
+    elif found.first_ran_at is None and ran_at is not None:
+        await connection.execute(update(_versions).where(at).values(first_ran_at=ran_at))
