@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 
 from gateway.observe.lines import Lines, Watcher
 
@@ -66,3 +67,26 @@ class Journal:
         """Write the rest and let go of both."""
         self._access.close()
         self._audit.close()
+
+
+def find_entry(path: Path, request_id: str) -> dict[str, Any] | None:
+    """The last entry of a request, as JSON members; None where the audit knows none."""
+    found = None
+    try:
+        with path.open("rb") as lines:
+            for line in lines:
+                if request_id.encode() in line:
+                    entry = _entry(line)
+                    found = entry if entry and entry.get("requestId") == request_id else found
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """A line as it was written; None for one that was cut off."""
+    try:
+        read = json.decode(line)
+    except DecodeError:
+        return None
+    return read if isinstance(read, dict) else None

@@ -1,0 +1,180 @@
+"""`clinic-gateway policy diff`: what a change of the policy means, for whom, and how often."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.affected import answers, reach
+from gateway.cli.lines import legible
+from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
+from gateway.keys.key import Key
+from gateway.keys.store import KeyStore
+from gateway.policy.diff import Change, Effect, changes
+from gateway.settings import Settings, load_settings
+from gateway.store import Store
+from gateway.usage.store import answered
+
+DAYS = 30
+NAMED = 3  # keys that a sentence names
+_VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A change, the active keys that it touches, and in how many answers they saw the resource."""
+
+    change: Change
+    keys: Sequence[Key]
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two policies and what differs; `known` is False where no store tells of any key."""
+
+    old: Named
+    new: Named
+    touched: Sequence[Touched]
+    known: bool
+
+    @property
+    def widens(self) -> bool:
+        """Whether anybody may see something that was not seen."""
+        return any(each.change.widens for each in self.touched)
+
+
+@click.command()
+@click.argument("old", required=False, default=RUNNING)
+@click.argument("new", required=False)
+@click.option("--keys", "per_key", is_flag=True, help="Say it key by key.")
+@click.option("--fail-on-widening", is_flag=True, help="Exit 1 where anybody would see more.")
+@config_option
+@json_option
+def diff(
+    old: str,
+    new: str | None,
+    per_key: bool,
+    fail_on_widening: bool,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what changes from OLD to NEW: which fields and records, for which keys, how often.
+
+    Either is a file, `running`, or the beginning of the hash of a policy that ran. OLD is the
+    running policy where it is left out, NEW the configured file.
+    """
+    settings = load_settings(config)
+    found = asyncio.run(compared(old, new or str(settings.policy), settings))
+    if as_json:
+        click.echo(json.dumps(told(found), indent=2))
+    else:
+        for line in _by_key(found) if per_key else _by_change(found):
+            click.echo(line)
+    if fail_on_widening and found.widens:
+        fail(f"{found.new.name} shows more than {found.old.name}")
+
+
+async def compared(old: str, new: str, settings: Settings) -> Comparison:
+    """What differs between two policies by their names."""
+    async with own_store(settings) as store:
+        before, after = await policy_named(old, store), await policy_named(new, store)
+        now = datetime.now(UTC)
+        keys = await _active_keys(store, now) if store else []
+        counts = await answered(store, now - timedelta(days=DAYS)) if store else {}
+    touched = [_touched(each, keys, counts) for each in changes(before.rules, after.rules)]
+    return Comparison(before, after, touched, store is not None)
+
+
+async def _active_keys(store: Store, now: datetime) -> list[Key]:
+    listing = await KeyStore(store).list()
+    return [key for key, _ in listing.keys if key.active(now)]
+
+
+def _touched(change: Change, keys: Sequence[Key], counts: Mapping[tuple[str, str], int]) -> Touched:
+    reached = reach(change, keys)
+    return Touched(change, reached, answers(change, reached, counts))
+
+
+def _by_change(found: Comparison) -> Iterator[str]:
+    yield f"{_label(found.old)} -> {_label(found.new)}"
+    if not found.touched:
+        yield "no key sees anything else"
+        return
+    for each in found.touched:
+        yield f"{each.change.sentence}{_whom(each) if found.known else ''}"
+    yield _summary(found)
+
+
+def _label(policy: Named) -> str:
+    return f"{policy.name} ({policy.hash[:12]})"
+
+
+def _whom(touched: Touched) -> str:
+    """`: 3 active keys gain it (Insurer X, ...), seen in about 4,812 answers of the last ...`."""
+    if not touched.keys:
+        return ": no active key is touched"
+    count, verb = len(touched.keys), _VERBS[touched.change.effect]
+    what = "key" if count == 1 else "keys"
+    how = f"{verb}s it" if count == 1 else f"{verb} it"
+    if touched.change.effect is Effect.OTHER:
+        how = f"{how} otherwise"
+    names = ", ".join(legible(key.name) for key in touched.keys[:NAMED])
+    more = ", ..." if count > NAMED else ""
+    return (
+        f": {count} active {what} {how} ({names}{more}), seen in about {touched.answers:,}"
+        f" answers of the last {DAYS} days"
+    )
+
+
+def _summary(found: Comparison) -> str:
+    effects = [each.change.effect for each in found.touched]
+    words = {Effect.GAIN: "shows more", Effect.LOSS: "shows less", Effect.OTHER: "shows otherwise"}
+    parts = [f"{effects.count(each)} {words[each]}" for each in Effect if each in effects]
+    verdict = "wider" if found.widens else "narrower"
+    unknown = "" if found.known else "; no keys are known here (name the configuration: --config)"
+    return f"{len(effects)} changes ({', '.join(parts)}): {verdict}{unknown}"
+
+
+def _by_key(found: Comparison) -> Iterator[str]:
+    yield f"{_label(found.old)} -> {_label(found.new)}"
+    keys = {key.id: key for each in found.touched for key in each.keys}
+    if not keys:
+        yield "no active key sees anything else"
+    for key in keys.values():
+        yield f"{legible(key.name)} ({key.id})"
+        for each in found.touched:
+            if key in each.keys:
+                yield f"  {each.change.sentence}"
+    if found.touched:
+        yield _summary(found)
+
+
+def told(found: Comparison) -> dict[str, Any]:
+    """The comparison as JSON members."""
+    return {
+        "old": {"name": found.old.name, "hash": found.old.hash},
+        "new": {"name": found.new.name, "hash": found.new.hash},
+        "widens": found.widens,
+        "days": DAYS,
+        "changes": [
+            {
+                "resource": each.change.resource,
+                "field": each.change.path or None,
+                "levels": list(each.change.levels),
+                "before": each.change.before,
+                "after": each.change.after,
+                "effect": each.change.effect,
+                "text": each.change.sentence,
+                "keys": [{"id": key.id, "name": key.name} for key in each.keys],
+                "answers": each.answers,
+            }
+            for each in found.touched
+        ],
+    }

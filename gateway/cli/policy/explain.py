@@ -1,0 +1,227 @@
+"""`clinic-gateway policy explain`: why a key sees what it sees, now or in a past answer."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from adapters.problems import DocumentErrors
+from gateway.cli.lines import legible
+from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
+from gateway.cli.words import OneOf
+from gateway.contract.access import AccessLevel
+from gateway.contract.operations import OPERATIONS, Operation
+from gateway.keys.key import Key
+from gateway.keys.store import KeyStore, OddKey, UnknownKey
+from gateway.observe.audit import AUDIT, find_entry
+from gateway.policy.document import Spots, spots_of
+from gateway.policy.explain import Reason, reasons
+from gateway.settings import Settings, StartRefused, load_settings
+from gateway.store import Store
+
+_BY_ID = {each.id: each for each in OPERATIONS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What one key sees of one operation's answers, and why.
+
+    `refused` says why it gets no answer at all; `decided` what gave it its level. `past` is what
+    the audit knows of the answer, where one is explained.
+    """
+
+    operation: Operation
+    key: Key | None
+    level: AccessLevel
+    decided: str
+    policy: Named
+    reasons: Sequence[Reason]
+    refused: str = ""
+    past: Any = None
+
+
+@click.command()
+@click.option("--key", "key_id", metavar="ID", help="A key, by its id or its name.")
+@click.option(
+    "--operation",
+    type=OneOf("OPERATION", _BY_ID),
+    help="What it calls, such as get_client.",
+)
+@click.option("--request", metavar="ID", help="An answer that went out: its X-Request-Id.")
+@click.option(
+    "--policy",
+    default=RUNNING,
+    show_default=True,
+    help="A file, or the beginning of the hash of a policy that ran.",
+)
+@config_option
+@json_option
+def explain(
+    key_id: str | None,
+    operation: str | None,
+    request: str | None,
+    policy: str,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Say field by field what a key sees, and which line of the policy decides.
+
+    Name a key and an operation; or an answer that went out, by its request id: then the policy of
+    that time is taken.
+    """
+    if bool(request) == bool(key_id and operation) or bool(key_id) != bool(operation):
+        raise click.UsageError("name --key and --operation, or --request")
+    settings = load_settings(config)
+    if request:
+        found = asyncio.run(_of_answer(settings, request))
+    else:
+        found = asyncio.run(_of_key(settings, key_id or "", _BY_ID[operation or ""], policy))
+    if as_json:
+        click.echo(json.dumps(told(found), indent=2))
+    else:
+        for line in _lines(found):
+            click.echo(line)
+
+
+async def _of_key(
+    settings: Settings, key_id: str, operation: Operation, policy: str
+) -> Explanation:
+    async with own_store(settings) as store:
+        key = await _key(store, key_id)
+        named = await _policy(policy, store, settings)
+    level = key.level_for(operation.returns.name)
+    refused = ""
+    if operation.permission not in key.permissions:
+        refused = f"the key lacks {operation.permission}: every call is 403"
+    return Explanation(
+        operation=operation,
+        key=key,
+        level=level,
+        decided=_decided(key, operation),
+        policy=named,
+        reasons=_reasons(operation, level, named),
+        refused=refused,
+    )
+
+
+async def _policy(name: str, store: Store | None, settings: Settings) -> Named:
+    """The running policy; the configured file where none has run yet."""
+    if name != RUNNING:
+        return await policy_named(name, store)
+    try:
+        return await policy_named(RUNNING, store)
+    except StartRefused:
+        return await policy_named(str(settings.policy), store)
+
+
+async def _key(store: Store | None, wanted: str) -> Key:
+    """By id, or by a name that only one key has."""
+    if store is None:
+        fail("no keys are known here: name the gateway's configuration with --config")
+    keys = KeyStore(store)
+    named = [key for key, _ in (await keys.list()).keys if key.name == wanted]
+    if len(named) > 1:
+        fail(f"{len(named)} keys are called {legible(wanted)}: name one by its id")
+    try:
+        return named[0] if named else await keys.get(wanted)
+    except (UnknownKey, OddKey):
+        fail(f"no key is {legible(wanted)}; `clinic-gateway keys list` prints all")
+
+
+async def _of_answer(settings: Settings, request: str) -> Explanation:
+    entry = find_entry(settings.state / AUDIT, request)
+    if entry is None:
+        fail(f"the audit in {settings.state} knows no answer with the request id {request}")
+    operation = _BY_ID.get(entry["operation"])
+    if operation is None or entry["level"] is None or entry["policy"] is None:
+        fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
+    async with own_store(settings) as store:
+        named = await policy_named(entry["policy"], store)
+        key = await _key(store, entry["keyId"]) if entry["keyId"] else None
+    level = AccessLevel(entry["level"])
+    return Explanation(
+        operation=operation,
+        key=key,
+        level=level,
+        decided="the level that was applied, as the audit has it",
+        policy=named,
+        reasons=_reasons(operation, level, named),
+        past=entry,
+    )
+
+
+def _decided(key: Key, operation: Operation) -> str:
+    resource = operation.returns.name
+    if not operation.returns.governed:
+        return f"{resource} are always whole"
+    if resource in key.scopes:
+        return f"the key's scope {resource}={key.scopes[resource]}"
+    return f"the key's level; it has no scope for {resource}"
+
+
+def _reasons(operation: Operation, level: AccessLevel, named: Named) -> Sequence[Reason]:
+    resource = operation.returns
+    if not resource.governed:
+        why = "no policy is about it"
+        return [Reason(path=path, sight="whole", why=why, spot=None) for path in resource.paths]
+    try:
+        spots = spots_of(named.content, named.name)
+    except DocumentErrors:
+        spots = Spots({}, {}, {})
+    return list(reasons(resource, named.rules[resource.name], level, spots))
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    whose = f"{legible(found.key.name)} ({found.key.id})" if found.key else "a key that is gone"
+    yield f"{found.operation.id} for {whose}"
+    if found.past is not None:
+        yield f"answered {found.past['time']}: {found.past['outcome']}, {_records(found.past)}"
+    yield f"level {found.level}: {found.decided}"
+    yield f"policy {found.policy.name}, hash {found.policy.hash[:12]}"
+    if found.refused:
+        yield found.refused
+    width = max((len(each.path) for each in found.reasons), default=0)
+    for each in found.reasons:
+        if each.path:
+            yield f"  {each.path:{width}}  {each.sight:8}  {each.why}{_place(found, each)}"
+        elif each.sight != "all":
+            yield f"records: {each.sight}: {each.why}{_place(found, each)}"
+
+
+def _records(entry: Any) -> str:
+    count = len(entry["recordIds"])
+    return "1 record" if count == 1 else f"{count} records"
+
+
+def _place(found: Explanation, reason: Reason) -> str:
+    if reason.spot is None:
+        return ""
+    return f" ({found.policy.name}:{reason.spot[0]}:{reason.spot[1]})"
+
+
+def told(found: Explanation) -> dict[str, Any]:
+    """The explanation as JSON members."""
+    return {
+        "operation": found.operation.id,
+        "key": {"id": found.key.id, "name": found.key.name} if found.key else None,
+        "level": found.level,
+        "decided": found.decided,
+        "refused": found.refused or None,
+        "policy": {"name": found.policy.name, "hash": found.policy.hash},
+        "answer": found.past,
+        "fields": [
+            {
+                "field": each.path or None,
+                "sight": each.sight,
+                "why": each.why,
+                "line": each.spot and each.spot[0],
+                "column": each.spot and each.spot[1],
+            }
+            for each in found.reasons
+        ],
+    }

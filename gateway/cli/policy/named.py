@@ -1,0 +1,82 @@
+"""The policies that commands compare and explain: a file, the one that runs, or one that ran."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.problems import DocumentErrors
+from gateway.policy.document import load_policy
+from gateway.policy.rules import Rules
+from gateway.policy.stored import read_stored
+from gateway.policy.versions import Version, Versions
+from gateway.settings import Settings, StartRefused
+from gateway.state import open_own_store, store_place
+from gateway.store import Store
+
+RUNNING = "running"
+_hash = re.compile("[0-9a-f]{8,64}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A policy by the name it was asked for, with its text."""
+
+    name: str
+    hash: str
+    content: bytes
+    rules: Rules
+
+
+@asynccontextmanager
+async def own_store(settings: Settings) -> AsyncIterator[Store | None]:
+    """The gateway's own store, where there is one already; a question makes none."""
+    place = store_place(settings)
+    if isinstance(place, Path) and not place.exists():
+        yield None
+        return
+    store = open_own_store(settings)
+    try:
+        await store.migrate()
+        yield store
+    finally:
+        await store.aclose()
+
+
+async def policy_named(name: str, store: Store | None) -> Named:
+    """The policy in a file, the one that is `running`, or one that ran, by its hash.
+
+    DocumentErrors of a file that is no policy; StartRefused where there is none of that name.
+    """
+    if name == RUNNING:
+        version = await Versions(store).last() if store else None
+        if version is None:
+            raise StartRefused(
+                "no policy has run so far with this configuration: name two files to compare them"
+            )
+        return _kept(RUNNING, version)
+    if _hash(name) and not _is_file(name):
+        version = await Versions(store).find(name) if store else None
+        if version is None:
+            raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
+        return _kept(version.hash[:12], version)
+    return in_file(Path(name))
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).is_file()
+
+
+def in_file(path: Path) -> Named:
+    """The policy in a file; DocumentErrors."""
+    policy = load_policy(path, lambda trouble: None)
+    return Named(name=policy.file, hash=policy.hash, content=path.read_bytes(), rules=policy.rules)
+
+
+def _kept(name: str, version: Version) -> Named:
+    try:
+        rules = read_stored(version.content)
+    except DocumentErrors as error:
+        raise StartRefused(f"the policy {version.hash[:12]} in the store is damaged") from error
+    return Named(name=name, hash=version.hash, content=version.content, rules=rules)
