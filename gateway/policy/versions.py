@@ -75,11 +75,16 @@ class Versions:
         )
         async with self._store.begin() as connection:
             row = (await connection.execute(query)).one_or_none()
-        if row is None:
-            return None
-        running, _, file = (row.made_of or "").partition(" ")
-        made_of = (running, file) if file else None
-        return Version(hash=row.hash, content=row.content, file=row.file, made_of=made_of)
+        return _version(row)
+
+    async def find(self, start: str) -> Version | None:
+        """The policy whose hash begins so; of several the one that came last."""
+        begins = _versions.c.hash.startswith(start, autoescape=True)
+        newest = select(_versions).join(_history, _history.c.hash == _versions.c.hash)
+        query = newest.where(begins).order_by(_history.c.id.desc()).limit(1)
+        async with self._store.begin() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return _version(row)
 
     async def approved(self, digest: str) -> bool:
         """Whether somebody approved that policy since another one ran: each time counts once."""
@@ -136,6 +141,14 @@ class Versions:
             moved = update(revisions).where(revisions.c.name == "policy")
             await connection.execute(moved.values(value=revisions.c.value + 1))
             return await _revision(connection)
+
+
+def _version(row: Any) -> Version | None:
+    if row is None:
+        return None
+    running, _, file = (row.made_of or "").partition(" ")
+    made_of = (running, file) if file else None
+    return Version(hash=row.hash, content=row.content, file=row.file, made_of=made_of)
 
 
 async def _revision(connection: AsyncConnection) -> int:

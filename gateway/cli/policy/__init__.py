@@ -4,6 +4,8 @@ import click
 
 from gateway.cli.policy.approve import approve
 from gateway.cli.policy.check import check
+from gateway.cli.policy.diff import diff
+from gateway.cli.policy.explain import explain
 from gateway.cli.policy.reload import reload
 from gateway.cli.policy.show import show
 from gateway.cli.policy.status import status
@@ -16,6 +18,8 @@ def policy() -> None:
 
 
 policy.add_command(check)
+policy.add_command(diff)
+policy.add_command(explain)
 policy.add_command(show)
 policy.add_command(status)
 policy.add_command(reload)

@@ -139,7 +139,8 @@ def _summary(found: Comparison) -> str:
     parts = [f"{effects.count(each)} {words[each]}" for each in Effect if each in effects]
     verdict = "wider" if found.widens else "narrower"
     unknown = "" if found.known else "; no keys are known here (name the configuration: --config)"
-    return f"{len(effects)} changes ({', '.join(parts)}): {verdict}{unknown}"
+    count = "1 change" if len(effects) == 1 else f"{len(effects)} changes"
+    return f"{count} ({', '.join(parts)}): {verdict}{unknown}"
 
 
 def _by_key(found: Comparison) -> Iterator[str]:
