@@ -3,6 +3,7 @@
 import click
 
 from gateway.cli.policy.approve import approve
+from gateway.cli.policy.cases import run_cases
 from gateway.cli.policy.check import check
 from gateway.cli.policy.reload import reload
 from gateway.cli.policy.show import show
@@ -20,3 +21,4 @@ policy.add_command(show)
 policy.add_command(status)
 policy.add_command(reload)
 policy.add_command(approve)
+policy.add_command(run_cases)
