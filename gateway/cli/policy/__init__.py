@@ -6,6 +6,7 @@ from gateway.cli.policy.approve import approve
 from gateway.cli.policy.cases import run_cases
 from gateway.cli.policy.check import check
 from gateway.cli.policy.reload import reload
+from gateway.cli.policy.preview import preview_record
 from gateway.cli.policy.show import show
 from gateway.cli.policy.status import status
 from gateway.cli.words import Group
@@ -22,3 +23,4 @@ policy.add_command(status)
 policy.add_command(reload)
 policy.add_command(approve)
 policy.add_command(run_cases)
+policy.add_command(preview_record)
