@@ -5,8 +5,8 @@ import click
 from gateway.cli.policy.approve import approve
 from gateway.cli.policy.cases import run_cases
 from gateway.cli.policy.check import check
-from gateway.cli.policy.reload import reload
 from gateway.cli.policy.preview import preview_record
+from gateway.cli.policy.reload import reload
 from gateway.cli.policy.show import show
 from gateway.cli.policy.status import status
 from gateway.cli.words import Group
