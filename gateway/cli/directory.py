@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from adapters.base import Adapter, Query, Record
+from adapters.base import Adapter, Query, Record, Report
 from gateway.app import utc_now
 from gateway.backend import check_configured, open_backend
 from gateway.cli.options import config_option, json_option
@@ -80,8 +80,10 @@ async def first(adapter: Adapter, resource: str, most: int) -> list[Record]:
 
 
 @asynccontextmanager
-async def practice_system(settings: Settings) -> AsyncIterator[Adapter]:
-    """The configured adapter, without a gateway around it.
+async def practice_system(
+    settings: Settings, report: Report = lambda trouble: None
+) -> AsyncIterator[Adapter]:
+    """The configured adapter, without a gateway around it; `report` hears of unusable values.
 
     DocumentErrors where its mapping names what the practice system does not have.
     """
@@ -89,7 +91,7 @@ async def practice_system(settings: Settings) -> AsyncIterator[Adapter]:
     store = open_own_store(settings)
     try:
         await store.migrate()
-        adapter, _ = await open_backend(settings, store, lambda trouble: None)
+        adapter, _ = await open_backend(settings, store, report)
         try:
             await adapter.check()
             yield adapter

@@ -27,6 +27,10 @@ class Coverage:
         """Of 100; rounded down to a tenth, so that 100 means all."""
         return len(self.covered) * 1000 // len(self.cells) / 10
 
+    def is_at_least(self, percent: float) -> bool:
+        """Whether so much of the matrix is covered."""
+        return len(self.covered) * 100 >= percent * len(self.cells)
+
     def uncovered(self) -> Mapping[tuple[str, AccessLevel], list[str]]:
         """What no case has tried, by resource and level; only where there is any."""
         found: dict[tuple[str, AccessLevel], list[str]] = {}

@@ -17,6 +17,8 @@ ABOUT_LEVELS = (
     " more.",
     "whole: the value as it is. hidden: the answer does not hold the field at all. Any other word"
     " is a mask, which shows a part of the value.",
+    "A field such as lines[].total is the total of each item in the list lines. What a partner may"
+    " ask for at all is decided by the permissions of the key.",
 )
 
 
@@ -38,13 +40,13 @@ def mask_in_words(mask: Mask) -> str:
 def masks_of(rules: Iterable[ResourceRules]) -> list[Mask]:
     """Every mask that stands in the rules, once, in the order of their spelling."""
     found = {
-        sight
+        str(sight): sight
         for each in rules
         for sights in each.fields.values()
         for sight in sights
         if isinstance(sight, Mask)
     }
-    return sorted(found, key=str)
+    return [found[spelt] for spelt in sorted(found)]
 
 
 def row_sentences(resource: Resource, rules: ResourceRules) -> list[tuple[AccessLevel, str]]:

@@ -18,6 +18,7 @@ from adapters.base import Page, Query
 from adapters.sample import MAPPING
 from gateway.cli import COMMANDS, main
 from gateway.cli.directory import PAGES_MOST, WITH_IDS
+from gateway.cli.policy import policy
 from gateway.settings import names
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
@@ -126,7 +127,7 @@ def test_a_practice_system_whose_pages_never_end_is_not_asked_for_ever(crowd: Pa
         (["sample"], "RESOURCE"),
         (["vet"], "vet is no command (did you mean vets?)"),
         (["keys", "creat"], "creat is no command (did you mean create?)"),
-        (["policy", "diff"], "diff is no command; it can be check, show"),
+        (["policy", "xyz"], f"xyz is no command; it can be {', '.join(sorted(policy.commands))}"),
         (["vets", "--jsn"], "--json"),
         (["openapi", "--level", "LOW"], "LOW is no level; it can be BASIC, STANDARD, FULL"),
     ],

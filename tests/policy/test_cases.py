@@ -633,3 +633,10 @@ def test_the_shipped_cases_are_no_secret_to_a_package() -> None:
         assert name in (SHIPPED.parent / "Dockerfile").read_text()
         assert f"!{name}\n" in (SHIPPED.parent / ".dockerignore").read_text()
     assert os.access(cases_beside(SHIPPED), os.R_OK)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    assert read(tmp_path, SOUND + "#" * 70_000).cases
+    assert problems(tmp_path, SOUND + "#" * 256 * 1024) == [
+        "1:1: the file is larger than 256 KiB; nothing was read"
+    ]

@@ -1,6 +1,9 @@
-"""`clinic-gateway policy show`: which level sees which field."""
+"""`clinic-gateway policy show`: which level sees which field, for a terminal or for others."""
 
 import json
+import textwrap
+from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +15,59 @@ from rich.table import Table
 
 from gateway.cli.options import config_option, json_option
 from gateway.cli.policy.file import file_argument, loaded
+from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
+from gateway.contract.resources import GOVERNED
+from gateway.policy.page import as_page
 from gateway.policy.policy import Policy
+from gateway.policy.rules import Sight, Whole
+from gateway.policy.sheets import as_csv, as_markdown
+from gateway.policy.wording import mask_in_words, masks_of, row_sentences
+
+FORMATS = ("text", "markdown", "csv", "html", "json")
+WIDTH = 80
+_IN_TEXT = {Whole.WHOLE: "yes", Whole.HIDDEN: "-"}
 
 
 @click.command()
 @file_argument
+@click.option(
+    "--format",
+    "wanted",
+    type=OneOf("FORMAT", FORMATS),
+    metavar="FORMAT",
+    help="text, markdown, csv, html or json; text where it is left out.",
+)
 @config_option
 @json_option
-def show(file: Path | None, config: Path | None, as_json: bool) -> None:
-    """Print which level sees which field.
+def show(file: Path | None, wanted: str | None, config: Path | None, as_json: bool) -> None:
+    """Print which level sees which field, whole or how masked, and which records.
 
-    FILE is the configured policy where it is left out.
+    FILE is the configured policy where it is left out. `html` is one page to print or to hand to
+    a data protection officer: policy show --format html > what-partners-see.html
     """
-    policy = loaded(file, config, as_json=as_json)
-    if as_json:
-        click.echo(json.dumps(_matrix(policy), indent=2))
-    else:
+    if as_json and wanted not in (None, "json"):
+        raise click.UsageError(f"--json and --format {wanted} are two formats; keep one of them")
+    wanted = "json" if as_json else wanted or "text"
+    policy = loaded(file, config, as_json=wanted == "json")
+    if wanted == "text":
         _print_tables(policy)
+    else:
+        click.echo(_written(policy, wanted), nl=False)
+
+
+def _written(policy: Policy, wanted: str) -> str:
+    if wanted == "markdown":
+        return as_markdown(policy)
+    if wanted == "csv":
+        return as_csv(policy)
+    if wanted == "html":
+        return as_page(policy, date.today())  # noqa: DTZ011 - the day on the clinic's own calendar
+    return json.dumps(_matrix(policy), indent=2) + "\n"
 
 
 def _matrix(policy: Policy) -> dict[str, Any]:
-    """For each field of each resource, whether each level sees it."""
+    """For each field of each resource, whether each level sees it whole; masks; conditions."""
     resources = {
         name: {
             path: {level.value: path in policy.visible(name, level) for level in LEVELS}
@@ -41,19 +75,55 @@ def _matrix(policy: Policy) -> dict[str, Any]:
         }
         for name, rules in policy.rules.items()
     }
-    return {"file": policy.file, "hash": policy.hash, "resources": resources}
+    masks: dict[str, dict[str, dict[str, str]]] = {}
+    for name in policy.rules:
+        for level in LEVELS:
+            for path, mask in policy.masked(name, level).items():
+                masks.setdefault(name, {}).setdefault(path, {})[level.value] = str(mask)
+    records = {
+        resource.name: {level.value: sentence for level, sentence in sentences}
+        for resource in GOVERNED
+        if (sentences := row_sentences(resource, policy.rules[resource.name]))
+    }
+    return {
+        "file": policy.file,
+        "hash": policy.hash,
+        "resources": resources,
+        "masks": masks,
+        "records": records,
+    }
 
 
 def _print_tables(policy: Policy) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("field", no_wrap=True)
     for level in LEVELS:
-        table.add_column(level.value, justify="center")
-    for name, members in _matrix(policy)["resources"].items():
+        table.add_column(level.value, justify="center", no_wrap=True)
+    for name, rules in policy.rules.items():
         table.add_section()
         table.add_row(f"[bold]{escape(name)}[/bold]")
-        for path, seen in members.items():
-            table.add_row(f"  {escape(path)}", *("yes" if each else "-" for each in seen.values()))
-    console = Console(highlight=False)
+        for path in rules.fields:
+            shown = (_in_text(rules.sight(path, level)) for level in LEVELS)
+            table.add_row(f"  {escape(path)}", *shown)
+    console = Console(highlight=False, width=WIDTH)
     console.print(f"{escape(policy.file)}, hash {policy.short_hash}", soft_wrap=True)
     console.print(table)
+    for line in _notes(policy):
+        click.echo(line)
+
+
+def _in_text(sight: Sight) -> str:
+    return _IN_TEXT[sight] if isinstance(sight, Whole) else escape(str(sight))
+
+
+def _notes(policy: Policy) -> Iterator[str]:
+    """What the masks show, and which records exist, in lines of 80 columns."""
+    for mask in masks_of(policy.rules.values()):
+        yield from _wrapped(f"{mask}: {mask_in_words(mask)}")
+    for resource in GOVERNED:
+        for level, sentence in row_sentences(resource, policy.rules[resource.name]):
+            yield from _wrapped(f"{resource.name} {level}: {sentence}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)

@@ -1,0 +1,61 @@
+"""What a preview is about: a key of the gateway's store, a record of the practice system."""
+
+import asyncio
+from pathlib import Path
+
+from adapters.base import NotFound, Query, Record, Report
+from gateway.cli.lines import legible
+from gateway.cli.options import fail
+from gateway.contract.fields import Resource
+from gateway.keys.key import Key
+
+
+def key_named(config: Path | None, name: str) -> Key:
+    """The key with that id, or the only one with that name; else the end of the command."""
+    keys = asyncio.run(_keys(config))
+    found = [key for key in keys if key.id == name] or [key for key in keys if key.name == name]
+    if not found:
+        fail(
+            f"no key has the id or the name {legible(name)}; `clinic-gateway keys list` shows them"
+        )
+    if len(found) > 1:
+        ids = ", ".join(key.id for key in found)
+        fail(f"{len(found)} keys have the name {legible(name)}; name one by its id: {ids}")
+    return found[0]
+
+
+async def _keys(config: Path | None) -> list[Key]:
+    from gateway.keys.store import KeyStore
+    from gateway.settings import check_own_place, load_settings
+    from gateway.state import open_own_store
+
+    check_own_place(config)
+    store = open_own_store(load_settings(config))
+    try:
+        await store.migrate()
+        return [key for key, _ in (await KeyStore(store).list()).keys]
+    finally:
+        await store.aclose()
+
+
+def record_named(config: Path | None, resource: Resource, record_id: str, report: Report) -> Record:
+    """The whole record of the practice system; else the end of the command.
+
+    `report` hears of each of its values that partners cannot be shown.
+    """
+    try:
+        return asyncio.run(_record(config, resource.name, record_id, report))
+    except NotFound:
+        fail(
+            f"{resource.name} has no record {record_id}; `clinic-gateway sample {resource.name}`"
+            " lists some"
+        )
+
+
+async def _record(config: Path | None, resource: str, record_id: str, report: Report) -> Record:
+    from gateway.app import utc_now
+    from gateway.cli.directory import practice_system
+    from gateway.settings import load_settings
+
+    async with practice_system(load_settings(config), report) as adapter:
+        return await adapter.read_one(Query(resource=resource, now=utc_now(), id=record_id))
