@@ -212,4 +212,39 @@ _ROWS = {
     ),
 }
 
-KINDS: Mapping[str, Kind] = _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS
+_RISKS = {
+    "personal-at-basic": Kind(
+        "what reaches a person, at BASIC",
+        "Every key sees BASIC: move the field to a higher level, or show it there under a mask.",
+        Severity.WARNING,
+    ),
+    "opened-early": Kind(
+        "a field at a lower level than usual",
+        "Usual is what the policy that comes with the gateway says; a mask at the lower level would"
+        " show less.",
+        Severity.WARNING,
+    ),
+    "weak-mask": Kind(
+        "a mask that hardly hides",
+        "Who sees most of a value can guess the rest, or find it in a directory.",
+        Severity.WARNING,
+    ),
+    "equal-levels": Kind(
+        "two levels that see the same",
+        "A key of the higher level gets nothing for it; maybe something was left out by mistake.",
+        Severity.WARNING,
+    ),
+    "told-elsewhere": Kind(
+        "hidden, and told elsewhere",
+        "What other fields tell is hidden only together with them.",
+        Severity.WARNING,
+    ),
+    "spelt-otherwise": Kind(
+        "a text that is left out by its spelling",
+        "A list after not: leaves out these very letters, and a record spelt otherwise is shown; a"
+        " list of what may be shown is safer.",
+        Severity.WARNING,
+    ),
+}
+
+KINDS: Mapping[str, Kind] = _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS | _RISKS
