@@ -239,12 +239,6 @@ _RISKS = {
         "What other fields tell is hidden only together with them.",
         Severity.WARNING,
     ),
-    "spelt-otherwise": Kind(
-        "a text that is left out by its spelling",
-        "A list after not: leaves out these very letters, and a record spelt otherwise is shown; a"
-        " list of what may be shown is safer.",
-        Severity.WARNING,
-    ),
 }
 
 KINDS: Mapping[str, Kind] = _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS | _RISKS

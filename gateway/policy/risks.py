@@ -3,11 +3,9 @@
 What is usual is what the policy that comes with the gateway says.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 
-from adapters.document import Place
-from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
@@ -15,7 +13,6 @@ from gateway.policy.document import Reading
 from gateway.policy.lists import Lists
 from gateway.policy.masks import LAST, ROUNDED, Mask
 from gateway.policy.notes import Notes
-from gateway.policy.only import NOT, ONLY
 from gateway.policy.rules import WHOLE, ResourceRules, Rules, no_more
 
 # More letters than these of a telephone number are soon completed.
@@ -35,7 +32,6 @@ def note_risks(reading: Reading, usual: Rules) -> Notes:
             continue
         judge = _Judge(notes, resource, reading.lists[resource.name], reading.rules[resource.name])
         judge.fields(usual[resource.name])
-        judge.conditions()
         if not reading.problems:
             judge.tellers()
     if not reading.problems:
@@ -75,21 +71,6 @@ class _Judge:
         elif known is not None and LEVELS.index(first) < LEVELS.index(known):
             text = f"{name} opens at {first}; usually it opens at {known}"
             self.notes.say(place, "opened-early", text)
-
-    def conditions(self) -> None:
-        """Lists after `not` of texts that anybody may spell in many ways."""
-        for place in self._nots():
-            field = self.resource.at(str(place[-2]))
-            if field.format is formats.TEXT and not field.values:
-                text = f"a record whose {field.name} is spelt otherwise is shown"
-                self.notes.say(place, "spelt-otherwise", text, at_key=True)
-
-    def _nots(self) -> Iterator[Place]:
-        """Where `not` stands in what was read."""
-        read = {name for rows in self.rules.rows.values() for name in rows.wanted}
-        for place in self.notes.document.keys:
-            if place[:2] == (self.resource.name, ONLY) and place[-1] == NOT and place[-2] in read:
-                yield place
 
     def tellers(self) -> None:
         """What is hidden at a level, and told by other fields there."""

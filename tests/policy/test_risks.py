@@ -44,9 +44,6 @@ RISKS = [
     ("STANDARD: [scheduledAt", "STANDARD: [status, scheduledAt", "told-elsewhere", ""),
     (TAX, "    - ^taxTotal\n", "told-elsewhere",
      "total is hidden from STANDARD, which subtotal and taxTotal tell it"),
-    ("  FULL: [microchip, alerts]\n",
-     "  FULL: [microchip, alerts]\n  only: {species: {^not: [Snake]}}\n", "spelt-otherwise",
-     "a record whose species is spelt otherwise is shown"),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import click
 
 from gateway.cli.policy.check import check
+from gateway.cli.policy.schema import schema
 from gateway.cli.policy.show import show
 from gateway.cli.words import Group
 
@@ -14,3 +15,4 @@ def policy() -> None:
 
 policy.add_command(check)
 policy.add_command(show)
+policy.add_command(schema)
