@@ -13,7 +13,7 @@ RUN /opt/build/bin/pip install --only-binary :all: --require-hashes -r requireme
 RUN /opt/build/bin/pip --python /opt/venv/bin/python install \
     --only-binary :all: --require-hashes -r requirements.lock
 
-COPY pyproject.toml README.md LICENSE policies.yaml policies.test.yaml ./
+COPY pyproject.toml README.md LICENSE policies.yaml policies.schema.json policies.test.yaml ./
 COPY gateway ./gateway
 COPY adapters ./adapters
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /opt/wheels .

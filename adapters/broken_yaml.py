@@ -6,11 +6,19 @@ for, in the tokens that it read until then.
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-# A line of the file and a column, both from 0, and what is wrong there.
-Fault = tuple[int, int, str]
 
+class Fault(NamedTuple):
+    """A line of the file and a column, both from 0, what is wrong there, and of which kind."""
+
+    line: int
+    column: int
+    text: str
+    code: str = "not-yaml"
+
+
+NO_YAML = "this is not YAML: "
 WHOLE = "put the whole text in quotes, such as \"'Dr ' || v.name\""
 INDENTED = "this line is indented otherwise than the lines it belongs to"
 COLON = "a colon needs a blank behind it: write name: value"
@@ -28,15 +36,25 @@ def fault_of(error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
     what: str = error.problem or "unreadable"
     mark, context = error.problem_mark or error.context_mark, error.context_mark
     if mark is None:
-        return 0, 0, f"this is not YAML: {one_line(what)}"
+        return Fault(0, 0, f"{NO_YAML}{one_line(what)}")
     found = (
-        _unclosed(what, mark, context, tokens)
+        _composed(what, mark)
+        or _unclosed(what, mark, context, tokens)
         or _colon(what, mark, context, lines, tokens)
+        or _bracket(what, mark, context, lines)
         or _special(what, mark, context)
         or _text_goes_on(what, mark, tokens)
         or _indented(what, mark, context, lines)
     )
-    return found or (mark.line, mark.column, f"this is not YAML: {one_line(what)}")
+    if found is None:
+        return Fault(mark.line, mark.column, f"{NO_YAML}{one_line(what)}")
+    return _at_the_end(found, lines)
+
+
+def _at_the_end(found: Fault, lines: Sequence[str]) -> Fault:
+    """What is wrong in a last line that does not end was most likely cut off."""
+    torn = found.line == len(lines) - 1 and found.code in ("no-colon", "open-quote", "dash")
+    return found._replace(code="cut-off") if torn else found
 
 
 def misread_bytes(content: bytes, error: Any) -> Fault:
@@ -45,21 +63,42 @@ def misread_bytes(content: bytes, error: Any) -> Fault:
         before = content.decode()[: getattr(error, "position", 0)]
     except UnicodeDecodeError as undecoded:
         before = content[: undecoded.start].decode()
-        text = "this is not YAML: the letter here is not written in UTF-8; save the file as UTF-8"
+        text, code = "the letter here is not written in UTF-8; save the file as UTF-8", "not-utf8"
     else:
-        text = "this is not YAML: a sign stands here that no editor shows; write the line anew"
+        text, code = "a sign stands here that no editor shows; write the line anew", "hidden-sign"
     line = before.count("\n")
-    return line, len(before) - (before.rfind("\n") + 1), text
+    return Fault(line, len(before) - (before.rfind("\n") + 1), NO_YAML + text, code)
 
 
 def one_line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
+# What the composer itself refuses, which says so in its own words.
+ANCHOR = (
+    "anchors and aliases are not allowed; write it out; a text that begins with * or & stands in"
+    " quotes"
+)
+TAG = "tags are not allowed; a text that begins with ! stands in quotes"
+DEEP = "nested more than"
+_REFUSED = {ANCHOR: "anchor", TAG: "tag", "this escape names no letter": "escape"}
+
+
+def _composed(what: str, mark: Any) -> Fault | None:
+    """What is well written, and refused all the same."""
+    text, code = what, _REFUSED.get(what, "")
+    if what.startswith(DEEP):
+        code = "too-deep"
+    elif what == "but found another document":
+        text, code = "a second document begins here; take the --- out", "second-document"
+    return Fault(mark.line, mark.column, NO_YAML + text, code) if code else None
+
+
 def _unclosed(what: str, mark: Any, context: Any, tokens: Sequence[Any]) -> Fault | None:
     """A quote that ends with the file, or where the next one opens."""
     if what in ("found unexpected end of stream", "found unexpected document separator"):
-        return context.line, context.column, "the quote that opens here is never closed"
+        text = "the quote that opens here is never closed"
+        return Fault(context.line, context.column, text, "open-quote")
     last = _before(mark, tokens)
     if last is None or _style(last) not in ("'", '"') or what.startswith("expected '<document"):
         return None
@@ -67,7 +106,7 @@ def _unclosed(what: str, mark: Any, context: Any, tokens: Sequence[Any]) -> Faul
     if start.line == end.line or end.line != mark.line:
         return None
     text = f"the quote that opens here is never closed: the next one, in line {end.line + 1},"
-    return start.line, start.column, f"{text} was taken for its end"
+    return Fault(start.line, start.column, f"{text} was taken for its end", "open-quote")
 
 
 def _colon(
@@ -77,48 +116,103 @@ def _colon(
     if what == "could not find expected ':'":
         return _no_colon(context, lines)
     if what == "sequence entries are not allowed here":
-        return mark.line, mark.column, "the dash of a list's first item stands in a line of its own"
+        text = "the dash of a list's first item stands in a line of its own"
+        return Fault(mark.line, mark.column, text, "dash")
     if what != "mapping values are not allowed here":
         return None
     last = _before(mark, tokens)
     start = last.start_mark if last is not None and _style(last) is not None else mark
     if start.line == mark.line:
-        return mark.line, mark.column, _TWICE
+        return Fault(mark.line, mark.column, _TWICE, "colon-twice")
     head = lines[start.line][: start.column]
     if not head.strip(" -"):  # the text above is no value: it should have been a name
         return _no_colon(start, lines)
-    return mark.line, _indent(lines[mark.line]), INDENTED
+    return Fault(mark.line, _indent(lines[mark.line]), INDENTED, "indentation")
+
+
+_PATH = re.compile(r"[\w.\[\]]+").finditer
+
+
+def _bracket(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fault | None:
+    """A list in brackets that is not closed, or has what no list can have."""
+    at_end = what.endswith("'<stream end>'")
+    if at_end and what.startswith(("expected ',' or", "expected the node content")):
+        opened = "" if context is None else f" that opens in line {context.line + 1}"
+        text = f"{NO_YAML}the file ends before the bracket{opened} is closed"
+        return Fault(mark.line, mark.column, text, "cut-off")
+    if what.startswith("expected the node content, but found ','"):
+        return Fault(mark.line, mark.column, "a comma too many stands here", "comma")
+    if what in ("expected <block end>, but found ']'", "expected <block end>, but found '}'"):
+        return Fault(mark.line, mark.column, _TOO_MANY, "bracket")
+    if what == "expected <block end>, but found ','":
+        return Fault(mark.line, mark.column, _BEHIND, "text-behind")
+    return _in_brackets(what, mark, context, lines)
+
+
+_TOO_MANY = "this bracket closes what no bracket opened"
+_BEHIND = "nothing can stand behind the bracket that closes: begin a new line"
+
+
+def _in_brackets(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fault | None:
+    if not what.startswith("expected ',' or") or context is None:
+        return None
+    if what.endswith("'['"):
+        paths = (each for each in _PATH(lines[mark.line]) if each.end() > mark.column)
+        path = next(paths, None)
+        if path is not None and path.start() < mark.column:
+            word = path[0]
+            while word.count("]") > word.count("["):
+                word = word[:-1]
+            text = f'a path with [] stands in quotes: write "{word}"'
+            return Fault(mark.line, path.start(), text, "unquoted-path")
+    if mark.line != context.line:
+        text = "the bracket that opens here is never closed"
+        return Fault(context.line, context.column, text, "open-bracket")
+    if what.endswith(("got '}'", "got ']'")):
+        closes = what[len("expected ',' or '")]
+        text = f"a list that opens with {'[' if closes == ']' else '{'} closes with {closes}"
+        return Fault(mark.line, mark.column, text, "bracket")
+    if what.endswith("':'"):
+        return Fault(mark.line, mark.column, _TWICE, "colon-twice")
+    return None
 
 
 def _no_colon(start: Any, lines: Sequence[str]) -> Fault:
     """A name that has no value, from its start."""
     found = _TIGHT(lines[start.line])
     if found:
-        return start.line, found.end() - 1, COLON
-    return start.line, start.column, "this line has no colon: write name: value"
+        return Fault(start.line, found.end() - 1, COLON, "colon")
+    if re.match(r"\s*-\w", lines[start.line]):
+        return Fault(start.line, start.column, "a dash needs a blank behind it", "dash")
+    text = "this line has no colon: write name: value"
+    return Fault(start.line, start.column, text, "no-colon")
 
 
 def _special(what: str, mark: Any, context: Any) -> Fault | None:
     """A sign that means something of its own at the beginning of a text."""
     kind = _taken_for(context, what)
     if kind is not None:
-        return context.line, context.column, kind
+        return Fault(context.line, context.column, *kind)
     if found := re.match(r"found character '(.)' that cannot start", what):
-        return mark.line, mark.column, f"a text cannot begin with {found[1]}: {WHOLE}"
+        text = f"a text cannot begin with {found[1]}: {WHOLE}"
+        return Fault(mark.line, mark.column, text, "sign-at-start")
     if what.startswith("found unknown escape character"):
         text = "a backslash in double quotes begins an escape: write it twice, or use single quotes"
-        return mark.line, mark.column, text
+        return Fault(mark.line, mark.column, text, "escape")
     return None
 
 
-def _taken_for(context: Any, what: str) -> str | None:
-    """What a sign that begins a block of text, or an anchor, was taken for."""
+def _taken_for(context: Any, what: str) -> tuple[str, str] | None:
+    """What a sign that begins a block of text, an anchor or a tag was taken for, and the kind."""
     if context is None:
         return None
     if what.startswith(("expected chomping", "expected a comment or a line break")):
-        return f"the sign here begins a text of several lines; if it is part of a text, {WHOLE}"
+        text = f"the sign here begins a text of several lines; if it is part of a text, {WHOLE}"
+        return text, "sign-at-start"
     if what.startswith("expected alphabetic or numeric character"):
-        return "a text that begins with * or & stands in quotes"
+        return "a text that begins with * or & stands in quotes", "anchor"
+    if what.startswith("expected ' ', but found"):
+        return "a text that begins with ! stands in quotes", "tag"
     return None
 
 
@@ -133,7 +227,8 @@ def _text_goes_on(what: str, mark: Any, tokens: Sequence[Any]) -> Fault | None:
     if not quoted and "'<scalar>'" not in what:
         return None
     behind = "the quote" if quoted else "the bracket"
-    return mark.line, mark.column, f"text stands behind {behind} that closes: {WHOLE}"
+    text = f"text stands behind {behind} that closes: {WHOLE}"
+    return Fault(mark.line, mark.column, text, "text-behind")
 
 
 _FOUND_BLOCKS = tuple(f"but found '{each}'" for each in _BLOCKS)
@@ -142,16 +237,27 @@ _FOUND_BLOCKS = tuple(f"but found '{each}'" for each in _BLOCKS)
 def _indented(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fault | None:
     """A line that is not where its neighbours are."""
     if what.startswith("expected '<document start>'"):
-        return mark.line, mark.column, INDENTED
+        return _behind_the_end(mark, lines)
     if not what.startswith("expected <block end>"):
         return None
+    line = lines[mark.line]
+    if not line[: len(line) - len(line.lstrip())].isascii():
+        text = "a blank here is not the keyboard's own: write the beginning of the line anew"
+        return Fault(mark.line, _indent(line), text, "hidden-sign")
     same = context is not None and context.column == mark.column
     if what.endswith("'?'") and same:
-        return mark.line, mark.column, _DASH
+        return Fault(mark.line, mark.column, _DASH, "dash")
     if what.endswith("'-'") and same:
         text = "a list's item stands among names: indent the list under the name it belongs to"
-        return mark.line, mark.column, text
-    return mark.line, _indent(lines[mark.line]), INDENTED
+        return Fault(mark.line, mark.column, text, "dash")
+    return Fault(mark.line, _indent(lines[mark.line]), INDENTED, "indentation")
+
+
+def _behind_the_end(mark: Any, lines: Sequence[str]) -> Fault:
+    if "..." in map(str.rstrip, lines[: mark.line]):
+        text = "three dots above end the file before this line: take them out"
+        return Fault(mark.line, mark.column, text, "second-document")
+    return Fault(mark.line, mark.column, INDENTED, "indentation")
 
 
 def _indent(line: str) -> int:

@@ -16,7 +16,7 @@ from yaml.composer import Composer
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
-from adapters.broken_yaml import fault_of, misread_bytes, one_line
+from adapters.broken_yaml import ANCHOR, DEEP, TAG, fault_of, misread_bytes, one_line
 from adapters.problems import DocumentErrors, Problem
 from adapters.scalars import scalar
 
@@ -82,7 +82,8 @@ def read_document(path: Path, name: str | None = None, largest: int = LARGEST) -
             content = stream.read(largest + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise DocumentErrors([Problem(file, 0, 0, f"cannot be read: {reason}")]) from error
+        text = f"cannot be read: {reason}"
+        raise DocumentErrors([Problem(file, 0, 0, text, "unreadable")]) from error
     return parse_document(content, file, largest)
 
 
@@ -98,20 +99,20 @@ def parse_document(content: bytes, file: str, largest: int = LARGEST) -> Documen
     """The same for bytes that were read already."""
     if len(content) > largest:
         text = f"the file is larger than {largest // 1024} KiB; nothing was read"
-        raise DocumentErrors([Problem(file, 1, 1, text)])
+        raise DocumentErrors([Problem(file, 1, 1, text, "too-large")])
     document = Document(file, content)
     try:
         node = _composed(content)
     except yaml.MarkedYAMLError as error:
         raise DocumentErrors([_syntax_problem(file, content, error)]) from error
     except yaml.reader.ReaderError as error:
-        line, column, text = misread_bytes(content, error)
-        raise DocumentErrors([Problem(file, line + 1, column + 1, text)]) from error
+        line, column, text, code = misread_bytes(content, error)
+        raise DocumentErrors([Problem(file, line + 1, column + 1, text, code)]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         text = f"this is not YAML: {one_line(str(error))}"
-        raise DocumentErrors([Problem(file, 1, 1, text)]) from error
+        raise DocumentErrors([Problem(file, 1, 1, text, "not-yaml")]) from error
     if node is None:
-        raise DocumentErrors([Problem(file, 1, 1, "the file is empty")])
+        raise DocumentErrors([Problem(file, 1, 1, "the file is empty", "empty-file")])
     problems: list[Problem] = []
     document.data = _Reader(document, problems).value(node, ())
     if problems:
@@ -148,12 +149,12 @@ def _syntax_problem(file: str, content: bytes, error: yaml.MarkedYAMLError) -> P
     if "\\t" in (error.problem or "") and error.problem_mark:
         mark = error.problem_mark
         text = "a tab stands here; indent with blanks"
-        return Problem(file, mark.line + 1, mark.column + 1, text)
+        return Problem(file, mark.line + 1, mark.column + 1, text, "tab")
     syntax = isinstance(error, yaml.scanner.ScannerError | yaml.parser.ParserError)
     tokens = _tokens(content) if syntax else []
     lines = _BREAK.split(content.decode(_encoding(content)))
-    line, column, text = fault_of(error, lines, tokens)
-    return Problem(file, line + 1, column + 1, text)
+    line, column, text, code = fault_of(error, lines, tokens)
+    return Problem(file, line + 1, column + 1, text, code)
 
 
 # What ends a line in YAML.
@@ -183,20 +184,13 @@ class _Strict(Composer):
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event = self.peek_event()  # type: ignore[attr-defined]  # each loader below has it
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise yaml.composer.ComposerError(
-                None,
-                None,
-                "anchors and aliases are not allowed; write it out; a text that begins with * or &"
-                " stands in quotes",
-                event.start_mark,
-            )
+            raise yaml.composer.ComposerError(None, None, ANCHOR, event.start_mark)
         if getattr(event, "tag", None):
-            text = "tags are not allowed; a text that begins with ! stands in quotes"
-            raise yaml.composer.ComposerError(None, None, text, event.start_mark)
+            raise yaml.composer.ComposerError(None, None, TAG, event.start_mark)
         self.depth += 1
         if self.depth > DEEPEST:
             raise yaml.composer.ComposerError(
-                None, None, f"nested more than {DEEPEST} deep", event.start_mark
+                None, None, f"{DEEP} {DEEPEST} deep", event.start_mark
             )
         try:
             return super().compose_node(parent, index)
@@ -252,7 +246,8 @@ class _Reader:
                 continue
             if key in seen:
                 text = f"{key} stands here a second time (first in line {seen[key]})"
-                self.problems.append(Problem(self.document.file, line, column, text))
+                again = Problem(self.document.file, line, column, text, "doubled-name")
+                self.problems.append(again)
                 self.document.partial.add((*place, key))
                 self.aside(value_node)
                 continue
@@ -269,18 +264,18 @@ class _Reader:
         if found := _HALF(node.value):
             line, column = _mark(node)
             text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
-            self.problems.append(Problem(self.document.file, line, column, text))
+            self.problems.append(Problem(self.document.file, line, column, text, "half-letter"))
 
     def key(self, node: Node) -> str | None:
         line, column = _mark(node)
         if not isinstance(node, ScalarNode):
-            text = "a key must be plain text"
+            text, code = "a key must be plain text", "odd-name"
         elif node.value == "<<" and not node.style:
-            text = "merge keys are not allowed; write it out"
+            text, code = "merge keys are not allowed; write it out", "merge-key"
         else:
             self.letters(node)
             return str(node.value)
-        self.problems.append(Problem(self.document.file, line, column, text))
+        self.problems.append(Problem(self.document.file, line, column, text, code))
         return None
 
 

@@ -17,6 +17,7 @@ from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
 from gateway.policy.document import load_policy
 from gateway.policy.masks import KINDS, Mask, read_mask
+from gateway.policy.schema import policy_schema
 from gateway.settings import GROUPS, Settings, names
 
 ROOT = Path(__file__).parent.parent
@@ -252,5 +253,7 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
+    schema = json.dumps(policy_schema(), indent=2)
+    (ROOT / "policies.schema.json").write_text(f"{schema}\n", encoding="utf-8")
     for page in PAGES:
         page.write_text(filled(page.read_text()))

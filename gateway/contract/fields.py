@@ -142,7 +142,8 @@ class Field:
 
     A field has a format; or `values`, where only these are allowed; or `fields`, where it is a
     list of objects. `many` makes it a list of plain values. `refers` names the resource that an
-    id points to. `view` is what the schema of a masked value says beside that of a whole one.
+    id points to. `personal` marks what reaches a person or opens a door. `view` is what the schema
+    of a masked value says beside that of a whole one.
     """
 
     name: str
@@ -155,6 +156,7 @@ class Field:
     required: bool = False
     default: Any = None
     longest: int | None = None
+    personal: bool = False
     view: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property

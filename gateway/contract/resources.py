@@ -57,11 +57,11 @@ CLIENT = Resource(
         ID,
         Field(name="firstName"),
         Field(name="lastName", summary="The family name, or the name of a company."),
-        Field(name="phone"),
-        Field(name="email", format=EMAIL),
+        Field(name="phone", personal=True),
+        Field(name="email", format=EMAIL, personal=True),
         Field(name="createdAt", format=INSTANT),
         Field(name="updatedAt", format=INSTANT),
-        Field(name="address"),
+        Field(name="address", personal=True),
     ),
 )
 
@@ -83,7 +83,7 @@ PATIENT = Resource(
         Field(name="weightKg", format=NUMBER, summary="Weight in kilograms."),
         Field(name="createdAt", format=INSTANT),
         Field(name="updatedAt", format=INSTANT),
-        Field(name="microchip"),
+        Field(name="microchip", personal=True),
         Field(name="alerts", many=True, summary="Warnings for those who handle the animal."),
     ),
 )
@@ -165,7 +165,7 @@ STOCK_ITEM = Resource(
         Field(name="expiresAt", format=DAY),
         Field(name="updatedAt", format=INSTANT),
         Field(name="salePrice", format=MONEY),
-        Field(name="location"),
+        Field(name="location", personal=True),
         Field(name="batchNumber"),
         Field(name="supplier"),
         Field(name="purchasePrice", format=MONEY),

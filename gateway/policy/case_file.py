@@ -13,7 +13,6 @@ from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
 from gateway.policy.case_records import Records
-from gateway.policy.document import with_remedy
 from gateway.policy.values import NoValue, at, read_value
 
 VERSION = 1
@@ -61,10 +60,7 @@ class Cases:
 
 def read_cases(path: Path) -> Cases:
     """The cases in the file at `path`; DocumentErrors with every problem where they cannot be."""
-    try:
-        document, flaws = forgiving(lambda: read_document(path, largest=LARGEST))
-    except DocumentErrors as error:
-        raise DocumentErrors(map(with_remedy, error.problems)) from error
+    document, flaws = forgiving(lambda: read_document(path, largest=LARGEST))
     problems = list(flaws)
     cases = _Reading(document, problems).cases()
     if problems:

@@ -12,10 +12,12 @@ from adapters.problems import DocumentErrors, Problem, did_you_mean
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
+from gateway.policy.cut_off import note_cut
 from gateway.policy.lists import NEVER, Lists
 from gateway.policy.notes import Notes
 from gateway.policy.only import ONLY, read_only
 from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.reader_words import in_own_words
 from gateway.policy.rules import ResourceRules, Rules
 
 VERSION = 1
@@ -23,6 +25,7 @@ VERSION = 1
 _BY_NAME = {resource.name: resource for resource in GOVERNED}
 _WHOLE = {resource.name for resource in RESOURCES if not resource.governed}
 _MEMBERS = (*(level.value for level in LEVELS), NEVER, ONLY)
+_BY_LETTERS = {each.lower(): each for each in _MEMBERS}
 
 
 def load_policy(path: Path, report: Report) -> Policy:
@@ -39,16 +42,21 @@ def parse_policy(content: bytes, file: str, report: Report, like: Policy | None 
 
 
 def _policy(read: Callable[[], Document], report: Report, like: Policy | None = None) -> Policy:
+    reading = read_rules(read)
+    if reading.problems:
+        raise DocumentErrors(reading.problems)
+    document = reading.notes.document
+    digest = hashlib.sha256(document.content).hexdigest()
+    return compile_policy(document.file, digest, reading.rules, report, like)
+
+
+def read_rules(read: Callable[[], Document]) -> "Reading":
+    """What the document that `read` gives says; DocumentErrors where it has no data at all."""
     try:
         document, flaws = forgiving(read)
     except DocumentErrors as error:
-        raise DocumentErrors(map(with_remedy, error.problems)) from error
-    notes = Notes(document)
-    rules = _Reading(notes).rules()
-    if flaws or notes.problems:
-        raise DocumentErrors([*flaws, *notes.problems])
-    digest = hashlib.sha256(document.content).hexdigest()
-    return compile_policy(document.file, digest, rules, report, like)
+        raise DocumentErrors(map(in_own_words, error.problems)) from error
+    return Reading(Notes(document), [*map(in_own_words, flaws)])
 
 
 Spot = tuple[int, int]
@@ -69,8 +77,7 @@ class Spots:
 def spots_of(content: bytes, file: str) -> Spots:
     """Where a sound policy file says what; DocumentErrors of one that cannot be read."""
     document = parse_document(content, file)
-    reading = _Reading(Notes(document))
-    reading.rules()
+    reading = Reading(Notes(document))
     marks, keys = document.marks, document.keys
     spots = Spots({}, {}, {})
     for name, lists in reading.lists.items():
@@ -85,29 +92,29 @@ def spots_of(content: bytes, file: str) -> Spots:
     return spots
 
 
-def with_remedy(problem: Problem) -> Problem:
-    """The reader's complaint about `[id, lines[].id]`, with what it takes to please it."""
-    if not problem.text.endswith("expected ',' or ']', but got '['"):
-        return problem
-    text = f'{problem.text}; a path with [] stands in quotes, such as "lines[].id"'
-    return replace(problem, text=text, code="unquoted-path")
+class Reading:
+    """One walk through a document: `rules` as far as they were read, and all that is wrong.
 
+    `lists` says where the fields of each resource stand.
+    """
 
-class _Reading:
-    """One walk through a document."""
-
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, flaws: Iterable[Problem] = ()) -> None:
         self.notes = notes
         self.lists: dict[str, Lists] = {}
+        self.rules = self._rules()
+        note_cut(notes)
+        self.problems = (*flaws, *notes.problems)
 
-    def rules(self) -> Rules:
+    def _rules(self) -> Rules:
         data = self.notes.document.data
         if not isinstance(data, dict):
             text = "a policy begins with version: 1, then names each resource"
             self.notes.say((), "no-policy", text)
             return {}
-        self.version(data)
         meant = {self.stranger(name) for name in data if name not in {"version", *_BY_NAME}}
+        meant |= {name for group in data.values() if isinstance(group, dict) for name in group}
+        if "version" not in meant:
+            self.version(data)
         rules: dict[str, ResourceRules] = {}
         for name, resource in _BY_NAME.items():
             if name in data:
@@ -131,16 +138,43 @@ class _Reading:
             text = f"{name} is always shown whole; take it out"
             self.notes.say((name,), "whole-resource", text, at_key=True)
             return ""
+        if name in _MEMBERS:
+            self.outside(name)
+            return ""
+        if name.lower() == "version":
+            self.notes.say((name,), "bad-version", f"{name} is written version: 1", at_key=True)
+            return "version"
         hint = did_you_mean(name, _BY_NAME)
         text = f"{name} is not a resource{hint or _one_of(_BY_NAME)}"
         self.notes.say((name,), "unknown-resource", text, at_key=True)
         return suggested(hint)
 
+    def outside(self, name: str) -> None:
+        """A list, or `only`, that stands where the names of resources do."""
+        if name == ONLY:
+            text = "only stands under a resource, indented: under each one that it is for"
+            self.notes.say((name,), "only-outside", text, at_key=True)
+            return
+        text = f"{name} stands under a resource: indent it by two blanks"
+        self.notes.say((name,), "indentation", text, at_key=True)
+
+    def no_group(self, resource: Resource, data: Any) -> None:
+        """Something else stands where the lists of a resource should."""
+        name, place = resource.name, (resource.name,)
+        everything = self.notes.document.data
+        if data is None and any(each in everything for each in _MEMBERS):
+            return  # its lists stand at the left edge, which was said
+        if isinstance(data, list):
+            text = f"{name} holds lists, each with its name: write BASIC: [id] in a line below it"
+            self.notes.say(place, "list-for-group", text)
+            return
+        text = f"{name} must hold the lists BASIC, STANDARD and FULL"
+        self.notes.say(place, "bad-resource", text)
+
     def resource(self, resource: Resource, data: Any) -> ResourceRules:
         place = (resource.name,)
         if not isinstance(data, dict):
-            text = f"{resource.name} must hold the lists BASIC, STANDARD and FULL"
-            self.notes.say(place, "bad-resource", text)
+            self.no_group(resource, data)
             return ResourceRules({}, {})
         lists = self.lists[resource.name] = Lists(self.notes, resource)
         meant = {self.no_member((*place, name)) for name in data if name not in _MEMBERS}
@@ -159,8 +193,17 @@ class _Reading:
         return replace(rules, rows=read_only(self.notes, resource, data[ONLY], rules))
 
     def no_member(self, place: tuple[str, str]) -> str:
-        hint = did_you_mean(place[1], _MEMBERS)
-        text = f"{place[1]} is not a level{hint or _one_of(_MEMBERS)}"
+        name = place[1]
+        if name in _BY_NAME:
+            text = f"{name} is a resource: its name begins at the left edge, without blanks"
+            self.notes.say(place, "indentation", text, at_key=True)
+            return ""
+        if name.lower() in _BY_LETTERS:
+            right = _BY_LETTERS[name.lower()]
+            self.notes.say(place, "level-case", f"{name} is written {right}", at_key=True)
+            return right
+        hint = did_you_mean(name, _MEMBERS)
+        text = f"{name} is not a level{hint or _one_of(_MEMBERS)}"
         self.notes.say(place, "unknown-level", text, at_key=True)
         return suggested(hint)
 

@@ -10,6 +10,7 @@ from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
 from gateway.policy.notes import Notes
 from gateway.policy.rules import Sights, opening
+from gateway.policy.slips import masks_of, of_field, of_list, of_mask
 
 NEVER = "never"
 _LISTS: Mapping[str, AccessLevel | None] = {level.value: level for level in LEVELS} | {NEVER: None}
@@ -34,9 +35,8 @@ class Lists:
             self.is_whole = False
         if not isinstance(listed, list):
             self.is_whole = False
-            remedy = "; write [] for none" if listed is None else ", such as [id, name]"
-            text = f"{place[-1]} must be a list of fields{remedy}"
-            self.notes.say(place, "bad-level", text, at_key=True)
+            slip = of_list(self.resource, str(place[-1]), listed)
+            self.notes.say(place, slip.code, slip.text, at_key=True)
             return
         level = _LISTS.get(str(place[-1]))
         for index, item in enumerate(listed):
@@ -48,7 +48,11 @@ class Lists:
 
     def path(self, place: Place, path: Any, level: AccessLevel | None) -> None:
         name, known = self.resource.name, self.resource.paths
-        if not isinstance(path, str):
+        if isinstance(path, list):
+            self.is_whole = False
+            text = "a list stands inside a list: one pair of brackets, or one dash, is enough"
+            self.notes.say(place, "list-in-list", text)
+        elif not isinstance(path, str):
             text = f"a field of {name} must be named by text, such as {known[0]}"
             self.notes.say(place, "bad-field", text)
         elif path not in known:
@@ -66,7 +70,13 @@ class Lists:
         if members and path:
             named = ", ".join(f'"{each}"' for each in members)
             text = f"{name}.{path} is a list of objects; name its members: {named}"
+            self.meant.update(members)
             self.notes.say(place, "list-of-objects", text, at_key=at_key)
+            return
+        slip = of_field(self.resource, path)
+        if slip is not None:
+            self.meant.update(slip.meant)
+            self.notes.say(place, slip.code, slip.text, at_key=at_key)
             return
         hint = did_you_mean(path, known)
         self.meant.add(hint.removeprefix(" (did you mean ").removesuffix("?)"))
@@ -89,9 +99,7 @@ class Lists:
 
     def fitting_mask(self, place: Place, path: str, written: Any, level: AccessLevel) -> None:
         field = self.resource.at(path)
-        possible = fitting(field)
-        examples = ", ".join(kind.example for kind in possible)
-        fits = f"{self.resource.name}.{path} can be masked by {examples}"
+        possible, fits = fitting(field), masks_of(self.resource, path)
         if not possible:
             text = f"{self.resource.name}.{path} cannot be masked: show it whole, or not at all"
             self.notes.say(place, "unfit-mask", text)
@@ -107,9 +115,15 @@ class Lists:
             self.notes.say(place, "unfit-mask", text)
         elif isinstance(mask, str):
             self.notes.say(place, "bad-mask", mask)
-        else:
-            hint = did_you_mean(str(written), KINDS)
+        elif (written_so := of_mask(written)) is not None:
+            text = f"a mask is written in one word: {path}: {written_so}"
+            self.notes.say(place, "mask-form", text)
+        elif isinstance(written, str):
+            hint = did_you_mean(written, KINDS)
             self.notes.say(place, "unknown-mask", f"{written} is no mask{hint}: {fits}")
+        else:
+            text = f"behind {path} stands no mask: {fits}"
+            self.notes.say(place, "unknown-mask", text, at_key=True)
 
     def sights(self) -> dict[str, Sights]:
         """What each level sees of each field that was named; says which ones are missing."""

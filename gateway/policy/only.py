@@ -12,6 +12,7 @@ from gateway.contract.fields import Field, Resource
 from gateway.policy.notes import Notes
 from gateway.policy.rows import EVERY, Bound, Rows, Value, Wanted, comparable, in_closed, is_ordered
 from gateway.policy.rules import WHOLE, ResourceRules
+from gateway.policy.slips import of_field
 
 ONLY = "only"
 NOT = "not"
@@ -94,11 +95,17 @@ class _Reading:
         resource = self.resource
         if not self.conditionable(name):
             known = [path for path in resource.paths if self.conditionable(path)]
+            code, slip = "unknown-field", of_field(resource, name)
             if name in resource.paths:
                 text = f"{resource.name}.{name} stands in a list, of which no condition can be"
+                code = "condition-on-list"
+            elif slip is not None:
+                code, text = slip.code, slip.text
+            elif name.upper() in _LEVELS:
+                code, text = "level-case", f"{name} is written {name.upper()}"
             else:
                 text = f"{resource.name} has no field {name!r}{did_you_mean(name, known)}"
-            self.notes.say(place, "unknown-field", text, at_key=True)
+            self.notes.say(place, code, text, at_key=True)
             return None
         if name in self.rules.fields and self.rules.sight(name, level) is not WHOLE:
             first = self.rules.opened_at(name)
@@ -193,7 +200,7 @@ class _Reading:
         try:
             return comparable(field, _as_shown(field, given))
         except ValueError:
-            self.notes.say(place, "bad-value", _remedy(field, given))
+            self.notes.say(place, *_remedy(field, given))
             return None
 
     def check_widening(self, found: Mapping[AccessLevel, Rows]) -> None:
@@ -218,21 +225,28 @@ def _as_shown(field: Field, given: Any) -> Any:
     return given
 
 
-def _remedy(field: Field, given: Any) -> str:
+def _remedy(field: Field, given: Any) -> tuple[str, str]:
+    """Of which kind a value that is none is, and what to write."""
+    if field.format is formats.BOOLEAN and (word := _TRUTHS.get(str(given).lower())):
+        return "yes-no", f"{field.name} is true or false: write {word} for {given}"
+    is_text = field.format in (formats.TEXT, formats.EMAIL) and not field.values
+    if is_text and isinstance(given, int | float):
+        spelt = str(given).lower() if isinstance(given, bool) else given
+        return "unquoted-text", f'{field.name} is a text: put it in quotes, "{spelt}"'
+    return "bad-value", _said(field, given)
+
+
+def _said(field: Field, given: Any) -> str:
     if given is None:
         return f"nothing stands here; a record without {field.name} never meets a condition"
     if isinstance(given, dict | list):
         return f"{field.name} is compared with plain values, or with {_words()}"
     if field.format is formats.BOOLEAN:
-        word = _TRUTHS.get(str(given).lower())
-        meant = f": YAML takes {given} for a text; write {word}" if word else ""
-        return f"{field.name} is true or false{meant}"
+        return f"{field.name} is true or false"
     if field.values:
         hint = did_you_mean(str(given), field.values)
         known = f"; it can be {', '.join(field.values)}"
         return f"{field.name} is never {given}{hint or known}"
-    if field.format is formats.TEXT or field.format is formats.EMAIL:
-        return f'{field.name} is a text: put it in quotes, "{given}"'
     return f"{field.name} {field.format.problem}"
 
 

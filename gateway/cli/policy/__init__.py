@@ -9,6 +9,7 @@ from gateway.cli.policy.diff import diff
 from gateway.cli.policy.explain import explain
 from gateway.cli.policy.preview import preview_record
 from gateway.cli.policy.reload import reload
+from gateway.cli.policy.schema import schema
 from gateway.cli.policy.show import show
 from gateway.cli.policy.status import status
 from gateway.cli.words import Group
@@ -28,3 +29,4 @@ policy.add_command(reload)
 policy.add_command(approve)
 policy.add_command(run_cases)
 policy.add_command(preview_record)
+policy.add_command(schema)

@@ -1,30 +1,84 @@
 """`clinic-gateway policy check`: whether a policy file is sound, or all that is wrong with it."""
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
 from gateway.cli.options import config_option, json_option
-from gateway.cli.policy.file import file_argument, loaded
+from gateway.cli.policy.as_github import as_command
+from gateway.cli.policy.as_json import as_data
+from gateway.cli.policy.as_sarif import as_sarif
+from gateway.cli.policy.as_text import print_entries
+from gateway.cli.policy.entries import entries_of
+from gateway.cli.policy.file import chosen, file_argument
+from gateway.policy.checked import Checked, check_policy
+from gateway.policy.policy import Policy
 
 
 @click.command()
 @file_argument
+@click.option("--strict", is_flag=True, help="Exit 1 where there are warnings, too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "sarif", "github")),
+    default="text",
+    show_default=True,
+    help="For people, programs, code hosts, or GitHub's workflows.",
+)
 @config_option
 @json_option
-def check(file: Path | None, config: Path | None, as_json: bool) -> None:
+def check(file: Path | None, strict: bool, form: str, config: Path | None, as_json: bool) -> None:
     """Say whether a policy file can be used, or all that is wrong with it.
 
-    FILE is the configured policy where it is left out.
+    FILE is the configured policy where it is left out. Exit 1 where it cannot be used; what is
+    allowed and risky is a warning.
     """
-    policy = loaded(file, config, as_json=as_json)
+    form = "json" if as_json else form
+    checked = check_policy(chosen(file, config, as_json=form == "json"))
+    FORMATS[form](checked)
+    if checked.errors or (strict and checked.warnings):
+        raise click.exceptions.Exit(1)
+
+
+def _text(checked: Checked) -> None:
+    entries = entries_of(checked)
+    if entries:
+        print_entries(entries)
+    if checked.policy is not None:
+        click.echo(in_order(checked.policy))
+
+
+def in_order(policy: Policy) -> str:
+    """That a policy can be used, in a sentence."""
     fields = sum(len(each.fields) for each in policy.rules.values())
-    if as_json:
-        found = {"ok": True, "file": policy.file, "hash": policy.hash, "problems": []}
-        click.echo(json.dumps(found, indent=2))
-    else:
-        click.echo(
-            f"{policy.file}: in order; {len(policy.rules)} resources, {fields} fields,"
-            f" hash {policy.short_hash}"
-        )
+    return (
+        f"{policy.file}: in order; {len(policy.rules)} resources, {fields} fields,"
+        f" hash {policy.short_hash}"
+    )
+
+
+def _json(checked: Checked) -> None:
+    """On stderr the errors in a line each, for who watches a program's log."""
+    click.echo(json.dumps(as_data(checked), indent=2))
+    for each in checked.errors:
+        click.echo(str(each), err=True)
+
+
+def _sarif(checked: Checked) -> None:
+    click.echo(json.dumps(as_sarif(entries_of(checked)), indent=2))
+
+
+def _github(checked: Checked) -> None:
+    for each in entries_of(checked):
+        click.echo(as_command(each))
+
+
+FORMATS: Mapping[str, Callable[[Checked], None]] = {
+    "text": _text,
+    "json": _json,
+    "sarif": _sarif,
+    "github": _github,
+}

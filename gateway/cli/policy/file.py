@@ -8,6 +8,8 @@ import click
 
 from adapters.problems import DocumentErrors
 from gateway.cli.options import fail
+from gateway.cli.policy.as_json import as_data
+from gateway.policy.checked import Checked
 from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
 from gateway.settings import load_settings
@@ -20,8 +22,17 @@ file_argument = click.argument(
 
 def loaded(file: Path | None, config: Path | None, *, as_json: bool) -> Policy:
     """The policy, or its problems and the end of the command."""
+    path = chosen(file, config, as_json=as_json)
     try:
-        return load_policy(file or configured(config), lambda trouble: None)
+        return load_policy(path, lambda trouble: None)
+    except DocumentErrors as error:
+        _refuse(error, as_json=as_json)
+
+
+def chosen(file: Path | None, config: Path | None, *, as_json: bool) -> Path:
+    """The file that is named, or the policy in force; the end where the configuration is wrong."""
+    try:
+        return file or configured(config)
     except DocumentErrors as error:
         _refuse(error, as_json=as_json)
 
@@ -36,9 +47,6 @@ def configured(config: Path | None) -> Path:
 
 def _refuse(error: DocumentErrors, *, as_json: bool) -> NoReturn:
     if as_json:
-        problems = [
-            {"file": each.file, "line": each.line, "column": each.column, "text": each.text}
-            for each in error.problems
-        ]
-        click.echo(json.dumps({"ok": False, "problems": problems}, indent=2))
+        checked = Checked(file=error.problems[0].file, errors=error.problems)
+        click.echo(json.dumps(as_data(checked), indent=2))
     fail(str(error))

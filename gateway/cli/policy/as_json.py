@@ -1,0 +1,35 @@
+"""Problems for programs, as JSON."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from gateway.cli.policy.entries import Entry, entries_of
+from gateway.policy.checked import Checked
+
+
+def as_data(checked: Checked) -> dict[str, Any]:
+    """What was found; `ok` says whether the file can be used."""
+    entries = entries_of(checked)
+    found: dict[str, Any] = {"ok": checked.policy is not None, "file": checked.file}
+    if checked.policy is not None:
+        found["hash"] = checked.policy.hash
+    return found | {
+        "problems": _listed(each for each in entries if each.is_error),
+        "warnings": _listed(each for each in entries if not each.is_error),
+    }
+
+
+def _listed(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    return [
+        {
+            "file": each.problem.file,
+            "line": each.problem.line,
+            "column": each.problem.column,
+            "endColumn": each.end,
+            "text": each.problem.text,
+            "code": each.problem.code,
+            "severity": each.kind.severity.value,
+            "help": each.kind.help,
+        }
+        for each in entries
+    ]

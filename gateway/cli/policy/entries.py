@@ -1,0 +1,82 @@
+"""What `policy check` says of one problem, in whatever format: its kind, its line, how far it goes.
+
+Columns count letters from 1; an end is the column behind the last letter.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.document import LARGEST
+from adapters.problems import Problem
+from gateway.policy.checked import Checked
+from gateway.policy.kinds import KINDS, Kind, Severity
+
+_quoted = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""").match
+_word = re.compile(r"(?:[^,\[\]{}#:]|:(?=\S)|(?<!\s)#|\[\]\.?|\([^)]*\))+").match
+# What is wrong with another file, such as the configuration.
+_OTHER = Kind("not in order", "")
+_ENDS: Mapping[str, str] = {"[": "]", "{": "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One problem with its kind; `source` is its line, `end` 0 where it has no line."""
+
+    problem: Problem
+    kind: Kind
+    source: str
+    end: int
+
+    @property
+    def is_error(self) -> bool:
+        return self.kind.severity is Severity.ERROR
+
+
+def entries_of(checked: Checked) -> list[Entry]:
+    """Errors and warnings in the order of the file."""
+    return list(_entries(Path(checked.file), sorted((*checked.errors, *checked.warnings))))
+
+
+def _entries(path: Path, problems: Iterable[Problem]) -> Iterator[Entry]:
+    lines = _lines(path)
+    for problem in problems:
+        inside = 0 < problem.line <= len(lines)
+        source = lines[problem.line - 1] if inside else ""
+        end = end_of(source, problem.column) if problem.line else 0
+        yield Entry(problem, KINDS.get(problem.code, _OTHER), source, end)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST)
+    except OSError:
+        return []
+    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = content.decode("utf-16" if utf16 else "utf-8-sig", "replace")
+    return re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
+
+
+def end_of(line: str, column: int) -> int:
+    """Where the word, quoted text or bracket that begins at the column ends."""
+    rest = line[column - 1 :]
+    if not rest:
+        return column + 1
+    if found := _quoted(rest):
+        return column + found.end()
+    if rest[0] in _ENDS:
+        return column + _closed(rest)
+    found = _word(rest)
+    return column + (len(found[0].rstrip()) or 1 if found else 1)
+
+
+def _closed(rest: str) -> int:
+    """How many letters a bracket holds within its line, itself included."""
+    depth, opens = 0, rest[0]
+    for number, letter in enumerate(rest, 1):
+        depth += (letter == opens) - (letter == _ENDS[opens])
+        if not depth:
+            return number
+    return len(rest.rstrip())

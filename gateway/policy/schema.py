@@ -1,0 +1,159 @@
+"""The JSON Schema of a policy file, for editors that complete and mark while one types.
+
+It accepts whatever can be used, and less than everything else: that each field stands once among
+all lists, no schema can say.
+"""
+
+from typing import Any
+
+from gateway.contract import fields as formats
+from gateway.contract.access import LEVELS
+from gateway.contract.fields import Field, Resource
+from gateway.contract.resources import GOVERNED
+from gateway.policy.document import VERSION
+from gateway.policy.lists import NEVER
+from gateway.policy.masks import MaskKind, fitting
+from gateway.policy.only import BOUNDS, NOT, ONLY
+from gateway.policy.rows import is_ordered
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# An amount in quotes is a number too: no letters but that of an exponent.
+_AMOUNT = "^[^A-DF-Za-df-z]*$"
+_INSTANT = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?"
+    "([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+)
+
+Schema = dict[str, Any]
+
+
+def policy_schema() -> Schema:
+    """The schema, derived from the contract's tables."""
+    version = {"const": VERSION, "description": "By which rules the file is read."}
+    resources = {each.name: _ref(each.name) for each in GOVERNED}
+    definitions: dict[str, Schema] = {}
+    for each in GOVERNED:
+        definitions |= _definitions(each)
+    return {
+        "$schema": DIALECT,
+        "title": "Policy of a clinic gateway",
+        **_object({"version": version, **resources}),
+        "required": ["version", *resources],
+        "$defs": definitions,
+    }
+
+
+def _object(members: Schema) -> Schema:
+    return {"type": "object", "properties": members, "additionalProperties": False}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name.replace(' ', '-')}"}
+
+
+def _definitions(resource: Resource) -> dict[str, Schema]:
+    """What the schema says of one resource, and of the kinds of field that it has."""
+    name = resource.name
+    made = {
+        name: _resource(resource),
+        f"{name}-names": {"enum": list(resource.paths)},
+        f"{name}-list": _list(resource),
+        f"{name}-conditions": _conditions(resource),
+    }
+    for each in map(resource.at, resource.paths):
+        if fitting(each):
+            made[f"mask-of-{each.format.name}"] = {"anyOf": [*map(_mask, fitting(each))]}
+        if not (each.many or each.values):
+            made[f"condition-on-{each.format.name}"] = _condition(each)
+    return made
+
+
+def _resource(resource: Resource) -> Schema:
+    lists = {level.value: _level(resource, level.value) for level in LEVELS}
+    name = {"anyOf": [_ref(f"{resource.name}-names"), {"type": "object", "maxProperties": 0}]}
+    never = {"description": "Fields that no key sees.", "type": "array", "items": name}
+    made = _object(lists | {NEVER: never, ONLY: _only(resource)})
+    return {"description": resource.summary, **made, "required": list(lists)}
+
+
+def _level(resource: Resource, level: str) -> Schema:
+    added = "What every key sees." if level == LEVELS[0] else f"What {level} sees more."
+    return {"description": added, **_ref(f"{resource.name}-list")}
+
+
+def _list(resource: Resource) -> Schema:
+    """Names of fields, and fields under masks."""
+    fields = ((path, resource.at(path)) for path in resource.paths)
+    masked = {
+        path: _described(field, _ref(f"mask-of-{field.format.name}"))
+        for path, field in fields
+        if fitting(field)
+    }
+    return {"type": "array", "items": {"anyOf": [_ref(f"{resource.name}-names"), _object(masked)]}}
+
+
+def _mask(kind: MaskKind) -> Schema:
+    told = {"description": kind.says.replace("{n}", "n")}
+    if kind.largest is None:
+        return {"const": kind.name} | told
+    digit = f"[1-{kind.largest}]" if kind.largest < 10 else "[1-9][0-9]{0,6}"
+    pattern = rf"^{kind.name}\( *0{{0,6}}{digit} *\)$"
+    return {"type": "string", "pattern": pattern, "examples": [kind.example]} | told
+
+
+def _described(field: Field, schema: Schema) -> Schema:
+    return ({"description": field.summary} if field.summary else {}) | schema
+
+
+def _only(resource: Resource) -> Schema:
+    """Conditions for all levels, or by level."""
+    conditions = _ref(f"{resource.name}-conditions")
+    by_level = _object({level.value: conditions for level in LEVELS}) | {"minProperties": 1}
+    return {
+        "description": "Which records exist, for all keys or by level.",
+        "anyOf": [conditions, by_level],
+    }
+
+
+def _conditions(resource: Resource) -> Schema:
+    fields = {
+        each.name: _described(each, _condition(each) if each.values else _on(each))
+        for each in resource.fields
+        if not (each.fields or each.many)
+    }
+    return _object(fields) | {"minProperties": 1}
+
+
+def _on(field: Field) -> Schema:
+    return _ref(f"condition-on-{field.format.name}")
+
+
+def _condition(field: Field) -> Schema:
+    value = _value(field)
+    values = {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
+    words: Schema = {NOT: values}
+    if is_ordered(field):
+        words |= dict.fromkeys(BOUNDS, value)
+    return {"anyOf": [*values["anyOf"], _object(words) | {"minProperties": 1}]}
+
+
+def _value(field: Field) -> Schema:
+    """One value as a condition has it."""
+    if field.values:
+        return {"enum": list(field.values)}
+    return _VALUES.get(field.format.name) or dict(field.format.schema)
+
+
+_AMOUNTS: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _AMOUNT}]}
+# What is written otherwise than in answers.
+_VALUES: dict[str, Schema] = {
+    formats.MONEY.name: _AMOUNTS,
+    formats.PERCENT.name: _AMOUNTS,
+    formats.INSTANT.name: {
+        "type": "string",
+        "pattern": _INSTANT,
+        "examples": ["2025-01-01T00:00:00Z"],
+    },
+    formats.DAY.name: {"type": "string", "pattern": f"^{formats.DATE_PATTERN}$"},
+    formats.EMAIL.name: {"type": "string"},
+}

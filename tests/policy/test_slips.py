@@ -1,0 +1,145 @@
+"""What an operator who knows no YAML is told of a slip: where it is, what it is, what to write."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from adapters.base import Trouble
+from adapters.problems import DocumentErrors, Problem
+from gateway.policy.document import load_policy, parse_policy
+from gateway.policy.kinds import KINDS, Severity
+from tests.policy.slips import LIST, SLIPS
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ROOT / "policies.yaml"
+TEXT = SHIPPED.read_text(encoding="utf-8")
+
+
+def ignore(trouble: Trouble) -> None:
+    pass
+
+
+def found(content: str | bytes) -> tuple[Problem, ...]:
+    content = content if isinstance(content, bytes) else content.encode()
+    with pytest.raises(DocumentErrors) as caught:
+        parse_policy(content, "policies.yaml", ignore)
+    return caught.value.problems
+
+
+def test_there_is_no_slip_twice() -> None:
+    assert len({new for _, new, _, _ in SLIPS}) == len(SLIPS) >= 90
+
+
+@pytest.mark.parametrize(("old", "new", "code", "text"), SLIPS, ids=[each[1] for each in SLIPS])
+def test_a_slip_is_told_at_its_place(old: str, new: str, code: str, text: str) -> None:
+    assert TEXT.count(old) == 1
+    before, _, after = TEXT.replace(old, new).partition("^")
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    text = text.replace("LINE", str(line - 1)).replace("HERE", str(line))
+    said = [(each.line, each.column, each.code, each.text) for each in found(before + after)]
+    assert (line, column, code, text) in said
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "empty-file"),
+        (b"clients", "no-policy"),
+        (b"a: " + b"[" * 99, "too-deep"),
+        (b"#" * 65537, "too-large"),
+        (TEXT.replace("# Who", "# \u00e9").encode("latin-1"), "not-utf8"),
+        (b"%YAML 3.0\n---\nversion: 1\n", "not-yaml"),
+        (TEXT[: TEXT.index("\nstock:")].encode(), "missing-resource"),
+        (TEXT.replace("clients:\n", "clients: 5\nx:\n").encode(), "bad-resource"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_file_that_is_wrong_as_a_whole_has_its_code(content: bytes, code: str) -> None:
+    assert code in [each.code for each in found(content)]
+
+
+WHOLE = {
+    "empty-file", "no-policy", "too-deep", "too-large", "not-utf8", "not-yaml", "missing-resource",
+    "bad-resource", "cut-off", "unreadable",
+}  # fmt: skip
+
+
+def test_a_file_that_is_not_there_has_its_code(tmp_path: Path) -> None:
+    with pytest.raises(DocumentErrors) as caught:
+        load_policy(tmp_path / "none.yaml", ignore)
+    assert [each.code for each in caught.value.problems] == ["unreadable"]
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "BASIC: [id, ",
+        "createdAt, updatedAt]\n",
+        "  FUL",
+        "invoices:",
+        "    - subtotal",
+        "salePri",
+    ],
+)
+def test_a_file_that_ends_in_the_middle_is_told_so(behind: str) -> None:
+    end = TEXT.index(behind, TEXT.index("clients:")) + len(behind)
+    [problem, *more] = sorted(found(TEXT[:end]), key=lambda each: each.code != "cut-off")
+    assert problem.code == "cut-off"
+    assert "its end seems to be missing" in problem.text
+    assert len(more) <= 1  # the word that the cut goes through
+    assert problem.line == TEXT[:end].rstrip().count("\n") + 1
+
+
+def test_a_whole_file_that_lacks_a_resource_at_its_end_is_not_taken_for_cut_off() -> None:
+    said = found(TEXT[: TEXT.index("\nstock:")])
+    assert [each.code for each in said] == ["missing-resource"]
+
+
+@pytest.mark.parametrize("prefix", ["\ufeff", ""])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_marks_of_other_systems_are_no_slips(prefix: str, end: str) -> None:
+    content = (prefix + TEXT.replace("\n", end)).encode()
+    parse_policy(content, "policies.yaml", ignore)
+    wrong = content.replace(b"lastName", b"lastNam")
+    line = TEXT[: TEXT.index("lastName")].count("\n") + 1
+    assert [(each.line, each.column) for each in found(wrong)] == [(line, 26)]
+
+
+def test_what_one_slip_causes_is_not_told_beside_it() -> None:
+    for new in ("[id; firstName; lastName]", "id, firstName, lastName", "[id, clients.firstName"):
+        whole = TEXT.replace(LIST, new if new[-1] != "e" else f"{new}, lastName]")
+        assert len(found(whole)) == 1, new
+
+
+def test_every_kind_of_error_is_produced_here_and_every_code_has_a_kind() -> None:
+    produced = {code for _, _, code, _ in SLIPS} | WHOLE
+    errors = {code for code, kind in KINDS.items() if kind.severity is Severity.ERROR}
+    assert produced == errors
+
+
+def test_no_code_is_used_that_has_no_kind() -> None:
+    files = [*ROOT.glob("gateway/policy/*.py")]
+    used = {code for file in files for code in _said(ast.parse(file.read_bytes()))}
+    assert used <= set(KINDS)
+    assert {"unknown-field", "cut-off", "narrower-level"} <= used
+
+
+def _said(tree: ast.AST) -> set[str]:
+    """The codes that are given to `say`, `absent`, `say_at` as plain texts."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    named = (
+        argument.value
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in {"say", "absent", "say_at"}
+        for argument in call.args[1:3]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    )
+    return {each for each in named if " " not in each}
+
+
+def test_each_kind_helps_in_one_sentence() -> None:
+    for code, kind in KINDS.items():
+        assert kind.help.endswith("."), code
+        assert ". " not in kind.help, code
+        assert not kind.title.endswith("."), code
