@@ -218,6 +218,7 @@ def test_a_file_is_read_as_it_says_or_refused_at_its_lines(content: bytes) -> No
             assert 1 <= problem.line <= lines
             assert problem.column >= 1
             assert problem.text
+            assert problem.code
     else:
         assert matrix(policy) == matrix_of(yaml.load(content, Loader=yaml.BaseLoader))
     assert time.process_time() - began < 2
