@@ -152,6 +152,12 @@ def test_a_name_that_no_key_or_more_than_one_has_is_refused(folder: Path) -> Non
     assert all(each in result.stderr for each in ids)
 
 
+def test_a_question_about_a_key_makes_no_store(folder: Path) -> None:
+    (folder / "gateway.db").unlink()
+    assert preview(folder, "--key", "Insurer X", "--resource", "clients").exit_code == 1
+    assert not (folder / "gateway.db").exists()
+
+
 async def test_a_real_record_is_shown_as_the_running_gateway_answers_it(
     running_gateway: RunningGateway, partner: Partner, template: Template
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from adapters.base import NotFound, Query, Record, Report
 from gateway.cli.lines import legible
 from gateway.cli.options import fail
+from gateway.cli.policy.named import own_store
 from gateway.contract.fields import Resource
 from gateway.keys.key import Key
 
@@ -27,15 +28,10 @@ def key_named(config: Path | None, name: str) -> Key:
 async def _keys(config: Path | None) -> list[Key]:
     from gateway.keys.store import KeyStore
     from gateway.settings import check_own_place, load_settings
-    from gateway.state import open_own_store
 
     check_own_place(config)
-    store = open_own_store(load_settings(config))
-    try:
-        await store.migrate()
-        return [key for key, _ in (await KeyStore(store).list()).keys]
-    finally:
-        await store.aclose()
+    async with own_store(load_settings(config)) as store:
+        return [key for key, _ in (await KeyStore(store).list()).keys] if store else []
 
 
 def record_named(config: Path | None, resource: Resource, record_id: str, report: Report) -> Record:
