@@ -8,6 +8,7 @@
 VENV ?= .venv
 ARGS ?=
 FUZZ_CASES ?= 5000
+RELOADS ?= 1000
 JOBS ?= 2
 
 bin := $(VENV)/bin
@@ -28,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types tables fuzz bench bench-backends image-rehearsal lock clean stale
+.PHONY: help demo test check lint types tables fuzz reloads bench bench-backends image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -57,6 +58,9 @@ tables: $(checks) ## Write the README's tables anew from the code
 
 fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz $(ARGS)
+
+reloads: $(checks) ## Change the policy a thousand times under load (RELOADS=1000)
+	RELOADS=$(RELOADS) $(bin)/python -m pytest tests/policy/test_reload.py -k one_policy $(ARGS)
 
 bench: $(checks) ## Measure what the gateway costs per request
 	$(bin)/python -m bench $(ARGS)

@@ -1,0 +1,279 @@
+"""A running gateway takes in a changed policy; RELOADS=1000 changes it longer under load."""
+
+import asyncio
+import gc
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.policy import follow
+from gateway.policy.keeper import PATIENCE, STEADY
+from gateway.store import StoreError
+from tests.command import clinic_gateway
+from tests.conftest import Begin, RunningGateway, Start
+from tests.partner import Partner
+from tests.policy.test_keeper import MIXED, NARROW, TEXT, WIDE
+from tests.world import SOME_ID, World
+
+RELOADS = int(os.environ.get("RELOADS", "60"))
+# Bytes that the process may grow by: what is compiled anew must not stay.
+GROWTH = 8_000_000
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    found = tmp_path / "policies.yaml"
+    save(found, TEXT)
+    return found
+
+
+def save(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110 - nobody tells when it is
+            await asyncio.sleep(0.01)
+
+
+def hash_of(gateway: RunningGateway) -> str:
+    return gateway.gateway.policy().hash
+
+
+async def ready(session: aiohttp.ClientSession, gateway: RunningGateway) -> Any:
+    """The policy's part of readiness, once it is asked anew."""
+    gateway.gateway.readiness._asked = -100.0
+    async with session.get(gateway.operations + "/readyz") as response:
+        assert response.status == 200
+        return (await response.json())["parts"]["policy"]
+
+
+async def figures(session: aiohttp.ClientSession, gateway: RunningGateway) -> list[str]:
+    async with session.get(gateway.operations + "/metrics") as response:
+        return (await response.text()).splitlines()
+
+
+def test_a_change_is_taken_in_within_two_seconds() -> None:
+    assert follow.POLL + STEADY + 0.5 < 2
+    assert follow.POLL + PATIENCE + 2 * STEADY <= 2
+
+
+@pytest.mark.parametrize("told_of_changes", [True, False])
+async def test_a_saved_policy_holds_for_the_next_calls(
+    partner_of: Begin, file: Path, told_of_changes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "POLL", 60.0 if told_of_changes else 0.01)
+    if not told_of_changes:
+        monkeypatch.setattr(follow, "awatch", lambda *_, **__: nothing())
+    partner = await partner_of(World(), policy=file)
+    assert "email" in (await partner.get(f"/clients/{SOME_ID}")).data
+    before = hash_of(partner.gateway)
+    await asyncio.sleep(0.2)  # a folder is watched from its first look on
+    save(file, NARROW)
+    await until(lambda: hash_of(partner.gateway) != before)
+    answer = await partner.get(f"/clients/{SOME_ID}")
+    assert "email" not in answer.data
+    assert "email" not in (await partner.get("/openapi.json")).data["components"]["schemas"][
+        "Client"
+    ]["properties"]  # fmt: skip
+
+
+async def nothing() -> Any:
+    """A watcher that is never told of anything."""
+    await asyncio.Event().wait()
+    yield
+
+
+async def test_readiness_and_the_figures_tell_how_the_file_stands(
+    partner_of: Begin, session: aiohttp.ClientSession, file: Path
+) -> None:
+    gateway = (await partner_of(World(), policy=file)).gateway
+    first = await ready(session, gateway)
+    assert first["state"] == "current"
+    assert first["hash"] == first["fileHash"] == hash_of(gateway)[:12]
+    save(file, TEXT.replace("lastName]", "lastNam]"))
+    keeper = gateway.gateway.follower._keeper
+    await until(lambda: keeper.standing.state == "stale")
+    stale = await ready(session, gateway)
+    assert (stale["state"], stale["hash"]) == ("stale", first["hash"])
+    assert stale["fileHash"] != first["hash"]
+    assert "lastNam" in stale["lastError"]["text"]
+    said = await figures(session, gateway)
+    assert "gateway_policy_stale 1.0" in said
+    assert 'gateway_policy_reloads_total{outcome="refused"} 1.0' in said
+    save(file, NARROW)
+    await until(lambda: keeper.standing.state == "current")
+    said = await figures(session, gateway)
+    assert "gateway_policy_stale 0.0" in said
+    assert f'gateway_policy_info{{hash="{hash_of(gateway)[:12]}"}} 1.0' in said
+    assert not any(f'hash="{first["hash"]}"' in line for line in said)
+    [loaded] = [each for each in said if each.startswith("gateway_policy_loaded_timestamp_s")]
+    assert float(loaded.split()[1]) > 1.7e9
+
+
+async def command(gateway: RunningGateway, *words: str) -> tuple[int, str, str]:
+    """A policy command on the gateway's own store, while it runs."""
+    config = str(gateway.folder / "gateway.yaml")
+    done = await asyncio.to_thread(clinic_gateway, "policy", *words, "--config", config)
+    return done.returncode, done.stdout, done.stderr
+
+
+async def test_the_command_line_shows_reloads_and_approves(
+    start_gateway: Start, file: Path
+) -> None:
+    gateway = await start_gateway(policy=file, policy_widening="approve")
+    code, shown, _ = await command(gateway, "status", "--json")
+    [process] = json.loads(shown)["processes"]
+    assert (code, process["pid"], process["state"]) == (0, os.getpid(), "current")
+    assert process["hash"] == hash_of(gateway)[:12]
+
+    save(file, MIXED)
+    code, shown, _ = await command(gateway, "reload")
+    assert (code, "held back" in shown) == (1, True)
+    keeper = gateway.gateway.follower._keeper
+    assert keeper.standing.state == "held back"
+    waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
+    assert waiting in shown
+
+    words = ("--by", "Dr Renaud", "--reason", "the insurer asked")
+    code, _, said = await command(gateway, "approve", "0" * 12, *words)
+    assert (code, said) == (1, f"no policy that waits begins with {'0' * 12}: {waiting} does\n")
+    assert (await command(gateway, "approve", waiting[:7], *words))[0] == 2
+    code, shown, said = await command(gateway, "approve", waiting[:8], *words)
+    assert (code, said, hash_of(gateway)) == (0, "", waiting), shown
+    code, _, said = await command(gateway, "approve", waiting[:8], *words)
+    assert (code, "nothing to approve" in said) == (1, True)
+
+    save(file, "version: 1\n")
+    code, shown, _ = await command(gateway, "reload", "--json")
+    [process] = json.loads(shown)["processes"]
+    assert (code, process["state"]) == (1, "stale")
+    assert process["lastError"]["text"].startswith("appointments is missing")
+
+    await gateway.gateway.follower.aclose()
+    code, shown, said = await command(gateway, "status")
+    assert (code, shown, said) == (1, "", "no gateway is running on this store\n")
+
+
+async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: Path) -> None:
+    gateway = await start_gateway(policy=file, policy_widening="approve")
+    first = hash_of(gateway)
+    save(file, WIDE)
+    await command(gateway, "reload")
+    waiting = gateway.gateway.follower._keeper.standing.waiting.hash  # type: ignore[union-attr]
+    await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
+    with closing(sqlite3.connect(gateway.folder / "gateway.db")) as store:
+        history = store.execute(
+            "SELECT event, hash, who, reason FROM policy_history ORDER BY id"
+        ).fetchall()
+        versions = dict(store.execute("SELECT hash, content FROM policy_versions").fetchall())
+    assert history[-3:] == [
+        ("held", waiting, None, None),
+        ("approved", waiting, "A", "B"),
+        ("ran", waiting, None, None),
+    ]
+    assert ("ran", first, None, None) in history
+    assert versions[waiting].decode() == WIDE
+    assert versions[first].decode() == TEXT
+
+
+async def test_an_approval_counts_until_another_policy_has_run(
+    start_gateway: Start, file: Path
+) -> None:
+    gateway = await start_gateway(policy=file, policy_widening="approve")
+    save(file, WIDE)
+    await command(gateway, "reload")
+    waiting = gateway.gateway.follower._keeper.standing.waiting.hash  # type: ignore[union-attr]
+    await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
+    assert hash_of(gateway) == waiting
+    for text in (NARROW, WIDE):
+        save(file, text)
+        code, shown, _ = await command(gateway, "reload")
+    assert (code, "held back" in shown) == (1, True)
+    assert hash_of(gateway) != waiting
+
+
+async def test_a_store_that_is_down_keeps_no_change_from_running(
+    start_gateway: Start, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = await start_gateway(policy=file)
+    follower = gateway.gateway.follower
+
+    async def down(*_: Any) -> int:
+        raise StoreError("locked")
+
+    monkeypatch.setattr(follower._versions, "revision", down)
+    monkeypatch.setattr(follower._versions, "write", down)
+    first = hash_of(gateway)
+    save(file, NARROW)
+    await until(lambda: hash_of(gateway) != first)
+    assert [each.event for each in follower._keeper.unwritten] == ["ran"]
+    monkeypatch.undo()
+    await until(lambda: not follower._keeper.unwritten)
+
+
+async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Path) -> None:
+    world = World()
+    partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
+    gateway = partner.gateway
+    keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
+    keeper._steady = 0.0
+    fields: dict[str, frozenset[str]] = {}
+    texts = (NARROW, TEXT)
+    stop, failed = asyncio.Event(), []
+    seen: dict[str, frozenset[str]] = {}
+    kinds: dict[frozenset[str], frozenset[str]] = {}
+    tally: dict[frozenset[str], int] = {}
+
+    async def ask(client: Partner) -> None:
+        while not stop.is_set():
+            answer = await client.get("/clients")
+            if answer.status != 200 or answer.headers["X-Access-Level"] != "FULL":
+                failed.append(answer)
+                return
+            shown = kinds.setdefault(frozenset(answer.data[0]), frozenset(answer.data[0]))
+            tally[shown] = tally.get(shown, 0) + 1
+            if tally[shown] % 20 == 1:  # remembering each would be what grows
+                seen[answer.headers["X-Request-Id"]] = shown
+
+    async def change(number: int) -> None:
+        before = hash_of(gateway)
+        save(file.with_name("new"), texts[number % 2])
+        file.with_name("new").rename(file)
+        follower.ask()
+        await until(lambda: hash_of(gateway) != before)
+        world.asked.clear()
+        policy = gateway.gateway.policy()
+        fields[policy.short_hash] = frozenset(policy.visible("clients", "FULL"))
+
+    clients = [asyncio.create_task(ask(partner)) for _ in range(4)]
+    for number in range(10):
+        await change(number)
+    gc.collect()
+    begun = resident()
+    for number in range(RELOADS):
+        await change(number)
+    stop.set()
+    await asyncio.gather(*clients)
+    gc.collect()
+    assert resident() - begun < GROWTH
+    assert failed == []
+    assert len(fields) == len(set(fields.values())) == 2
+    gateway.gateway.public.server.request_handler._observers.flush()
+    audit = {line["requestId"]: line for line in map(json.loads, gateway.lines("audit.jsonl"))}
+    assert {fields[audit[each]["policy"]] == shown for each, shown in seen.items()} == {True}
+    assert {audit[each]["level"] for each in seen} == {"FULL"}
+    assert tally.keys() == set(fields.values())
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
