@@ -179,9 +179,9 @@ def unsound(file: Path) -> None:
 SPOILS = {
     emptied: "the file is empty",
     deleted: "cannot be read: no such file or directory",
-    halved: "this is not YAML",
+    halved: "clients is missing",
     huge: "the file is larger than 64 KiB",
-    deep: "nested more than 32 deep",
+    deep: "nested too deep",
     no_text: "no-break space|UTF-8|0xff",
     a_folder: "cannot be read: is a directory",
     a_pipe: "cannot be read: it is no plain file",
