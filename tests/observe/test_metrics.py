@@ -76,6 +76,8 @@ def test_no_series_is_told_but_those_that_are_listed() -> None:
         "gateway_usage_lost_total",
         "gateway_unusable_values_total",
         "gateway_policy_info",
+        "gateway_policy_loaded_timestamp_seconds",
+        "gateway_policy_stale",
         "gateway_keys_loaded",
         "gateway_backend_calls_total",
         "gateway_backend_breaker",
