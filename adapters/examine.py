@@ -51,6 +51,38 @@ class Examination:
     booking: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What a practice system keeps and a mapping makes no field of.
+
+    `resource` is the one whose rows it stands in, `source` the table, or the records, that have
+    it; `line` and `column` where the mapping `file` reads them.
+    """
+
+    resource: str
+    source: str
+    names: tuple[str, ...]
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """`left_out` never gets out; `filled` are the fields (paths) that a mapping fills."""
+
+    left_out: tuple[LeftOut, ...]
+    filled: Mapping[str, frozenset[str]]
+
+
+@runtime_checkable
+class Surveyable(Protocol):
+    """An adapter that can tell what its mapping leaves out."""
+
+    async def survey(self) -> Survey:
+        """What the practice system has beside what is mapped; it carries no value of a record."""
+
+
 @runtime_checkable
 class Examinable(Protocol):
     """An adapter that can look behind its own verbs."""

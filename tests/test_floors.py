@@ -32,7 +32,7 @@ FILES = {"adapters.document", "adapters.problems"}
 # What of the practice system's house each room sees; `base` is its shape.
 ADAPTERS = {
     "gateway.observe": {"adapters.base"},
-    "gateway.policy": {"adapters.base", *FILES},
+    "gateway.policy": {"adapters.base", "adapters.examine", *FILES},
     "gateway.booking": {"adapters.base"},
     "gateway.public_ids": {"adapters.base"},
     "gateway.settings": {"adapters.modelled", *FILES},

@@ -17,7 +17,7 @@ from adapters.base import (
     Record,
     Watched,
 )
-from adapters.examine import Examination, Finding
+from adapters.examine import Examination, Finding, Survey
 from adapters.narrowing import narrows
 from adapters.problems import DocumentErrors, Problem
 from adapters.rest.checks import problems_in
@@ -96,6 +96,13 @@ class RestAdapter:
         from adapters.rest.doctor import examine  # noqa: PLC0415
 
         return examine(self._options, examination)
+
+    async def survey(self) -> Survey:
+        """The members of a sample of records that no field is made of."""
+        # imported only now: no gateway that serves needs it
+        from adapters.rest.survey import survey  # noqa: PLC0415
+
+        return await survey(self._parts)
 
     async def ping(self) -> None:
         """The mapping's own cheap call, or one for the appointment types."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Watched
-from adapters.examine import Examination, Finding
+from adapters.examine import Examination, Finding, Survey
 from adapters.ids import IdKeeper
 from adapters.narrowing import narrows
 from adapters.problems import DocumentErrors, Problem
@@ -93,6 +93,15 @@ class SqlAdapter:
         from adapters.sql.doctor import examine  # noqa: PLC0415
 
         return examine(self._options, examination)
+
+    async def survey(self) -> Survey:
+        """The columns of the mapped tables that no field is made of."""
+        # imported only now: no gateway that serves needs it
+        from adapters.sql.survey import survey  # noqa: PLC0415
+
+        return await self._runner.inspect(
+            lambda connection: survey(connection, self._mapping, self._document)
+        )
 
     async def ping(self) -> None:
         """Whether the database answers."""

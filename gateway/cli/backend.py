@@ -96,7 +96,7 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     try:
         troubles: list[Trouble] = []
-        async with _bare_adapter(settings, troubles.append) as adapter:
+        async with bare_adapter(settings, troubles.append) as adapter:
             patience = settings.backend.timeout
             looked = examined(adapter, examination, patience=patience, troubles=troubles)
             return [each async for each in looked]
@@ -105,7 +105,7 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
 
 
 @asynccontextmanager
-async def _bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adapter]:
+async def bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adapter]:
     """The configured adapter with nothing around it, which would hide what it does."""
     from gateway.backend import bare_adapter_of, check_configured, check_serves
     from gateway.public_ids import StoredIds

@@ -20,6 +20,7 @@ class Checked:
     file: str
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
     policy: Policy | None = None
 
 

@@ -9,10 +9,11 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """An `error` keeps a policy from being used; a `warning` is worth a look."""
+    """An `error` keeps a policy from being used; a `warning` is worth a look; a `note` tells."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,5 +241,17 @@ _RISKS = {
         Severity.WARNING,
     ),
 }
+_BACKEND = {
+    "never-gets-out": Kind(
+        "what no field is made of",
+        "Only what the mapping makes a field of can be opened at all.",
+        Severity.NOTE,
+    ),
+    "never-filled": Kind(
+        "open, and never filled",
+        "Partners get null there, until the mapping says where the field comes from.",
+        Severity.NOTE,
+    ),
+}
 
-KINDS: Mapping[str, Kind] = _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS | _RISKS
+KINDS: Mapping[str, Kind] = _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS | _RISKS | _BACKEND

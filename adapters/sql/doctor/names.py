@@ -51,7 +51,7 @@ def names(case: Case) -> Iterator[Step]:
 def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
     parts = case.parts
     faults = list(faults_in(connection, parts.mapping, parts.engine.speech, parts.converters.ids))
-    known = _known(connection) if faults else {}
+    known = columns_known(connection) if faults else {}
     for fault in faults:
         case.lost.add(_rows_of(fault.place))
         check = "rights" if fault.denied else "mapping"
@@ -82,7 +82,7 @@ def _said_at(case: Case, place: Place) -> Any:
     return found
 
 
-def _known(connection: Connection) -> Known:
+def columns_known(connection: Connection) -> Known:
     """The tables and their columns; nothing where the database does not say."""
     statement = _IN_SQLITE if connection.dialect.name == "sqlite" else _IN_SCHEMA
     found: Known = {}

@@ -2,6 +2,7 @@
 
 from gateway.cli.policy.as_sarif import within
 from gateway.cli.policy.entries import Entry
+from gateway.policy.kinds import Severity
 
 
 def as_command(entry: Entry) -> str:
@@ -17,7 +18,8 @@ def as_command(entry: Entry) -> str:
         }
     members["title"] = f"{problem.code}: {entry.kind.title}"
     listed = ",".join(f"{name}={_member(value)}" for name, value in members.items())
-    return f"::{entry.kind.severity} {listed}::{_escaped(f'{problem.text} ({entry.kind.help})')}"
+    command = "notice" if entry.severity is Severity.NOTE else entry.severity
+    return f"::{command} {listed}::{_escaped(f'{problem.text} ({entry.kind.help})')}"
 
 
 def _escaped(text: str) -> str:

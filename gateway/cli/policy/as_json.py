@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.cli.policy.entries import Entry, entries_of
 from gateway.policy.checked import Checked
+from gateway.policy.kinds import Severity
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
@@ -13,10 +14,12 @@ def as_data(checked: Checked) -> dict[str, Any]:
     found: dict[str, Any] = {"ok": checked.policy is not None, "file": checked.file}
     if checked.policy is not None:
         found["hash"] = checked.policy.hash
-    return found | {
-        "problems": _listed(each for each in entries if each.is_error),
-        "warnings": _listed(each for each in entries if not each.is_error),
-    }
+    names = {"problems": Severity.ERROR, "warnings": Severity.WARNING}
+    if checked.notes:
+        names["notes"] = Severity.NOTE
+    for name, severity in names.items():
+        found[name] = _listed(each for each in entries if each.severity is severity)
+    return found
 
 
 def _listed(entries: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -28,7 +31,7 @@ def _listed(entries: Iterable[Entry]) -> list[dict[str, Any]]:
             "endColumn": each.end,
             "text": each.problem.text,
             "code": each.problem.code,
-            "severity": each.kind.severity.value,
+            "severity": each.severity.value,
             "help": each.kind.help,
         }
         for each in entries

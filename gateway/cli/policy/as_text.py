@@ -1,5 +1,6 @@
 """Problems for people: the line, a caret under the word, and help once for each kind."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -8,9 +9,14 @@ from rich.text import Text
 
 from gateway.cli.lines import legible
 from gateway.cli.policy.entries import Entry
+from gateway.policy.kinds import Severity
 
 WIDEST = 100
-_COLOURS = {True: "bold red", False: "bold yellow"}
+_COLOURS = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.NOTE: "bold cyan",
+}
 
 
 def print_entries(entries: Sequence[Entry]) -> None:
@@ -25,17 +31,16 @@ def print_entries(entries: Sequence[Entry]) -> None:
 
 def counted(entries: Sequence[Entry]) -> str:
     """`2 errors, 1 warning`; what there is none of is left out."""
-    errors = sum(each.is_error for each in entries)
-    parts = [_many(errors, "error"), _many(len(entries) - errors, "warning")]
-    return ", ".join(each for each in parts if each)
+    count = Counter(each.severity for each in entries)
+    return ", ".join(_many(count[each], each) for each in Severity if count[each])
 
 
 def _many(count: int, word: str) -> str:
-    return "" if not count else f"{count} {word}" if count == 1 else f"{count} {word}s"
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _block(entry: Entry, *, with_help: bool) -> Iterator[Text]:
-    problem, colour = entry.problem, _COLOURS[entry.is_error]
+    problem, colour = entry.problem, _COLOURS[entry.severity]
     place = f"{problem.file}:{problem.line}:{problem.column}" if problem.line else problem.file
     kind = f"{entry.kind.severity}[{problem.code}]"
     yield Text.assemble((legible(place), "bold"), ": ", (kind, colour), ": ", legible(problem.text))

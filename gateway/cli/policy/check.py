@@ -1,5 +1,6 @@
 """`clinic-gateway policy check`: whether a policy file is sound, or all that is wrong with it."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,16 +29,33 @@ from gateway.policy.policy import Policy
     show_default=True,
     help="For people, programs, code hosts, or GitHub's workflows.",
 )
+@click.option(
+    "--against-backend",
+    is_flag=True,
+    help="Also look at the configured practice system: what there never gets out, and what is"
+    " open and never filled.",
+)
 @config_option
 @json_option
-def check(file: Path | None, strict: bool, form: str, config: Path | None, as_json: bool) -> None:
+def check(
+    file: Path | None,
+    strict: bool,
+    form: str,
+    against_backend: bool,
+    config: Path | None,
+    as_json: bool,
+) -> None:
     """Say whether a policy file can be used, or all that is wrong with it.
 
     FILE is the configured policy where it is left out. Exit 1 where it cannot be used; what is
-    allowed and risky is a warning.
+    allowed and risky is a warning; the practice system only gives notes.
     """
     form = "json" if as_json else form
     checked = check_policy(chosen(file, config, as_json=form == "json"))
+    if against_backend:
+        from gateway.cli.policy import against
+
+        checked = asyncio.run(against.against_backend(checked, config))
     FORMATS[form](checked)
     if checked.errors or (strict and checked.warnings):
         raise click.exceptions.Exit(1)

@@ -30,18 +30,21 @@ class Entry:
     end: int
 
     @property
-    def is_error(self) -> bool:
-        return self.kind.severity is Severity.ERROR
+    def severity(self) -> Severity:
+        return self.kind.severity
 
 
 def entries_of(checked: Checked) -> list[Entry]:
-    """Errors and warnings in the order of the file."""
-    return list(_entries(Path(checked.file), sorted((*checked.errors, *checked.warnings))))
+    """Errors and warnings in the order of the file, then notes."""
+    return list(_entries([*sorted((*checked.errors, *checked.warnings)), *checked.notes]))
 
 
-def _entries(path: Path, problems: Iterable[Problem]) -> Iterator[Entry]:
-    lines = _lines(path)
+def _entries(problems: Iterable[Problem]) -> Iterator[Entry]:
+    known: dict[str, list[str]] = {}
     for problem in problems:
+        if problem.file not in known:
+            known[problem.file] = _lines(Path(problem.file)) if problem.line else []
+        lines = known[problem.file]
         inside = 0 < problem.line <= len(lines)
         source = lines[problem.line - 1] if inside else ""
         end = end_of(source, problem.column) if problem.line else 0

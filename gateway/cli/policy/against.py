@@ -1,0 +1,27 @@
+"""Looks at the configured practice system for what a policy opens there, and what it cannot."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from adapters.base import Trouble
+from adapters.examine import Surveyable
+from gateway.cli.backend import bare_adapter
+from gateway.cli.options import fail
+from gateway.policy.checked import Checked
+from gateway.policy.surveyed import notes_of
+from gateway.settings import load_settings
+
+
+async def against_backend(checked: Checked, config: Path | None) -> Checked:
+    """The same with notes; as it is where the policy cannot be used, for then nothing is open."""
+    if checked.policy is None:
+        return checked
+    settings = load_settings(config)
+    async with bare_adapter(settings, _ignored) as adapter:
+        if not isinstance(adapter, Surveyable):
+            fail(f"the adapter {settings.backend.adapter} cannot tell what it leaves out")
+        return replace(checked, notes=notes_of(checked.policy, await adapter.survey()))
+
+
+def _ignored(trouble: Trouble) -> None:
+    pass

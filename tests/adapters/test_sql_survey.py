@@ -1,0 +1,91 @@
+"""What a database has and no field is made of is told by table; what gets out is never named."""
+
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+from adapters.base import AdapterOptions
+from adapters.examine import Survey
+from adapters.sample import MAPPING, create
+from adapters.sql.adapter import SqlAdapter
+from gateway.backend import shapes
+
+
+async def survey_of(folder: Path, mapping: str, *statements: str) -> Survey:
+    database = folder / "clinic.db"
+    create(database, today=datetime.now(UTC).date())
+    with sqlite3.connect(database) as connection:
+        for each in statements:
+            connection.execute(each)
+    connection.close()
+    (folder / "mine.yaml").write_text(mapping)
+    adapter = SqlAdapter(
+        AdapterOptions(
+            url=f"sqlite:///{database}",
+            mapping=folder / "mine.yaml",
+            secret=bytes(32),
+            shapes=shapes(),
+            report=lambda trouble: None,
+        )
+    )
+    try:
+        return await adapter.survey()
+    finally:
+        await adapter.aclose()
+
+
+async def left_out(folder: Path, mapping: str, *statements: str) -> dict[str, tuple[str, ...]]:
+    survey = await survey_of(folder, mapping, *statements)
+    return {each.source.removeprefix("the table "): each.names for each in survey.left_out}
+
+
+async def test_a_column_that_no_field_is_made_of_is_named(tmp_path: Path) -> None:
+    found = await left_out(tmp_path, MAPPING.read_text())
+    assert "NOTES_INTERNES" in found["CONSULTATIONS"]
+    assert "ACTIF" in found["PERSONNES"]
+    assert "ADRESSE1" not in found["PERSONNES"]
+
+
+async def test_a_new_column_is_told_once_it_is_there_and_not_once_it_is_mapped(
+    tmp_path: Path,
+) -> None:
+    column = "ALTER TABLE PERSONNES ADD COLUMN DIAGNOSIS TEXT"
+    text = MAPPING.read_text()
+    assert "DIAGNOSIS" in (await left_out(tmp_path, text, column))["PERSONNES"]
+    mapped = text.replace("firstName: p.PRENOM", "firstName: p.PRENOM || p.diagnosis")
+    assert mapped != text
+    (tmp_path / "clinic.db").unlink()
+    assert "DIAGNOSIS" not in (await left_out(tmp_path, mapped, column))["PERSONNES"]
+
+
+async def test_a_column_of_the_same_name_in_another_table_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
+    column = "ALTER TABLE CONSULTATIONS ADD COLUMN PRENOM TEXT"
+    assert "PRENOM" in (await left_out(tmp_path, MAPPING.read_text(), column))["CONSULTATIONS"]
+
+
+async def test_tables_that_the_mapping_does_not_name_are_not_told(tmp_path: Path) -> None:
+    table = "CREATE TABLE SALAIRES (MONTANT TEXT)"
+    assert "SALAIRES" not in await left_out(tmp_path, MAPPING.read_text(), table)
+
+
+async def test_what_a_sub_select_in_the_rows_makes_is_not_told(tmp_path: Path) -> None:
+    found = await left_out(tmp_path, MAPPING.read_text())
+    assert "QTE" not in found.get("LOTS", ())
+
+
+async def test_what_the_mapping_fills_is_told(tmp_path: Path) -> None:
+    filled = (await survey_of(tmp_path, MAPPING.read_text())).filled
+    assert {"id", "phone", "address"} <= filled["clients"]
+    assert {"lines[].id", "lines[].unitPrice"} <= filled["invoices"]
+    (tmp_path / "clinic.db").unlink()
+    text = MAPPING.read_text().replace("      reason: ", "      # reason: ")
+    assert "reason" not in (await survey_of(tmp_path, text)).filled["appointments"]
+
+
+async def test_each_has_its_line_in_the_mapping(tmp_path: Path) -> None:
+    text = MAPPING.read_text()
+    found = (await survey_of(tmp_path, text)).left_out
+    [clients] = [each for each in found if each.source == "the table PERSONNES"]
+    assert text.splitlines()[clients.line - 1].strip() == "from: PERSONNES p"
