@@ -19,9 +19,27 @@ from gateway.settings import load_settings, shipped_policy
 from gateway.store import open_store
 from gateway.store.tables import keys, secrets
 
-CONFIGS = ("ready", "many", "sample")
+CONFIGS = ("ready", "many", "masked", "sample")
 MANY = 100_000
 NO_LIMIT = 1_000_000_000
+
+
+# Clients as FULL sees them: four masks and a row condition.
+MASKED = """\
+clients:
+  only: {firstName: {not: [Nobody]}}
+  BASIC: [id, firstName]
+  STANDARD: [createdAt, updatedAt]
+  FULL: [{lastName: initial, phone: last(2), email: domain, address: city}]
+  never: [lastName, phone, email, address]
+"""
+
+
+def masked_policy() -> str:
+    """The shipped policy with that part for clients."""
+    text = shipped_policy().read_text(encoding="utf-8")
+    before, _, rest = text.partition("clients:\n")
+    return before + MASKED + rest[rest.index("\npatients:") :]
 
 
 class World:
@@ -48,9 +66,10 @@ class World:
         """The path of one client that the server knows."""
         return f"/api/v1/clients/{self._client if name == 'sample' else ID}"
 
-    def policy(self) -> Policy:
-        """The shipped policy."""
-        return load_policy(shipped_policy(), lambda trouble: None)
+    def policy(self, name: str = "ready") -> Policy:
+        """The policy of a server."""
+        own = self._folder / f"{name}-policies.yaml"
+        return load_policy(own if own.exists() else shipped_policy(), lambda trouble: None)
 
     def free_port(self) -> int:
         """A port that nobody listens on just now."""
@@ -69,6 +88,10 @@ class World:
             f"listen: 127.0.0.1:{port}\noperations_listen: 127.0.0.1:{operations}\n"
             f"state: state-{name}\nshutdown_delay: 0\nbackend:\n{backend}"
         )
+        if name == "masked":
+            with (self._folder / f"{name}.yaml").open("a") as config:
+                config.write("policy: masked-policies.yaml\n")
+            (self._folder / "masked-policies.yaml").write_text(masked_policy(), encoding="utf-8")
         (self._folder / f"state-{name}").mkdir(mode=0o700)
         asyncio.run(self._fill(name))
 
