@@ -16,6 +16,7 @@ from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
 from gateway.policy.document import load_policy
+from gateway.policy.kinds import KINDS as POLICY_KINDS
 from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.schema import policy_schema
 from gateway.settings import GROUPS, Settings, names
@@ -220,6 +221,13 @@ def masks() -> list[str]:
     return rows
 
 
+def kinds() -> list[str]:
+    return [
+        f"| `{code}` | {kind.severity} | {kind.title} | {kind.help} |"
+        for code, kind in POLICY_KINDS.items()
+    ]
+
+
 def descendants(kind: type[GatewayError]) -> list[type[GatewayError]]:
     return [each for child in kind.__subclasses__() for each in (child, *descendants(child))]
 
@@ -236,6 +244,7 @@ TABLES = {
     "converters": converters,
     "values": values,
     "masks": masks,
+    "kinds": kinds,
 }
 
 
