@@ -284,7 +284,8 @@ class Keeper:
         except DocumentErrors as error:
             raise StartRefused(
                 f"the policy {version.hash[:12]} that ran last is damaged in the store, so that"
-                " nobody can tell what may run: restore a backup, or start with policy_widening: apply"
+                " nobody can tell what may run: restore a backup, or start once with"
+                " policy_widening: apply"
             ) from error
         return compile_policy(str(examiner.path), version.hash, rules, examiner.report)
 
