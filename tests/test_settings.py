@@ -338,3 +338,42 @@ def test_an_operation_that_is_none_and_a_time_that_is_too_long_are_refused(tmp_p
     assert "5" in second
     [problem] = said(None, {"GATEWAY_CACHE_CREATE_APPOINTMENT": "1"})
     assert "no setting has that name" in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "widening"),
+    [
+        ("policy: p.yaml", "p.yaml", "apply"),
+        ("policy: {file: p.yaml}", "p.yaml", "apply"),
+        ("policy:\n  file: p.yaml\n  widening: approve", "p.yaml", "approve"),
+        ("policy: {widening: approve}", "policies.yaml", "approve"),
+        ("policy: p.yaml\npolicy_widening: approve", "p.yaml", "approve"),
+    ],
+)
+def test_the_policy_is_a_file_or_a_group(
+    tmp_path: Path, text: str, file: str, widening: str
+) -> None:
+    config = written(tmp_path, text)
+    settings = load_settings(config, {})
+    assert (settings.policy.name, settings.policy_widening) == (file, widening)
+    given = {name for name, source in sources(config, {}).items() if source == "file"}
+    assert ("policy" in given, "policy_widening" in given) == ("p.yaml" in text, "approve" in text)
+    environ = {"GATEWAY_POLICY_WIDENING": "apply", "GATEWAY_POLICY": "other.yaml"}
+    assert load_settings(config, environ).policy_widening == "apply"
+    assert load_settings(config, environ).policy == tmp_path / "other.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("policy:\n  widening: maybe", "2:13: policy_widening: must be 'apply' or 'approve'"),
+        ("policy:\n  widning: approve", "2:3: policy.widning is not known here"),
+        ("policy:\n  file: 5", "2:9: policy: must be a text: put it in quotes"),
+        ("policy: [a]", "1:9: policy: "),
+        ("policy: {widening: apply}\npolicy_widening: approve", "1:10: policy.widening is not "),
+    ],
+)
+def test_what_is_wrong_in_the_policys_group_is_said_at_its_place(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    assert said(written(tmp_path, text))[0].startswith(problem)

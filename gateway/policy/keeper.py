@@ -23,6 +23,7 @@ from gateway.policy.rules import Rules, no_wider
 from gateway.policy.stored import read_stored
 from gateway.policy.versions import HELD, RAN, REFUSED, Event, Version
 from gateway.policy.writer import write_rules
+from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
 # Seconds for which a changed file must stay as it is, before it counts as written.
@@ -160,7 +161,7 @@ class Keeper:
     async def begin(self, found: Found, policy: Policy, last: Version | None) -> None:
         """Run the file's policy, or what may run of it after the one that ran last.
 
-        DocumentErrors where that one cannot be read.
+        StartRefused where that one cannot be read.
         """
         self._seen = found
         if self._approve and last is not None and last.hash != policy.hash:
@@ -277,7 +278,15 @@ class Keeper:
 
     def _stored(self, version: Version) -> Policy:
         """What ran last, as the contract is now."""
-        rules, examiner = read_stored(version.content), self._examiner
+        examiner = self._examiner
+        try:
+            rules = read_stored(version.content)
+        except DocumentErrors as error:
+            raise StartRefused(
+                f"the policy {version.hash[:12]} that ran last is damaged in the store, so that"
+                " nobody can tell what may run: restore a backup, or start once with"
+                " policy_widening: apply"
+            ) from error
         return compile_policy(str(examiner.path), version.hash, rules, examiner.report)
 
     def _run(self, policy: Policy, content: bytes, made_of: tuple[str, str] | None = None) -> None:

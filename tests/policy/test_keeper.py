@@ -14,6 +14,7 @@ from gateway.policy.found import find
 from gateway.policy.keeper import Examiner, Keeper
 from gateway.policy.policy import Policy
 from gateway.policy.versions import Event, Version
+from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
@@ -388,3 +389,9 @@ async def test_a_restart_with_a_file_that_shows_more_waits_too(kept: Kept) -> No
     assert (again.keeper.standing.state, again.sees("address")) == ("held back", False)
     without = await Kept(kept.file).begin(last=last)
     assert (without.keeper.standing.state, without.sees("address")) == ("current", True)
+
+
+async def test_a_last_policy_that_nobody_can_read_stops_the_start(kept: Kept) -> None:
+    last = Version(hash="ab" * 32, content=b"a: {", file="x")
+    with pytest.raises(StartRefused, match="abababababab that ran last is damaged"):
+        await kept.begin(approve=True, last=last)

@@ -163,6 +163,15 @@ async def test_the_command_line_shows_reloads_and_approves(
     assert (code, shown, said) == (1, "", "no gateway is running on this store\n")
 
 
+async def test_a_question_makes_no_store(tmp_path: Path) -> None:
+    (tmp_path / "gateway.yaml").write_text("drain: 1\n")
+    for words in (["status"], ["reload"], ["approve", "0" * 8, "--by", "A", "--reason", "B"]):
+        config = ["--config", str(tmp_path / "gateway.yaml")]
+        done = await asyncio.to_thread(clinic_gateway, "policy", *words, *config)
+        assert (done.returncode, done.stderr) == (1, "no gateway is running on this store\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["gateway.yaml"]  # noqa: ASYNC240
+
+
 async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: Path) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
     first = hash_of(gateway)

@@ -23,17 +23,15 @@ NOBODY = "no gateway is running on this store"
 
 def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) -> T:
     """What comes of it, in the store of the configured gateway."""
+    from gateway.cli.policy.named import own_store
     from gateway.settings import check_own_place, load_settings
-    from gateway.state import open_own_store
 
     async def used() -> T:
         check_own_place(config)
-        store = open_own_store(load_settings(config))
-        try:
-            await store.migrate()
+        async with own_store(load_settings(config)) as store:
+            if store is None:
+                fail(NOBODY)
             return await use(Versions(store))
-        finally:
-            await store.aclose()
 
     return asyncio.run(used())
 
