@@ -16,7 +16,7 @@ from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
 from gateway.policy.document import load_policy
-from gateway.policy.kinds import KINDS as POLICY_KINDS
+from gateway.policy.kinds import KINDS as CODES
 from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.schema import policy_schema
 from gateway.settings import GROUPS, Settings, names
@@ -223,9 +223,14 @@ def masks() -> list[str]:
 
 def kinds() -> list[str]:
     return [
-        f"| `{code}` | {kind.severity} | {kind.title} | {kind.help} |"
-        for code, kind in POLICY_KINDS.items()
+        f"| `{code}` | {kind.severity} | {kind.title} | {_outside_code(kind.help)} |"
+        for code, kind in CODES.items()
     ]
+
+
+def _outside_code(text: str) -> str:
+    """A sentence whose signs Markdown would take for its own."""
+    return re.sub(r"([<>*`|])", r"\\\1", text)
 
 
 def descendants(kind: type[GatewayError]) -> list[type[GatewayError]]:
