@@ -220,3 +220,14 @@ def test_workflow_commands_escape_what_github_would_take_for_its_own(folder: Pat
     assert "50%2" in lines[0]
     warned = check("risky.yaml", "--format", "github").stdout
     assert warned.startswith("::warning file=risky.yaml,line=26,")
+
+
+def test_the_page_on_policies_shows_what_is_printed(folder: Path) -> None:
+    page = (SHIPPED.parent / "docs" / "policies.md").read_text(encoding="utf-8")
+    start = page.index("policies.yaml:9:14: error")
+    shown = page[start : page.index("```", start)]
+    head, clients = TEXT.index("version: 1"), TEXT.index("clients:")
+    rest = TEXT[head:].removeprefix("version: 1\n").replace(TEXT[clients:].split("\n\n")[0], "")
+    part = TEXT[clients:].split("\n\n")[0].replace("[phone,", "[phnoe,")
+    (folder / "policies.yaml").write_text(f"version: 1\n{'#' + chr(10)}" + "#\n" * 4 + part + rest)
+    assert check("policies.yaml").stderr == shown
