@@ -6,26 +6,14 @@ for, in the tokens that it read until then.
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from adapters.bracket_faults import bracket_fault
+from adapters.fault import NO_YAML, TWICE, Fault
 
-class Fault(NamedTuple):
-    """A line of the file and a column, both from 0, what is wrong there, and of which kind."""
-
-    line: int
-    column: int
-    text: str
-    code: str = "not-yaml"
-
-
-NO_YAML = "this is not YAML: "
 WHOLE = "put the whole text in quotes, such as \"'Dr ' || v.name\""
 INDENTED = "this line is indented otherwise than the lines it belongs to"
 COLON = "a colon needs a blank behind it: write name: value"
-_TWICE = (
-    "a second `name: value` stands in one line: give it a line of its own, write {a: b}, or put the"
-    " text in quotes if the colon is part of it"
-)
 _DASH = "a dash is missing: the lines above are items of a list, which begin with `- `"
 _TIGHT = re.compile(r"[\s-]*[A-Za-z_][\w.]*:(?=\S)").match
 _BLOCKS = ("<block mapping start>", "<block sequence start>", "<block end>")
@@ -41,7 +29,7 @@ def fault_of(error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
         _composed(what, mark)
         or _unclosed(what, mark, context, tokens)
         or _colon(what, mark, context, lines, tokens)
-        or _bracket(what, mark, context, lines)
+        or bracket_fault(what, mark, context, lines)
         or _special(what, mark, context)
         or _text_goes_on(what, mark, tokens)
         or _indented(what, mark, context, lines)
@@ -123,58 +111,11 @@ def _colon(
     last = _before(mark, tokens)
     start = last.start_mark if last is not None and _style(last) is not None else mark
     if start.line == mark.line:
-        return Fault(mark.line, mark.column, _TWICE, "colon-twice")
+        return Fault(mark.line, mark.column, TWICE, "colon-twice")
     head = lines[start.line][: start.column]
     if not head.strip(" -"):  # the text above is no value: it should have been a name
         return _no_colon(start, lines)
     return Fault(mark.line, _indent(lines[mark.line]), INDENTED, "indentation")
-
-
-_PATH = re.compile(r"[\w.\[\]]+").finditer
-
-
-def _bracket(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fault | None:
-    """A list in brackets that is not closed, or has what no list can have."""
-    at_end = what.endswith("'<stream end>'")
-    if at_end and what.startswith(("expected ',' or", "expected the node content")):
-        opened = "" if context is None else f" that opens in line {context.line + 1}"
-        text = f"{NO_YAML}the file ends before the bracket{opened} is closed"
-        return Fault(mark.line, mark.column, text, "cut-off")
-    if what.startswith("expected the node content, but found ','"):
-        return Fault(mark.line, mark.column, "a comma too many stands here", "comma")
-    if what in ("expected <block end>, but found ']'", "expected <block end>, but found '}'"):
-        return Fault(mark.line, mark.column, _TOO_MANY, "bracket")
-    if what == "expected <block end>, but found ','":
-        return Fault(mark.line, mark.column, _BEHIND, "text-behind")
-    return _in_brackets(what, mark, context, lines)
-
-
-_TOO_MANY = "this bracket closes what no bracket opened"
-_BEHIND = "nothing can stand behind the bracket that closes: begin a new line"
-
-
-def _in_brackets(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fault | None:
-    if not what.startswith("expected ',' or") or context is None:
-        return None
-    if what.endswith("'['"):
-        paths = (each for each in _PATH(lines[mark.line]) if each.end() > mark.column)
-        path = next(paths, None)
-        if path is not None and path.start() < mark.column:
-            word = path[0]
-            while word.count("]") > word.count("["):
-                word = word[:-1]
-            text = f'a path with [] stands in quotes: write "{word}"'
-            return Fault(mark.line, path.start(), text, "unquoted-path")
-    if mark.line != context.line:
-        text = "the bracket that opens here is never closed"
-        return Fault(context.line, context.column, text, "open-bracket")
-    if what.endswith(("got '}'", "got ']'")):
-        closes = what[len("expected ',' or '")]
-        text = f"a list that opens with {'[' if closes == ']' else '{'} closes with {closes}"
-        return Fault(mark.line, mark.column, text, "bracket")
-    if what.endswith("':'"):
-        return Fault(mark.line, mark.column, _TWICE, "colon-twice")
-    return None
 
 
 def _no_colon(start: Any, lines: Sequence[str]) -> Fault:

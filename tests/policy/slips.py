@@ -176,6 +176,13 @@ SLIPS = [
      'invoices.lines is a list of objects; name its members: "lines[].id", "lines[].unitPrice",'
      ' "lines[].quantity", "lines[].taxRate", "lines[].total", "lines[].description",'
      ' "lines[].patientId"'),
+    ('"lines[].description", ', '"lines[].description" ^', "missing-comma",
+     "a comma is missing before this text"),
+    (LIST, '[id,\n    "firstName", ^"lastName" ^x]'.replace("^", "", 1), "missing-comma",
+     "a comma is missing before this text"),
+    (LIST, "[id, ^- firstName, lastName]", "dash", DASH),
+    (LIST, "[id, first^{Name, lastName]", "bracket",
+     "a comma, or the bracket that closes, is missing before this sign"),
     (FULL, "  FULL: [address^}\n", "bracket", "a list that opens with [ closes with ]"),
     (FULL, "  FULL: [address, ^2024]\n", "bad-field",
      "a field of clients must be named by text, such as id"),
