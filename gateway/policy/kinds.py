@@ -242,6 +242,10 @@ _RISKS = {
     ),
 }
 _BACKEND = {
+    "unserved-condition": Kind(
+        "a condition that the practice system cannot serve",
+        "The gateway would not start: change the mapping as it says, or take the condition out.",
+    ),
     "never-gets-out": Kind(
         "what no field is made of",
         "Only what the mapping makes a field of can be opened at all.",

@@ -82,3 +82,19 @@ def test_a_policy_that_cannot_be_used_is_told_alone(folder: Path) -> None:
 def test_every_kind_of_note_is_produced_here() -> None:
     notes = {code for code, kind in KINDS.items() if kind.severity is Severity.NOTE}
     assert notes == {"never-gets-out", "never-filled"}
+
+
+def test_a_condition_that_the_practice_system_cannot_serve_is_an_error_in_the_mapping(
+    folder: Path,
+) -> None:
+    text = SHIPPED.read_text().replace("\nappointments:\n", "\nappointments:\n  only: ONLY\n")
+    text = text.replace("FULL: [reason]", "FULL: []")
+    text = text.replace("[id, clientId, patientId, app", "[id, reason, clientId, patientId, app")
+    (folder / "policies.yaml").write_text(text.replace("ONLY", '{reason: {not: ["Vaccin"]}}'))
+    result = check("--against-backend")
+    assert result.exit_code == 1
+    assert "error[unserved-condition]: " in result.stderr
+    assert "mine.yaml:" in result.stderr
+    assert "appointments.reason" in result.stderr
+    assert "in order" not in result.stdout
+    assert check().exit_code == 0

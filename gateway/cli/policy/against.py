@@ -5,6 +5,7 @@ from pathlib import Path
 
 from adapters.base import Trouble
 from adapters.examine import Surveyable
+from gateway.backend import unserved_rows
 from gateway.cli.backend import bare_adapter
 from gateway.cli.options import fail
 from gateway.policy.checked import Checked
@@ -13,14 +14,20 @@ from gateway.settings import load_settings
 
 
 async def against_backend(checked: Checked, config: Path | None) -> Checked:
-    """The same with notes; as it is where the policy cannot be used, for then nothing is open."""
+    """The same with notes, and with the conditions that the practice system cannot serve.
+
+    As it is where the policy cannot be used, for then nothing is open.
+    """
     if checked.policy is None:
         return checked
     settings = load_settings(config)
     async with bare_adapter(settings, _ignored) as adapter:
         if not isinstance(adapter, Surveyable):
             fail(f"the adapter {settings.backend.adapter} cannot tell what it leaves out")
-        return replace(checked, notes=notes_of(checked.policy, await adapter.survey()))
+        unserved = unserved_rows(adapter, checked.policy)
+        errors = tuple(replace(each, code="unserved-condition") for each in unserved)
+        notes = notes_of(checked.policy, await adapter.survey())
+    return replace(checked, errors=errors, notes=notes, policy=None if errors else checked.policy)
 
 
 def _ignored(trouble: Trouble) -> None:
