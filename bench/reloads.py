@@ -11,9 +11,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.policy.cases import cases_beside, verify
-from gateway.policy.found import find
-from gateway.policy.keeper import Examiner, Keeper
+from gateway.policy.cases.run import cases_beside, verify
+from gateway.policy.running.found import find
+from gateway.policy.running.keeper import Examiner, Keeper
 from gateway.settings import shipped_policy
 
 RELOADS = 30

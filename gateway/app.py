@@ -41,13 +41,13 @@ from gateway.observe.troubles import (
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
-from gateway.policy.cases import verify
-from gateway.policy.document import load_policy
-from gateway.policy.follow import Follower
-from gateway.policy.found import Found, find
-from gateway.policy.keeper import Examiner, Keeper
+from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
-from gateway.policy.versions import Versions
+from gateway.policy.reading.document import load_policy
+from gateway.policy.running.follow import Follower
+from gateway.policy.running.found import Found, find
+from gateway.policy.running.keeper import Examiner, Keeper
+from gateway.policy.running.versions import Versions
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError

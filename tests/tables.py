@@ -15,10 +15,10 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
-from gateway.policy.document import load_policy
-from gateway.policy.kinds import KINDS as CODES
 from gateway.policy.masks import KINDS, Mask, read_mask
-from gateway.policy.schema import policy_schema
+from gateway.policy.reading.document import load_policy
+from gateway.policy.reading.kinds import KINDS as CODES
+from gateway.policy.reading.schema import policy_schema
 from gateway.settings import GROUPS, Settings, names
 
 ROOT = Path(__file__).parent.parent

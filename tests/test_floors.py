@@ -66,7 +66,7 @@ ROOMS_OF = {
         "gateway.store",
         "gateway.keys.store",
         "gateway.booking",
-        "gateway.policy.versions",
+        "gateway.policy.running.versions",
         "gateway.public_ids",
         "gateway.usage.store",
         "adapters.sql",
@@ -78,7 +78,7 @@ ROOMS_OF = {
     "purgatory": ("adapters.breaker",),
     "stamina": ("adapters.retry",),
     "pytest": ("adapters.conformance",),
-    "watchfiles": ("gateway.policy.follow",),
+    "watchfiles": ("gateway.policy.running.follow",),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }

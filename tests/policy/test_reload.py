@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.policy import follow
-from gateway.policy.keeper import PATIENCE, STEADY
+from gateway.policy.running import follow
+from gateway.policy.running.keeper import PATIENCE, STEADY
 from gateway.store import StoreError
 from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start

@@ -19,8 +19,8 @@ from gateway.contract.operations import OPERATIONS, Operation
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore, OddKey, UnknownKey
 from gateway.observe.audit import AUDIT, find_entry
-from gateway.policy.document import Spots, spots_of
-from gateway.policy.explain import Reason, reasons
+from gateway.policy.reading.spots import Spots, spots_of
+from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.store import Store
 

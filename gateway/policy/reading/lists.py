@@ -8,9 +8,9 @@ from adapters.problems import did_you_mean
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
-from gateway.policy.notes import Notes
+from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.slips import masks_of, of_field, of_list, of_mask
 from gateway.policy.rules import Sights, opening
-from gateway.policy.slips import masks_of, of_field, of_list, of_mask
 
 NEVER = "never"
 _LISTS: Mapping[str, AccessLevel | None] = {level.value: level for level in LEVELS} | {NEVER: None}

@@ -12,7 +12,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
-from gateway.policy.case_records import Records
+from gateway.policy.cases.records import Records
 from gateway.policy.values import NoValue, at, read_value
 
 VERSION = 1

@@ -15,14 +15,14 @@ from typing import Any, Protocol
 from adapters.base import Report
 from adapters.problems import DocumentErrors, Problem
 from gateway.contract.fields import write_instant
-from gateway.policy.decision import narrowed
-from gateway.policy.document import parse_policy
-from gateway.policy.found import Found, find
 from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, no_wider
-from gateway.policy.stored import read_stored
-from gateway.policy.versions import HELD, RAN, REFUSED, Event, Version
-from gateway.policy.writer import write_rules
+from gateway.policy.running.decision import narrowed
+from gateway.policy.running.found import Found, find
+from gateway.policy.running.stored import read_stored
+from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
+from gateway.policy.running.writer import write_rules
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
