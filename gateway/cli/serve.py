@@ -4,7 +4,7 @@ import asyncio
 import gc
 import ipaddress
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,12 @@ async def serve_until_stopped(
     settings: Settings,
     begun: Callable[[Gateway], Awaitable[None]] | None = None,
     *,
-    ends: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
+    ends: Collection[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> None:
     """Serve; `begun` is called once it answers.
 
-    The first signal of `ends` begins the end, others do not; a hangup has the policy looked at.
+    The first signal of `ends` begins the end, others do not; a hangup that is none of these has the
+    policy looked at.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -50,7 +51,8 @@ async def serve_until_stopped(
     try:
         # what was made for the start stays: looking through it again and again would cost each call
         gc.freeze()
-        loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
+        if signal.SIGHUP not in ends:
+            loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         await gateway.start()
         _warn(gateway)
         if begun is not None:
