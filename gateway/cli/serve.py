@@ -11,9 +11,14 @@ from typing import Any
 
 import click
 
-from gateway.app import Gateway, all_problems, build
+from adapters.base import Trouble
+from adapters.problems import DocumentErrors, Problem
+from gateway.app import build
+from gateway.backend import bare_adapter_of
 from gateway.cli.options import config_option
-from gateway.settings import ConfigurationErrors, Settings, load_settings
+from gateway.policy.reading.document import load_policy
+from gateway.serving import Gateway
+from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 from gateway.state import open_to_others
 
 
@@ -24,8 +29,29 @@ def serve(config: Path | None) -> None:
     try:
         settings = load_settings(config)
     except ConfigurationErrors as error:
-        raise asyncio.run(all_problems(error)) from error
+        raise asyncio.run(_all_problems(error)) from error
     asyncio.run(serve_until_stopped(settings))
+
+
+async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
+    """What is wrong with the configuration, and with the files that the rest of it names."""
+    settings, problems = error.settings, list(error.problems)
+    try:
+        load_policy(settings.policy, _unheard)
+    except DocumentErrors as more:
+        problems += more.problems
+    if settings.backend.mapping is not None:
+        try:
+            await bare_adapter_of(settings, bytes(32), _unheard).aclose()
+        except DocumentErrors as more:
+            problems += [each for each in more.problems if each.file not in error.left_out]
+        except StartRefused as more:
+            problems.append(Problem("backend", 0, 0, str(more)))
+    return DocumentErrors(problems)
+
+
+def _unheard(_: Trouble) -> None:
+    """Nothing is read while files are checked."""
 
 
 async def serve_until_stopped(

@@ -1,4 +1,4 @@
-"""What goes wrong with the practice system's values, the logs, the store and the policy."""
+"""What goes wrong with values, bookings, the logs, the store and the policy, and who says it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -88,6 +88,28 @@ class KeyTroubles:
 
     def odd(self, key_id: str) -> None:
         self._events.warn("a key makes no sense and counts as revoked", key=key_id)
+
+
+class BookingTroubles:
+    """Says on stderr what becomes of bookings that the gateway cannot put right by itself."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def overwritten(self, appointment: str) -> None:
+        event = "the practice's desk has written over a booking of a partner's"
+        self._events.warn(event, appointment=appointment)
+
+    def unreadable(self, appointment: str) -> None:
+        event = "a booking of a partner's cannot be read, so that nobody knows what became of it"
+        self._events.warn(event, appointment=appointment)
+
+    def watch_failed(self, error: Exception) -> None:
+        self._events.fault("the bookings cannot be watched", error, said=str(error))
+
+    def outcome_waits(self, error: Exception) -> None:
+        event = "a booking's outcome cannot be written yet; it is kept"
+        self._events.fault(event, error, said=str(error))
 
 
 class UsageTroubles:

@@ -100,7 +100,7 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert first["state"] == "current"
     assert first["hash"] == first["fileHash"] == hash_of(gateway)[:12]
     save(file, TEXT.replace("lastName]", "lastNam]"))
-    keeper = gateway.gateway.follower._keeper
+    keeper = gateway.gateway.keeper
     await until(lambda: keeper.standing.state == "stale")
     stale = await ready(session, gateway)
     assert (stale["state"], stale["hash"]) == ("stale", first["hash"])
@@ -138,7 +138,7 @@ async def test_the_command_line_shows_reloads_and_approves(
     save(file, MIXED)
     code, shown, _ = await command(gateway, "reload")
     assert (code, "held back" in shown) == (1, True)
-    keeper = gateway.gateway.follower._keeper
+    keeper = gateway.gateway.keeper
     assert keeper.standing.state == "held back"
     waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
     assert waiting in shown
@@ -177,7 +177,7 @@ async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: 
     first = hash_of(gateway)
     save(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.follower._keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     with closing(sqlite3.connect(gateway.folder / "gateway.db")) as store:
         history = store.execute(
@@ -200,7 +200,7 @@ async def test_an_approval_counts_until_another_policy_has_run(
     gateway = await start_gateway(policy=file, policy_widening="approve")
     save(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.follower._keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     assert hash_of(gateway) == waiting
     for text in (NARROW, WIDE):
@@ -224,16 +224,16 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     first = hash_of(gateway)
     save(file, NARROW)
     await until(lambda: hash_of(gateway) != first)
-    assert [each.event for each in follower._keeper.unwritten] == ["ran"]
+    assert [each.event for each in gateway.gateway.keeper.unwritten] == ["ran"]
     monkeypatch.undo()
-    await until(lambda: not follower._keeper.unwritten)
+    await until(lambda: not gateway.gateway.keeper.unwritten)
 
 
 async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Path) -> None:
     world = World()
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
     gateway = partner.gateway
-    keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
+    keeper, follower = gateway.gateway.keeper, gateway.gateway.follower
     keeper._steady = 0.0
     fields: dict[str, frozenset[str]] = {}
     texts = (NARROW, TEXT)
