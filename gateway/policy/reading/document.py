@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.base import Report
 from adapters.document import Document, forgiving, parse_document, read_document
-from adapters.problems import DocumentErrors, Problem, did_you_mean
+from adapters.problems import DocumentErrors, Problem, did_you_mean, nearest
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
@@ -111,10 +111,10 @@ class Reading:
         if name.lower() == "version":
             self.notes.say((name,), "bad-version", f"{name} is written version: 1", at_key=True)
             return "version"
-        hint = did_you_mean(name, _BY_NAME)
-        text = f"{name} is not a resource{hint or _one_of(_BY_NAME)}"
+        hint = did_you_mean(name, _BY_NAME) or _one_of(_BY_NAME)
+        text = f"{name} is not a resource{hint}"
         self.notes.say((name,), "unknown-resource", text, at_key=True)
-        return suggested(hint)
+        return nearest(name, _BY_NAME)
 
     def outside(self, name: str) -> None:
         """A list, or `only`, that stands where the names of resources do."""
@@ -169,15 +169,10 @@ class Reading:
             right = _BY_LETTERS[name.lower()]
             self.notes.say(place, "level-case", f"{name} is written {right}", at_key=True)
             return right
-        hint = did_you_mean(name, _MEMBERS)
-        text = f"{name} is not a level{hint or _one_of(_MEMBERS)}"
+        hint = did_you_mean(name, _MEMBERS) or _one_of(_MEMBERS)
+        text = f"{name} is not a level{hint}"
         self.notes.say(place, "unknown-level", text, at_key=True)
-        return suggested(hint)
-
-
-def suggested(hint: str) -> str:
-    """The word that a `did you mean` names."""
-    return hint.removeprefix(" (did you mean ").removesuffix("?)")
+        return nearest(name, _MEMBERS)
 
 
 def _one_of(names: Iterable[str]) -> str:
