@@ -26,7 +26,7 @@ class _Silent:
 
     def loaded(self, old: str, new: str, at: datetime) -> None: ...
 
-    def refused(self, problems: object, running: str) -> None:
+    def refused(self, problems: object, running: str, file: str) -> None:
         raise RuntimeError(problems)
 
     def held(self, waiting: str, running: str) -> None: ...

@@ -188,7 +188,7 @@ LABELS = {
     "gateway_unusable_values": ("kind", "resource", "field"),
     "gateway_log_lines_lost": (),
     "gateway_usage_lost": (),
-    "gateway_policy": ("hash",),
+    "gateway_policy": ("hash", "file_hash"),
     "gateway_policy_loaded_timestamp_seconds": (),
     "gateway_policy_stale": (),
     "gateway_policy_reloads": ("outcome",),

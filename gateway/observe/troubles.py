@@ -138,14 +138,15 @@ class PolicyNews:
         self._events = events
 
     def loaded(self, old: str, new: str, at: datetime) -> None:
-        self._metrics.policy(new[:12])
+        self._metrics.policy(new[:12], new[:12])
         self._metrics.policy_loaded(at)
         self._metrics.policy_stale(is_stale=False)
         if old != new:
             self._metrics.policy_reload("loaded")
             self._events.info("policy loaded", old=old[:12], new=new[:12])
 
-    def refused(self, problems: Sequence[str], running: str) -> None:
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
+        self._metrics.policy(running[:12], file[:12])
         self._metrics.policy_reload("refused")
         self._metrics.policy_stale(is_stale=True)
         self._events.warn(
@@ -153,9 +154,11 @@ class PolicyNews:
             problem=problems[0][:500],
             problems=len(problems),
             running=running[:12],
+            file=file[:12] or None,
         )
 
     def held(self, waiting: str, running: str) -> None:
+        self._metrics.policy(running[:12], waiting[:12])
         self._metrics.policy_reload("held back")
         self._metrics.policy_stale(is_stale=True)
         self._events.warn(
@@ -166,6 +169,7 @@ class PolicyNews:
         )
 
     def unchanged(self, running: str) -> None:
+        self._metrics.policy(running[:12], running[:12])
         self._metrics.policy_stale(is_stale=False)
         self._events.info("policy unchanged: the file is the one that runs", running=running[:12])
 

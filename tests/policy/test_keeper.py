@@ -40,7 +40,7 @@ class Heard:
         if old != new:
             self.said.append("loaded")
 
-    def refused(self, problems: Sequence[str], running: str) -> None:
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
         self.said.append(f"refused: {problems[0]}")
 
     def held(self, waiting: str, running: str) -> None:

@@ -111,13 +111,16 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert stale["fileHash"] != first["hash"]
     assert "lastNam" in stale["lastError"]["text"]
     said = await figures(session, gateway)
+    hashes = f'file_hash="{stale["fileHash"]}",hash="{first["hash"]}"'
+    assert f"gateway_policy_info{{{hashes}}} 1.0" in said
     assert "gateway_policy_stale 1.0" in said
     assert 'gateway_policy_reloads_total{outcome="refused"} 1.0' in said
     save(file, NARROW)
     await until(lambda: keeper.standing.state == "current")
     said = await figures(session, gateway)
     assert "gateway_policy_stale 0.0" in said
-    assert f'gateway_policy_info{{hash="{hash_of(gateway)[:12]}"}} 1.0' in said
+    runs = hash_of(gateway)[:12]
+    assert f'gateway_policy_info{{file_hash="{runs}",hash="{runs}"}} 1.0' in said
     assert not any(f'hash="{first["hash"]}"' in line for line in said)
     [loaded] = [each for each in said if each.startswith("gateway_policy_loaded_timestamp_s")]
     assert float(loaded.split()[1]) > 1.7e9

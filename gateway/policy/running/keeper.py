@@ -43,8 +43,8 @@ class Watcher(Protocol):
     def loaded(self, old: str, new: str, at: datetime) -> None:
         """The policy with the hash `new` runs from now on, after the one with the hash `old`."""
 
-    def refused(self, problems: Sequence[str], running: str) -> None:
-        """The file cannot be taken; what runs goes on."""
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
+        """The file, with the hash `file`, cannot be taken; what runs goes on."""
 
     def held(self, waiting: str, running: str) -> None:
         """What the file shows more waits for an approval."""
@@ -316,7 +316,7 @@ class Keeper:
         self._put(replace(self.standing, file_hash=found.hash, waiting=None, problems=problems,
                           refused_at=self._now()))  # fmt: skip
         self._note(REFUSED, found.hash, reason=str(problems[0])[:500])
-        self._watcher.refused([str(each) for each in problems], self.policy().hash)
+        self._watcher.refused([str(each) for each in problems], self.policy().hash, found.hash)
 
     def _put(self, standing: Standing) -> None:
         self._standing, self._policy = standing, standing.policy
