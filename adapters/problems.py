@@ -32,9 +32,14 @@ class DocumentErrors(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant, "" where none is near."""
+    words = list(known)
+    alike = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    return next(iter(alike or [each for each in words if each.lower() == word.lower()]), "")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean x?)` where a known word is near, else nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    if not near:
-        near = [each for each in known if each.lower() == word.lower()][:1]
-    return f" (did you mean {near[0]}?)" if near else ""
+    near = nearest(word, known)
+    return f" (did you mean {near}?)" if near else ""

@@ -11,9 +11,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.policy.cases import cases_beside, verify
-from gateway.policy.found import find
-from gateway.policy.keeper import Examiner, Keeper
+from gateway.policy.cases.run import cases_beside, verify
+from gateway.policy.running.found import find
+from gateway.policy.running.keeper import Examiner, Keeper
 from gateway.settings import shipped_policy
 
 RELOADS = 30
@@ -26,7 +26,7 @@ class _Silent:
 
     def loaded(self, old: str, new: str, at: datetime) -> None: ...
 
-    def refused(self, problems: object, running: str) -> None:
+    def refused(self, problems: object, running: str, file: str) -> None:
         raise RuntimeError(problems)
 
     def held(self, waiting: str, running: str) -> None: ...

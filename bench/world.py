@@ -13,8 +13,8 @@ from gateway.backend import open_backend
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.secret import digest
 from gateway.keys.store import KeyStore, new_key
-from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
+from gateway.policy.reading.document import load_policy
 from gateway.settings import load_settings, shipped_policy
 from gateway.store import open_store
 from gateway.store.tables import keys, secrets

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.key import Key
-from gateway.policy.diff import Change
+from gateway.policy.telling.diff import Change
 
 
 def reach(change: Change, keys: Iterable[Key]) -> list[Key]:

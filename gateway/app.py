@@ -1,21 +1,20 @@
 """The composition root: settings become a gateway that serves; nothing here decides anything."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from socket import socket
-from typing import Any
+from typing import Protocol, TypeVar
 
 from aiohttp import web
 
-from adapters.base import Adapter, AdapterError, Trouble
+from adapters.base import Adapter, AdapterError
 from adapters.problems import DocumentErrors, Problem
 from gateway.backend import (
     BackendProbe,
-    bare_adapter_of,
     check_configured,
     check_serves,
     open_backend,
@@ -23,8 +22,8 @@ from gateway.backend import (
 )
 from gateway.booking.ledger import Ledger
 from gateway.booking.watch import Watch
-from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
+from gateway.contract.operations import OPERATIONS
+from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
@@ -32,6 +31,7 @@ from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.observe.troubles import (
     BackendTroubles,
+    BookingTroubles,
     KeyTroubles,
     LogTroubles,
     PolicyNews,
@@ -41,22 +41,23 @@ from gateway.observe.troubles import (
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
-from gateway.policy.cases import verify
-from gateway.policy.document import load_policy
-from gateway.policy.follow import Follower
-from gateway.policy.found import Found, find
-from gateway.policy.keeper import Examiner, Keeper
+from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
-from gateway.policy.versions import Versions
-from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
+from gateway.policy.running.follow import Follower
+from gateway.policy.running.found import Found, find
+from gateway.policy.running.keeper import Examiner, Keeper
+from gateway.policy.running.versions import Versions
+from gateway.readiness import of_backend, of_keys, of_limiter, of_policy, of_store
+from gateway.serving import Gateway
+from gateway.settings import Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
-from gateway.store import Store, StoreError
+from gateway.store import Store
 from gateway.usage.counting import Usage
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies
-from gateway.web.server import BACKLOG, PublicServer, bind, check_runtime
+from gateway.web.server import PublicServer, bind, check_runtime
 from gateway.web.system import Readiness, system_server
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
@@ -68,101 +69,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(slots=True, kw_only=True)
-class Gateway:
-    """A gateway whose parts are open and whose addresses are taken; `start` makes it answer."""
-
-    settings: Settings
-    port: int
-    operations_port: int
-    store: Store
-    keys: KeyStore
-    ring: MemoryKeyRing
-    adapter: Adapter
-    probe: BackendProbe
-    policy: Callable[[], Policy]
-    follower: Follower
-    readiness: Readiness
-    usage: Usage
-    events: Events
-    front: Front
-    public: web.ServerRunner
-    system: web.ServerRunner
-    sockets: tuple[socket, socket]
-    closers: AsyncExitStack
-    faults: int = 0
-    fault_at: float = 0.0
-
-    @property
-    def base(self) -> str:
-        """The address that this machine can call, with /api/v1."""
-        return f"http://127.0.0.1:{self.port}{BASE_PATH}"
-
-    async def start(self) -> None:
-        """Answer on both listeners."""
-        asyncio.get_running_loop().set_exception_handler(self._fault)
-        for runner, listening in zip((self.public, self.system), self.sockets, strict=True):
-            await runner.setup()
-            await web.SockSite(runner, listening, backlog=BACKLOG).start()
-        self.events.info("serving", port=self.port, operations_port=self.operations_port)
-        await self.follower.start()
-        await self._greet()
-
-    async def _greet(self) -> None:
-        """Say at once where the practice system cannot be reached; calls are 503 until it can."""
-        try:
-            await self.probe()
-        except (AdapterError, DocumentErrors) as error:
-            self.events.warn("the practice system does not answer", said=str(error))
-
-    async def drain(self) -> None:
-        """Not ready; after the delay not listening; then what runs has its time to end.
-
-        All the while calls are answered, each answer closing its connection. aiohttp's own
-        shutdown comes last: from its beginning it drops what still arrives of a body.
-        """
-        self.readiness.stopping = True
-        self.front.leave()
-        await asyncio.sleep(self.settings.shutdown_delay)
-        for site in list(self.public.sites):
-            await site.stop()
-        if not await self.front.idle(self.settings.drain):
-            self.events.info("calls cut off: they did not end in time")
-        await self.public.cleanup()
-
-    async def aclose(self) -> None:
-        """Let go of everything, last made first."""
-        await self.public.cleanup()
-        await self.system.cleanup()
-        await self.closers.aclose()
-
-    def _fault(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        """Said at most once a second: the same fault may come with every connection."""
-        self.faults += 1
-        if loop.time() - self.fault_at < 1.0:
-            return
-        error = context.get("exception") or RuntimeError(context["message"])
-        self.events.fault("fault outside a call", error, times=self.faults)
-        self.faults, self.fault_at = 0, loop.time()
-
-
-async def all_problems(error: ConfigurationErrors) -> DocumentErrors:
-    """What is wrong with the configuration, and with the files that the rest of it names."""
-    settings, problems = error.settings, list(error.problems)
-    try:
-        load_policy(settings.policy, _unheard)
-    except DocumentErrors as more:
-        problems += more.problems
-    if settings.backend.mapping is not None:
-        try:
-            await bare_adapter_of(settings, bytes(32), _unheard).aclose()
-        except DocumentErrors as more:
-            problems += [each for each in more.problems if each.file not in error.left_out]
-        except StartRefused as more:
-            problems.append(Problem("backend", 0, 0, str(more)))
-    return DocumentErrors(problems)
-
-
 async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
     """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
     try:
@@ -172,10 +78,6 @@ async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
     except AdapterError:
         return ()
     return ()
-
-
-def _unheard(_: Trouble) -> None:
-    """Nothing is read while files are checked."""
 
 
 async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Gateway:
@@ -190,6 +92,24 @@ async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) ->
     return gateway
 
 
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+Part = TypeVar("Part", bound=_Closable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Practice:
+    """The practice system, and the policy's file that it can serve."""
+
+    adapter: Adapter
+    probe: BackendProbe
+    secret: bytes
+    found: Found
+    policy: Policy
+
+
 class _Assembly:
     """Opens the parts in their order, each with its closing."""
 
@@ -202,86 +122,70 @@ class _Assembly:
         self.events = Events()
         self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
         self.backend = BackendTroubles(self.metrics, self.events)
+        self.bookings = BookingTroubles(self.events)
         self.report = Troubles(self.metrics, self.events).report
         self.examiner = Examiner(path=settings.policy, report=self.report, verify=verify)
 
     async def gateway(self) -> Gateway:
-        settings, closers, now = self.settings, self.closers, self.now
+        settings = self.settings
         check_configured(settings)
-        public, system = self.sockets()
-        port, operations_port = public.getsockname()[1], system.getsockname()[1]
-        public_url = settings.public_url_at(port)
-        store = open_own_store(settings)
-        closers.push_async_callback(store.aclose)
-        closers.enter_context(sole_use(settings.state))
+        sockets = self.sockets()
+        port, operations_port = (each.getsockname()[1] for each in sockets)
+        store = self.closing(open_own_store(settings))
+        self.closers.enter_context(sole_use(settings.state))
         await store.migrate()
-        found, policy, adapter, probe, secret = await self.policy_and_adapter(store)
-        keys = KeyStore(store)
+        practice = await self.practice(store)
         # with connections of its own: bookings that wait for the store must not hold it up
-        own = open_own_store(settings)
-        closers.push_async_callback(own.aclose)
-        ring = MemoryKeyRing(KeyStore(own), KeyTroubles(self.events))
-        self.metrics.keys_loaded(lambda: len(ring))
-        keeper, follower = await self.keeper(Versions(own), found, policy)
-        closers.push_async_callback(ring.aclose)
-        await ring.start()
-        usage = Usage(own, UsageTroubles(self.metrics, self.events), now)
-        closers.push_async_callback(usage.aclose)
-        usage.start()
-        limiter = open_limiter(settings.limiter)
-        closers.push_async_callback(limiter.aclose)
-        ledger = Ledger(store, wait=settings.booking_wait, failed=self.outcome_waits)
-        closers.push_async_callback(ledger.aclose)
-        ledger.start(now)
-        watch = Watch(store, adapter, self.overwritten, self.unreadable, self.watch_failed)
-        self.metrics.overwritten(lambda: watch.overwritten)
-        closers.push_async_callback(watch.aclose)
-        watch.start(now)
-        pipeline = Pipeline(
-            keys=ring,
-            limiter=limiter,
-            policy=keeper.policy,
-            adapter=adapter,
-            ledger=ledger,
-            cursors=Cursors(secret),
-            now=now,
-            gate=Gate(settings.in_flight, settings.in_flight_per_key),
-        )
+        own = self.closing(open_own_store(settings))
+        keeper, follower = await self.policy(Versions(own), practice)
+        ring = await self.ring(own)
+        usage = self.usage(own)
+        ledger = self.ledger(store, practice.adapter)
+        observers = Observers(self.journal(), self.metrics, usage, self.events, self.now)
+        public_url = settings.public_url_at(port)
         replies = Replies(public_url)
-        observers = Observers(self.journal(), self.metrics, usage, self.events, now)
+        documents = Documents(
+            public_url=public_url,
+            keys=ring,
+            policy=keeper.policy,
+            adapter=practice.adapter,
+            now=self.now,
+        )
         front = Front(
-            pipeline=pipeline,
-            documents=Documents(
-                public_url=public_url, keys=ring, policy=keeper.policy, adapter=adapter, now=now
-            ),
+            pipeline=self.pipeline(practice, keeper, ring, ledger),
+            documents=documents,
             replies=replies,
             observers=observers,
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        readiness = self.readiness(own, ledger, ring, probe, keeper)
+        readiness = self.readiness(own, practice.probe, keeper, ring, ledger)
+        system = system_server(readiness, self.metrics, self.events)
         return Gateway(
             settings=settings,
             port=port,
             operations_port=operations_port,
             store=store,
-            keys=keys,
+            keys=KeyStore(store),
             ring=ring,
-            adapter=adapter,
-            probe=probe,
-            policy=keeper.policy,
+            adapter=practice.adapter,
+            probe=practice.probe,
+            keeper=keeper,
             follower=follower,
             readiness=readiness,
             usage=usage,
             events=self.events,
             front=front,
             public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
-            system=web.ServerRunner(
-                system_server(readiness, self.metrics, self.events), shutdown_timeout=CUT_OFF
-            ),
-            sockets=(public, system),
-            closers=closers,
+            system=web.ServerRunner(system, shutdown_timeout=CUT_OFF),
+            sockets=sockets,
+            closers=self.closers,
         )
+
+    def closing(self, part: Part) -> Part:
+        """The same, closed at the end: what was opened last goes first."""
+        self.closers.push_async_callback(part.aclose)
+        return part
 
     def sockets(self) -> tuple[socket, socket]:
         """Both addresses, taken before anything else is touched."""
@@ -291,10 +195,8 @@ class _Assembly:
             self.closers.callback(listening[-1].close)
         return listening[0], listening[1]
 
-    async def policy_and_adapter(
-        self, store: Store
-    ) -> tuple[Found, Policy, Adapter, BackendProbe, bytes]:
-        """Both, or what is wrong with either."""
+    async def practice(self, store: Store) -> _Practice:
+        """The practice system and the policy, or what is wrong with either."""
         problems: list[Problem] = []
         policy: Policy | None = None
         found = await asyncio.to_thread(find, self.settings.policy)
@@ -306,34 +208,45 @@ class _Assembly:
             adapter, secret = await open_backend(self.settings, store, self.report, self.backend)
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
-        self.closers.push_async_callback(adapter.aclose)
-        probe = BackendProbe(adapter)
-        self.closers.push_async_callback(probe.aclose)
-        problems += await _lacking(probe)
+        probe = BackendProbe(self.closing(adapter))
+        problems += await _lacking(self.closing(probe))
         if policy is not None:
             self.examiner = replace(self.examiner, narrows=partial(unserved_rows, adapter))
             problems += await asyncio.to_thread(self.examiner.problems, policy)
         if policy is None or problems:
             raise DocumentErrors(problems)
         check_serves(adapter, self.settings)
-        return found, policy, adapter, probe, secret
+        return _Practice(adapter, probe, secret, found, policy)
 
-    async def keeper(
-        self, versions: Versions, found: Found, policy: Policy
-    ) -> tuple[Keeper, Follower]:
+    async def policy(self, versions: Versions, practice: _Practice) -> tuple[Keeper, Follower]:
         """What keeps the running policy, and what follows its file; the file's policy is sound."""
-        news, approve = PolicyNews(self.metrics, self.events), self.settings.policy_widening
-        keeper = Keeper(
-            self.examiner,
-            news,
-            self.now,
-            approve=approve == "approve",
-            approved=versions.approved,
-        )
-        await keeper.begin(found, policy, await versions.last())
+        news = PolicyNews(self.metrics, self.events)
+        approve = self.settings.policy_widening == "approve"
+        keeper = Keeper(self.examiner, news, self.now, approve=approve, approved=versions.approved)
+        await keeper.begin(practice.found, practice.policy, await versions.last())
         follower = Follower(keeper, self.settings.policy, versions, news, self.now)
-        self.closers.push_async_callback(follower.aclose)
-        return keeper, follower
+        return keeper, self.closing(follower)
+
+    async def ring(self, store: Store) -> MemoryKeyRing:
+        ring = MemoryKeyRing(KeyStore(store), KeyTroubles(self.events))
+        self.metrics.keys_loaded(lambda: len(ring))
+        await self.closing(ring).start()
+        return ring
+
+    def usage(self, store: Store) -> Usage:
+        usage = Usage(store, UsageTroubles(self.metrics, self.events), self.now)
+        self.closing(usage).start()
+        return usage
+
+    def ledger(self, store: Store, adapter: Adapter) -> Ledger:
+        """The ledger of bookings, with a watch over them."""
+        told = self.bookings
+        ledger = Ledger(store, wait=self.settings.booking_wait, failed=told.outcome_waits)
+        self.closing(ledger).start(self.now)
+        watch = Watch(store, adapter, told.overwritten, told.unreadable, told.watch_failed)
+        self.metrics.overwritten(lambda: watch.overwritten)
+        self.closing(watch).start(self.now)
+        return ledger
 
     def journal(self) -> Journal:
         try:
@@ -346,54 +259,35 @@ class _Assembly:
         self.closers.callback(journal.close)
         return journal
 
-    def overwritten(self, appointment: str) -> None:
-        event = "the practice's desk has written over a booking of a partner's"
-        self.events.warn(event, appointment=appointment)
-
-    def unreadable(self, appointment: str) -> None:
-        event = "a booking of a partner's cannot be read, so that nobody knows what became of it"
-        self.events.warn(event, appointment=appointment)
-
-    def watch_failed(self, error: Exception) -> None:
-        self.events.fault("the bookings cannot be watched", error, said=str(error))
-
-    def outcome_waits(self, error: Exception) -> None:
-        event = "a booking's outcome cannot be written yet; it is kept"
-        self.events.fault(event, error, said=str(error))
+    def pipeline(
+        self, practice: _Practice, keeper: Keeper, ring: MemoryKeyRing, ledger: Ledger
+    ) -> Pipeline:
+        settings = self.settings
+        return Pipeline(
+            keys=ring,
+            limiter=self.closing(open_limiter(settings.limiter)),
+            policy=keeper.policy,
+            adapter=practice.adapter,
+            ledger=ledger,
+            cursors=Cursors(practice.secret),
+            now=self.now,
+            gate=Gate(settings.in_flight, settings.in_flight_per_key),
+        )
 
     def readiness(
         self,
         store: Store,
-        ledger: Ledger,
-        ring: MemoryKeyRing,
         probe: BackendProbe,
         keeper: Keeper,
+        ring: MemoryKeyRing,
+        ledger: Ledger,
     ) -> Readiness:
-        async def backend() -> Mapping[str, Any]:
-            await probe()
-            return {"breaker": self.backend.state}
-
-        async def own_store() -> Mapping[str, Any]:
-            await store.ping()
-            return {"unwritten": ledger.waiting} if ledger.waiting else {}
-
-        async def keys() -> Mapping[str, Any]:
-            if ring.age > UNKNOWN_FOR:
-                raise StoreError(f"the keys were last read {ring.age:.0f} seconds ago")
-            return {"known": len(ring)}
-
-        async def running_policy() -> Mapping[str, Any]:
-            return keeper.standing.told()
-
-        async def limiter() -> Mapping[str, Any]:
-            return {"url": self.settings.limiter}
-
         return Readiness(
             {
-                "backend": backend,
-                "store": own_store,
-                "keys": keys,
-                "policy": running_policy,
-                "limiter": limiter,
+                "backend": of_backend(probe, lambda: self.backend.state),
+                "store": of_store(store, ledger),
+                "keys": of_keys(ring),
+                "policy": of_policy(lambda: keeper.standing),
+                "limiter": of_limiter(self.settings.limiter),
             }
         )

@@ -16,9 +16,10 @@ import pytest
 
 from adapters.base import NotFound, Query
 from adapters.sample import MAPPING, create
-from gateway.app import Gateway, build, utc_now
+from gateway.app import build, utc_now
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import new_key
+from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from tests.partner import ALL, Partner
 from tests.world import WORLDS, World

@@ -15,10 +15,10 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.metrics import Metrics
-from gateway.policy.document import load_policy
-from gateway.policy.kinds import KINDS as CODES
 from gateway.policy.masks import KINDS, Mask, read_mask
-from gateway.policy.schema import policy_schema
+from gateway.policy.reading.document import load_policy
+from gateway.policy.reading.kinds import KINDS as CODES
+from gateway.policy.reading.schema import policy_schema
 from gateway.settings import GROUPS, Settings, names
 
 ROOT = Path(__file__).parent.parent
@@ -188,7 +188,7 @@ LABELS = {
     "gateway_unusable_values": ("kind", "resource", "field"),
     "gateway_log_lines_lost": (),
     "gateway_usage_lost": (),
-    "gateway_policy": ("hash",),
+    "gateway_policy": ("hash", "file_hash"),
     "gateway_policy_loaded_timestamp_seconds": (),
     "gateway_policy_stale": (),
     "gateway_policy_reloads": ("outcome",),

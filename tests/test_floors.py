@@ -22,6 +22,7 @@ FLOORS = (
     },
     {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
     {"gateway.web"},
+    {"gateway.serving", "gateway.readiness"},
     {"gateway.app"},
     {"gateway.cli"},
     {"gateway.__main__"},
@@ -46,6 +47,7 @@ ADAPTERS = {
         "adapters.problems",
     },
     "gateway.examination": {"adapters.base", "adapters.examine", *FILES},
+    "gateway.serving": {"adapters.base", "adapters.problems"},
     "gateway.app": {"adapters.base", "adapters.problems"},
     "gateway.cli": {
         *FILES,
@@ -57,7 +59,7 @@ ADAPTERS = {
     },
 }
 ROOMS_OF = {
-    "aiohttp": ("gateway.web", "gateway.app", "adapters.rest"),
+    "aiohttp": ("gateway.web", "gateway.serving", "gateway.app", "adapters.rest"),
     "multidict": ("gateway.web",),
     "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
     "click": ("gateway.cli",),
@@ -66,7 +68,7 @@ ROOMS_OF = {
         "gateway.store",
         "gateway.keys.store",
         "gateway.booking",
-        "gateway.policy.versions",
+        "gateway.policy.running.versions",
         "gateway.public_ids",
         "gateway.usage.store",
         "adapters.sql",
@@ -78,7 +80,7 @@ ROOMS_OF = {
     "purgatory": ("adapters.breaker",),
     "stamina": ("adapters.retry",),
     "pytest": ("adapters.conformance",),
-    "watchfiles": ("gateway.policy.follow",),
+    "watchfiles": ("gateway.policy.running.follow",),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }

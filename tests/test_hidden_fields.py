@@ -23,7 +23,7 @@ from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import CLIENT, GOVERNED, RESOURCES
 from gateway.keys.store import new_key
 from gateway.limits.memory import MemoryLimiter
-from gateway.policy.document import load_policy
+from gateway.policy.reading.document import load_policy
 from gateway.settings import shipped_policy
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Answer, Partner

@@ -17,12 +17,13 @@ from signal import SIGHUP, SIGINT, SIGTERM
 import click
 
 from adapters.base import NotFound, Query
-from gateway.app import Gateway, utc_now
+from gateway.app import utc_now
 from gateway.cli.options import config_option, json_option
 from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
 from gateway.keys.store import new_key
+from gateway.serving import Gateway
 from gateway.settings import StartRefused, load_settings
 
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}

@@ -11,7 +11,7 @@ from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
-from gateway.policy.document import load_policy
+from gateway.policy.reading.document import load_policy
 from gateway.settings import load_settings, split_address
 
 

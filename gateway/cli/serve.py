@@ -4,16 +4,21 @@ import asyncio
 import gc
 import ipaddress
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.app import Gateway, all_problems, build
+from adapters.base import Trouble
+from adapters.problems import DocumentErrors, Problem
+from gateway.app import build
+from gateway.backend import bare_adapter_of
 from gateway.cli.options import config_option
-from gateway.settings import ConfigurationErrors, Settings, load_settings
+from gateway.policy.reading.document import load_policy
+from gateway.serving import Gateway
+from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 from gateway.state import open_to_others
 
 
@@ -24,19 +29,41 @@ def serve(config: Path | None) -> None:
     try:
         settings = load_settings(config)
     except ConfigurationErrors as error:
-        raise asyncio.run(all_problems(error)) from error
+        raise asyncio.run(_all_problems(error)) from error
     asyncio.run(serve_until_stopped(settings))
+
+
+async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
+    """What is wrong with the configuration, and with the files that the rest of it names."""
+    settings, problems = error.settings, list(error.problems)
+    try:
+        load_policy(settings.policy, _unheard)
+    except DocumentErrors as more:
+        problems += more.problems
+    if settings.backend.mapping is not None:
+        try:
+            await bare_adapter_of(settings, bytes(32), _unheard).aclose()
+        except DocumentErrors as more:
+            problems += [each for each in more.problems if each.file not in error.left_out]
+        except StartRefused as more:
+            problems.append(Problem("backend", 0, 0, str(more)))
+    return DocumentErrors(problems)
+
+
+def _unheard(_: Trouble) -> None:
+    """Nothing is read while files are checked."""
 
 
 async def serve_until_stopped(
     settings: Settings,
     begun: Callable[[Gateway], Awaitable[None]] | None = None,
     *,
-    ends: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
+    ends: Collection[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> None:
     """Serve; `begun` is called once it answers.
 
-    The first signal of `ends` begins the end, others do not; a hangup has the policy looked at.
+    The first signal of `ends` begins the end, others do not; a hangup that is none of these has the
+    policy looked at.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -50,7 +77,8 @@ async def serve_until_stopped(
     try:
         # what was made for the start stays: looking through it again and again would cost each call
         gc.freeze()
-        loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
+        if signal.SIGHUP not in ends:
+            loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         await gateway.start()
         _warn(gateway)
         if begun is not None:

@@ -145,7 +145,11 @@ class Metrics:
             "Calls that are missing in the usage of their keys.",
             registry=self.registry,
         )
-        self._policy = Info("gateway_policy", "The policy in force.", registry=self.registry)
+        self._policy = Info(
+            "gateway_policy",
+            "The policy in force, and what lies in its file.",
+            registry=self.registry,
+        )
         self._policy_loaded = Gauge(
             "gateway_policy_loaded_timestamp_seconds",
             "When the policy in force began to be so, in seconds since 1970.",
@@ -184,9 +188,9 @@ class Metrics:
         """Calls that will not be written into the usage any more."""
         self._usage_lost.inc(calls)
 
-    def policy(self, short_hash: str) -> None:
-        """The policy in force."""
-        self._policy.info({"hash": short_hash})
+    def policy(self, short_hash: str, file_hash: str) -> None:
+        """The policy in force, and what lies in its file: "" where that cannot be read."""
+        self._policy.info({"hash": short_hash, "file_hash": file_hash})
 
     def policy_loaded(self, at: datetime) -> None:
         """Since when it is in force."""

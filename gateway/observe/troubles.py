@@ -1,4 +1,4 @@
-"""What goes wrong with the practice system's values, the logs, the store and the policy."""
+"""What goes wrong with values, bookings, the logs, the store and the policy, and who says it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -90,6 +90,28 @@ class KeyTroubles:
         self._events.warn("a key makes no sense and counts as revoked", key=key_id)
 
 
+class BookingTroubles:
+    """Says on stderr what becomes of bookings that the gateway cannot put right by itself."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def overwritten(self, appointment: str) -> None:
+        event = "the practice's desk has written over a booking of a partner's"
+        self._events.warn(event, appointment=appointment)
+
+    def unreadable(self, appointment: str) -> None:
+        event = "a booking of a partner's cannot be read, so that nobody knows what became of it"
+        self._events.warn(event, appointment=appointment)
+
+    def watch_failed(self, error: Exception) -> None:
+        self._events.fault("the bookings cannot be watched", error, said=str(error))
+
+    def outcome_waits(self, error: Exception) -> None:
+        event = "a booking's outcome cannot be written yet; it is kept"
+        self._events.fault(event, error, said=str(error))
+
+
 class UsageTroubles:
     """Says on stderr, and counts, what the sums of each key's calls do not hold."""
 
@@ -116,14 +138,15 @@ class PolicyNews:
         self._events = events
 
     def loaded(self, old: str, new: str, at: datetime) -> None:
-        self._metrics.policy(new[:12])
+        self._metrics.policy(new[:12], new[:12])
         self._metrics.policy_loaded(at)
         self._metrics.policy_stale(is_stale=False)
         if old != new:
             self._metrics.policy_reload("loaded")
             self._events.info("policy loaded", old=old[:12], new=new[:12])
 
-    def refused(self, problems: Sequence[str], running: str) -> None:
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
+        self._metrics.policy(running[:12], file[:12])
         self._metrics.policy_reload("refused")
         self._metrics.policy_stale(is_stale=True)
         self._events.warn(
@@ -131,9 +154,11 @@ class PolicyNews:
             problem=problems[0][:500],
             problems=len(problems),
             running=running[:12],
+            file=file[:12] or None,
         )
 
     def held(self, waiting: str, running: str) -> None:
+        self._metrics.policy(running[:12], waiting[:12])
         self._metrics.policy_reload("held back")
         self._metrics.policy_stale(is_stale=True)
         self._events.warn(
@@ -144,6 +169,7 @@ class PolicyNews:
         )
 
     def unchanged(self, running: str) -> None:
+        self._metrics.policy(running[:12], running[:12])
         self._metrics.policy_stale(is_stale=False)
         self._events.info("policy unchanged: the file is the one that runs", running=running[:12])
 

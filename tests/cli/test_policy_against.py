@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from adapters.sample import MAPPING, create
 from gateway.cli import main
-from gateway.policy.kinds import KINDS, Severity
+from gateway.policy.reading.kinds import KINDS, Severity
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 CONFIGURATION = "state: .\nbackend: {url: sqlite:///clinic.db, mapping: mine.yaml}\n"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from gateway.cli.policy import as_text, policy
 from gateway.cli.policy.entries import end_of
-from gateway.policy.kinds import KINDS
+from gateway.policy.reading.kinds import KINDS
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 TEXT = SHIPPED.read_text(encoding="utf-8")

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import shutil
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,6 @@ async def used(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def ran(template: Template, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    import shutil
-
     folder = tmp_path_factory.mktemp("ran") / "clinic"
     shutil.copytree(template.folder, folder)
     (folder / "policies.yaml").write_text(TEXT, encoding="utf-8")
@@ -220,6 +220,18 @@ def test_yesterdays_answer_is_explained_by_yesterdays_policy(ran: dict[str, Any]
     now = run(ran, "explain", "--key", ran["key"], "--operation", "get_client", "--json")
     sights = {each["field"]: each["sight"] for each in json.loads(now.stdout)["fields"]}
     assert sights["phone"] == "whole"
+
+
+def test_an_answer_is_explained_though_nobody_can_read_its_key_any_more(
+    ran: dict[str, Any], tmp_path: Path
+) -> None:
+    folder = tmp_path / "clinic"
+    shutil.copytree(ran["folder"], folder)
+    with closing(sqlite3.connect(folder / "gateway.db")) as store, store:
+        store.execute("UPDATE keys SET level = 'odd'")
+    found = run({"folder": folder}, "explain", "--request", ran["request"])
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.startswith("get_client for a key that is gone\n")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from gateway.cli import main
 from gateway.cli.policy import policy
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import CLIENT, GOVERNED
-from gateway.policy.document import load_policy
-from gateway.policy.specimen import specimen
+from gateway.policy.reading.document import load_policy
+from gateway.policy.telling.specimen import specimen
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
 

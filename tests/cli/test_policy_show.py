@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
-from gateway.policy.document import parse_policy
-from gateway.policy.page import as_page
-from gateway.policy.sheets import escaped, plain
+from gateway.policy.reading.document import parse_policy
+from gateway.policy.telling.page import as_page
+from gateway.policy.telling.sheets import escaped, plain
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 # A policy with masks and row conditions.

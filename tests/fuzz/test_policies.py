@@ -21,9 +21,9 @@ from adapters.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.document import parse_policy
 from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
+from gateway.policy.reading.document import parse_policy
 from gateway.policy.rows import closed
 from gateway.policy.shape import value_type
 from tests.policy.records import records

@@ -43,13 +43,13 @@ def test_the_rest_is_counted_too() -> None:
     metrics.refused_key("KeyInvalid")
     metrics.denied()
     metrics.trouble(Trouble("unknown code", "patients", "status", "id"))
-    metrics.policy("abcdef012345")
+    metrics.policy("abcdef012345", "012345abcdef")
     metrics.keys_loaded(lambda: 7)
     found = figures(metrics)
     assert found['gateway_authentication_failures_total{reason="KeyInvalid"}'] == 1
     assert found["gateway_limit_denials_total{}"] == 1
     assert found["gateway_keys_loaded{}"] == 7
-    assert found['gateway_policy_info{hash="abcdef012345"}'] == 1
+    assert found['gateway_policy_info{file_hash="012345abcdef",hash="abcdef012345"}'] == 1
     labels = 'field="status",kind="unknown code",resource="patients"'
     assert found[f"gateway_unusable_values_total{{{labels}}}"] == 1
 

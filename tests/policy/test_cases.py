@@ -13,11 +13,12 @@ from adapters.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.cases import Cases, cases_beside, read_cases, run, verify
-from gateway.policy.coverage import INSIDE, OUTSIDE, coverage
-from gateway.policy.document import load_policy, parse_policy
+from gateway.policy.cases.coverage import INSIDE, OUTSIDE, coverage
+from gateway.policy.cases.file import Cases, read_cases
+from gateway.policy.cases.run import cases_beside, run, verify
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.policy import Policy
+from gateway.policy.reading.document import load_policy, parse_policy
 from gateway.policy.redactor import Redactor
 from gateway.policy.rules import HIDDEN, WHOLE, Sight
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from adapters.base import Trouble
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED
-from gateway.policy.diff import Effect, changes
-from gateway.policy.document import parse_policy
+from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, both, no_wider
+from gateway.policy.telling.diff import Effect, changes
 from tests.policy.decisions import rules as any_rules
 
 TEXT = (Path(__file__).resolve().parents[2] / "policies.yaml").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ import pytest
 from adapters.base import Trouble
 from adapters.problems import DocumentErrors
 from gateway.contract.access import AccessLevel
-from gateway.policy.document import load_policy, parse_policy
 from gateway.policy.policy import Policy
+from gateway.policy.reading.document import load_policy, parse_policy
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 TEXT = SHIPPED.read_text(encoding="utf-8")

@@ -2,8 +2,9 @@
 
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED
-from gateway.policy.document import parse_policy, spots_of
-from gateway.policy.explain import Reason, reasons
+from gateway.policy.reading.document import parse_policy
+from gateway.policy.reading.spots import spots_of
+from gateway.policy.telling.explain import Reason, reasons
 from tests.policy.test_diff import TEXT
 
 BASIC, STANDARD, FULL = LEVELS

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from adapters.problems import Problem
-from gateway.policy.found import find
-from gateway.policy.keeper import Examiner, Keeper
 from gateway.policy.policy import Policy
-from gateway.policy.versions import Event, Version
+from gateway.policy.running.found import find
+from gateway.policy.running.keeper import Examiner, Keeper
+from gateway.policy.running.versions import Event, Version
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
@@ -40,7 +40,7 @@ class Heard:
         if old != new:
             self.said.append("loaded")
 
-    def refused(self, problems: Sequence[str], running: str) -> None:
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
         self.said.append(f"refused: {problems[0]}")
 
     def held(self, waiting: str, running: str) -> None:

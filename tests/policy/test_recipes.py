@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from adapters.base import Trouble
-from gateway.policy.case_file import read_cases
-from gateway.policy.cases import run
-from gateway.policy.document import parse_policy
+from gateway.policy.cases.file import read_cases
+from gateway.policy.cases.run import run
 from gateway.policy.policy import Policy
+from gateway.policy.reading.document import parse_policy
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")

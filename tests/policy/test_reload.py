@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.policy import follow
-from gateway.policy.keeper import PATIENCE, STEADY
+from gateway.policy.running import follow
+from gateway.policy.running.keeper import PATIENCE, STEADY
 from gateway.store import StoreError
 from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start
@@ -76,9 +76,13 @@ async def test_a_saved_policy_holds_for_the_next_calls(
     partner = await partner_of(World(), policy=file)
     assert "email" in (await partner.get(f"/clients/{SOME_ID}")).data
     before = hash_of(partner.gateway)
-    await asyncio.sleep(0.2)  # a folder is watched from its first look on
     save(file, NARROW)
-    await until(lambda: hash_of(partner.gateway) != before)
+
+    def is_taken_in() -> bool:
+        file.touch()  # a change before the watcher's first look is told to nobody
+        return hash_of(partner.gateway) != before
+
+    await until(is_taken_in)
     answer = await partner.get(f"/clients/{SOME_ID}")
     assert "email" not in answer.data
     assert "email" not in (await partner.get("/openapi.json")).data["components"]["schemas"][
@@ -100,20 +104,23 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert first["state"] == "current"
     assert first["hash"] == first["fileHash"] == hash_of(gateway)[:12]
     save(file, TEXT.replace("lastName]", "lastNam]"))
-    keeper = gateway.gateway.follower._keeper
+    keeper = gateway.gateway.keeper
     await until(lambda: keeper.standing.state == "stale")
     stale = await ready(session, gateway)
     assert (stale["state"], stale["hash"]) == ("stale", first["hash"])
     assert stale["fileHash"] != first["hash"]
     assert "lastNam" in stale["lastError"]["text"]
     said = await figures(session, gateway)
+    hashes = f'file_hash="{stale["fileHash"]}",hash="{first["hash"]}"'
+    assert f"gateway_policy_info{{{hashes}}} 1.0" in said
     assert "gateway_policy_stale 1.0" in said
     assert 'gateway_policy_reloads_total{outcome="refused"} 1.0' in said
     save(file, NARROW)
     await until(lambda: keeper.standing.state == "current")
     said = await figures(session, gateway)
     assert "gateway_policy_stale 0.0" in said
-    assert f'gateway_policy_info{{hash="{hash_of(gateway)[:12]}"}} 1.0' in said
+    runs = hash_of(gateway)[:12]
+    assert f'gateway_policy_info{{file_hash="{runs}",hash="{runs}"}} 1.0' in said
     assert not any(f'hash="{first["hash"]}"' in line for line in said)
     [loaded] = [each for each in said if each.startswith("gateway_policy_loaded_timestamp_s")]
     assert float(loaded.split()[1]) > 1.7e9
@@ -138,7 +145,7 @@ async def test_the_command_line_shows_reloads_and_approves(
     save(file, MIXED)
     code, shown, _ = await command(gateway, "reload")
     assert (code, "held back" in shown) == (1, True)
-    keeper = gateway.gateway.follower._keeper
+    keeper = gateway.gateway.keeper
     assert keeper.standing.state == "held back"
     waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
     assert waiting in shown
@@ -177,7 +184,7 @@ async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: 
     first = hash_of(gateway)
     save(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.follower._keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     with closing(sqlite3.connect(gateway.folder / "gateway.db")) as store:
         history = store.execute(
@@ -200,7 +207,7 @@ async def test_an_approval_counts_until_another_policy_has_run(
     gateway = await start_gateway(policy=file, policy_widening="approve")
     save(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.follower._keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     assert hash_of(gateway) == waiting
     for text in (NARROW, WIDE):
@@ -224,16 +231,16 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     first = hash_of(gateway)
     save(file, NARROW)
     await until(lambda: hash_of(gateway) != first)
-    assert [each.event for each in follower._keeper.unwritten] == ["ran"]
+    assert [each.event for each in gateway.gateway.keeper.unwritten] == ["ran"]
     monkeypatch.undo()
-    await until(lambda: not follower._keeper.unwritten)
+    await until(lambda: not gateway.gateway.keeper.unwritten)
 
 
 async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Path) -> None:
     world = World()
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
     gateway = partner.gateway
-    keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
+    keeper, follower = gateway.gateway.keeper, gateway.gateway.follower
     keeper._steady = 0.0
     fields: dict[str, frozenset[str]] = {}
     texts = (NARROW, TEXT)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gateway.contract.resources import GOVERNED
-from gateway.policy.checked import check_policy
-from gateway.policy.kinds import KINDS, Severity
+from gateway.policy.reading.checked import check_policy
+from gateway.policy.reading.kinds import KINDS, Severity
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 TEXT = SHIPPED.read_text(encoding="utf-8")

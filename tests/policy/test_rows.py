@@ -14,8 +14,8 @@ from adapters.document import parse_document
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM
-from gateway.policy.notes import Notes
-from gateway.policy.only import read_only
+from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.only import read_only
 from gateway.policy.rows import (
     EVERY,
     Bound,

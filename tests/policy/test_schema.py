@@ -18,10 +18,10 @@ from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.document import parse_policy
 from gateway.policy.masks import KINDS, fitting
+from gateway.policy.reading.document import parse_policy
+from gateway.policy.reading.schema import policy_schema
 from gateway.policy.rows import is_ordered
-from gateway.policy.schema import policy_schema
 from tests.policy.slips import SLIPS
 from tests.policy.test_recipes import RECIPES, SHIPPED
 

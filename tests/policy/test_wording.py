@@ -6,10 +6,10 @@ import pytest
 
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import INVOICE, PATIENT
-from gateway.policy.document import parse_policy
 from gateway.policy.masks import Mask, read_mask
+from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import HIDDEN, WHOLE, Rules
-from gateway.policy.wording import (
+from gateway.policy.telling.wording import (
     conditions,
     kind_of,
     mask_in_words,

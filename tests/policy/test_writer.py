@@ -7,13 +7,13 @@ from hypothesis import given, settings
 
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import GOVERNED
-from gateway.policy.decision import narrowed, tidy
-from gateway.policy.document import load_policy, parse_policy
 from gateway.policy.masks import CITY, INITIAL, LAST, Mask
+from gateway.policy.reading.document import load_policy, parse_policy
 from gateway.policy.rows import Wanted
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, both, no_wider
-from gateway.policy.stored import read_stored
-from gateway.policy.writer import write_rules
+from gateway.policy.running.decision import narrowed, tidy
+from gateway.policy.running.stored import read_stored
+from gateway.policy.running.writer import write_rules
 from tests.policy.rules import any_rules
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"

@@ -10,7 +10,6 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from adapters.base import BackendUnavailable, OutcomeUnknown, Query, Record, SlotTaken
-from gateway.app import Gateway
 from gateway.contract.errors import (
     BackendTooSlow,
     BookingUnknown,
@@ -19,6 +18,7 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.resources import RESOURCES
+from gateway.serving import Gateway
 from gateway.web.noting import outcome
 from tests.conftest import Begin
 from tests.partner import Partner

@@ -8,8 +8,8 @@ from adapters.examine import Surveyable
 from gateway.backend import unserved_rows
 from gateway.cli.backend import bare_adapter
 from gateway.cli.options import fail
-from gateway.policy.checked import Checked
-from gateway.policy.surveyed import notes_of
+from gateway.policy.reading.checked import Checked
+from gateway.policy.reading.surveyed import notes_of
 from gateway.settings import load_settings
 
 

@@ -49,7 +49,7 @@ def approve(digest: str, by: str, reason: str, config: Path | None, as_json: boo
     this one waits again.
     """
     from gateway.cli.policy.processes import Asked, looked, tell, with_versions
-    from gateway.policy.versions import APPROVED, Event, Versions
+    from gateway.policy.running.versions import APPROVED, Event, Versions
 
     async def approved(versions: Versions) -> Asked | str:
         now = datetime.now(UTC)

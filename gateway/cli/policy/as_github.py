@@ -2,7 +2,7 @@
 
 from gateway.cli.policy.as_sarif import within
 from gateway.cli.policy.entries import Entry
-from gateway.policy.kinds import Severity
+from gateway.policy.reading.kinds import Severity
 
 
 def as_command(entry: Entry) -> str:

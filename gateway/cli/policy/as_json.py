@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from gateway.cli.policy.entries import Entry, entries_of
-from gateway.policy.checked import Checked
-from gateway.policy.kinds import Severity
+from gateway.policy.reading.checked import Checked
+from gateway.policy.reading.kinds import Severity
 
 
 def as_data(checked: Checked) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import gateway
 from gateway.cli.policy.entries import Entry
-from gateway.policy.kinds import KINDS, Kind
+from gateway.policy.reading.kinds import KINDS, Kind
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

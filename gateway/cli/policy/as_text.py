@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gateway.cli.lines import legible
 from gateway.cli.policy.entries import Entry
-from gateway.policy.kinds import Severity
+from gateway.policy.reading.kinds import Severity
 
 WIDEST = 100
 _COLOURS = {

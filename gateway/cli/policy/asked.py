@@ -1,6 +1,7 @@
-"""What a preview is about: a key of the gateway's store, a record of the practice system."""
+"""What a question is about: a key of the gateway's store, a record of the practice system."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from adapters.base import NotFound, Query, Record, Report
@@ -13,7 +14,11 @@ from gateway.keys.key import Key
 
 def key_named(config: Path | None, name: str) -> Key:
     """The key with that id, or the only one with that name; else the end of the command."""
-    keys = asyncio.run(_keys(config))
+    return one_named(asyncio.run(_keys(config)), name)
+
+
+def one_named(keys: Sequence[Key], name: str) -> Key:
+    """The same among these."""
     found = [key for key in keys if key.id == name] or [key for key in keys if key.name == name]
     if not found:
         fail(

@@ -12,8 +12,9 @@ from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.file import file_argument, loaded
 from gateway.contract.access import AccessLevel
-from gateway.policy.cases import Cases, Outcome, cases_beside, read_cases, run
-from gateway.policy.coverage import Coverage, coverage
+from gateway.policy.cases.coverage import Coverage, coverage
+from gateway.policy.cases.file import Cases, read_cases
+from gateway.policy.cases.run import Outcome, cases_beside, run
 
 WIDTH = 80
 

@@ -14,8 +14,8 @@ from gateway.cli.policy.as_sarif import as_sarif
 from gateway.cli.policy.as_text import print_entries
 from gateway.cli.policy.entries import entries_of
 from gateway.cli.policy.file import chosen, file_argument
-from gateway.policy.checked import Checked, check_policy
 from gateway.policy.policy import Policy
+from gateway.policy.reading.checked import Checked, check_policy
 
 
 @click.command()

@@ -16,7 +16,7 @@ from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.policy.diff import Change, Effect, changes
+from gateway.policy.telling.diff import Change, Effect, changes
 from gateway.settings import Settings, load_settings
 from gateway.store import Store
 from gateway.usage.store import answered

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from adapters.document import LARGEST
 from adapters.problems import Problem
-from gateway.policy.checked import Checked
-from gateway.policy.kinds import KINDS, Kind, Severity
+from gateway.policy.reading.checked import Checked
+from gateway.policy.reading.kinds import KINDS, Kind, Severity
 
 _quoted = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""").match
 _word = re.compile(r"(?:[^,\[\]{}#:]|:(?=\S)|(?<!\s)#|\[\]\.?|\([^)]*\))+").match

@@ -12,6 +12,7 @@ import click
 from adapters.problems import DocumentErrors
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.policy.asked import one_named
 from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
 from gateway.cli.words import OneOf
 from gateway.contract.access import AccessLevel
@@ -19,8 +20,8 @@ from gateway.contract.operations import OPERATIONS, Operation
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore, OddKey, UnknownKey
 from gateway.observe.audit import AUDIT, find_entry
-from gateway.policy.document import Spots, spots_of
-from gateway.policy.explain import Reason, reasons
+from gateway.policy.reading.spots import Spots, spots_of
+from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.store import Store
 
@@ -123,14 +124,15 @@ async def _key(store: Store | None, wanted: str) -> Key:
     """By id, or by a name that only one key has."""
     if store is None:
         fail("no keys are known here: name the gateway's configuration with --config")
-    keys = KeyStore(store)
-    named = [key for key, _ in (await keys.list()).keys if key.name == wanted]
-    if len(named) > 1:
-        fail(f"{len(named)} keys are called {legible(wanted)}: name one by its id")
+    return one_named([key for key, _ in (await KeyStore(store).list()).keys], wanted)
+
+
+async def _past_key(store: Store | None, key_id: str) -> Key | None:
+    """The key of an answer, where it is still to be found."""
     try:
-        return named[0] if named else await keys.get(wanted)
+        return None if store is None else await KeyStore(store).get(key_id)
     except (UnknownKey, OddKey):
-        fail(f"no key is {legible(wanted)}; `clinic-gateway keys list` prints all")
+        return None
 
 
 async def _of_answer(settings: Settings, request: str) -> Explanation:
@@ -142,7 +144,7 @@ async def _of_answer(settings: Settings, request: str) -> Explanation:
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
     async with own_store(settings) as store:
         named = await policy_named(entry["policy"], store)
-        key = await _key(store, entry["keyId"]) if entry["keyId"] else None
+        key = await _past_key(store, entry["keyId"])
     level = AccessLevel(entry["level"])
     return Explanation(
         operation=operation,

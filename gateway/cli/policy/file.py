@@ -9,9 +9,9 @@ import click
 from adapters.problems import DocumentErrors
 from gateway.cli.options import fail
 from gateway.cli.policy.as_json import as_data
-from gateway.policy.checked import Checked
-from gateway.policy.document import load_policy
 from gateway.policy.policy import Policy
+from gateway.policy.reading.checked import Checked
+from gateway.policy.reading.document import load_policy
 from gateway.settings import load_settings
 
 _OWN_NAME = "policies.yaml"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.problems import DocumentErrors
-from gateway.policy.document import load_policy
+from gateway.policy.reading.document import load_policy
 from gateway.policy.rules import Rules
-from gateway.policy.stored import read_stored
-from gateway.policy.versions import Version, Versions
+from gateway.policy.running.stored import read_stored
+from gateway.policy.running.versions import Version, Versions
 from gateway.settings import Settings, StartRefused
 from gateway.state import open_own_store, store_place
 from gateway.store import Store

@@ -22,12 +22,12 @@ from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
-from gateway.policy.preview import Preview, SeenField
-from gateway.policy.preview import preview as previewed
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.rules import WHOLE
-from gateway.policy.specimen import specimen
-from gateway.policy.wording import kind_of
+from gateway.policy.telling.preview import Preview, SeenField
+from gateway.policy.telling.preview import preview as previewed
+from gateway.policy.telling.specimen import specimen
+from gateway.policy.telling.wording import kind_of
 
 WIDTH = 80
 _RESOURCES = {each.name: each for each in GOVERNED}

@@ -12,7 +12,7 @@ import click
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import fail
 from gateway.contract.fields import write_instant
-from gateway.policy.versions import Event, Process, Versions
+from gateway.policy.running.versions import Event, Process, Versions
 
 T = TypeVar("T")
 # Seconds that the running gateways have to look, and between two questions whether they have.

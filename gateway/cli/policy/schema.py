@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gateway.cli.options import config_option, json_option
-from gateway.policy.schema import policy_schema
+from gateway.policy.reading.schema import policy_schema
 
 
 @click.command()

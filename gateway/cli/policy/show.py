@@ -18,11 +18,11 @@ from gateway.cli.policy.file import file_argument, loaded
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
-from gateway.policy.page import as_page
 from gateway.policy.policy import Policy
 from gateway.policy.rules import Sight, Whole
-from gateway.policy.sheets import as_csv, as_markdown
-from gateway.policy.wording import mask_in_words, masks_of, row_sentences
+from gateway.policy.telling.page import as_page
+from gateway.policy.telling.sheets import as_csv, as_markdown
+from gateway.policy.telling.wording import mask_in_words, masks_of, row_sentences
 
 FORMATS = ("text", "markdown", "csv", "html", "json")
 WIDTH = 80

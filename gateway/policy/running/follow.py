@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from watchfiles import awatch
 
-from gateway.policy.cases import cases_beside
-from gateway.policy.keeper import Keeper, Standing, Watcher
-from gateway.policy.versions import HEARTBEAT, Process, Versions
+from gateway.policy.cases.run import cases_beside
+from gateway.policy.running.keeper import Keeper, Standing, Watcher
+from gateway.policy.running.versions import HEARTBEAT, Process, Versions
 from gateway.store.base import StoreError
 
 # Seconds between two looks; and before a folder that could not be watched is tried again.

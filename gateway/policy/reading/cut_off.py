@@ -2,7 +2,7 @@
 
 from adapters.document import Place
 from gateway.contract.resources import GOVERNED
-from gateway.policy.notes import Notes
+from gateway.policy.reading.notes import Notes
 
 _NAMES = [resource.name for resource in GOVERNED]
 # What a cut leaves of the last name, and of all that stood behind it.

@@ -2,22 +2,22 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from adapters.base import Report
 from adapters.document import Document, forgiving, parse_document, read_document
-from adapters.problems import DocumentErrors, Problem, did_you_mean
-from gateway.contract.access import LEVELS, AccessLevel
+from adapters.problems import DocumentErrors, Problem, did_you_mean, nearest
+from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
-from gateway.policy.cut_off import note_cut
-from gateway.policy.lists import NEVER, Lists
-from gateway.policy.notes import Notes
-from gateway.policy.only import ONLY, read_only
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.reader_words import in_own_words
+from gateway.policy.reading.cut_off import note_cut
+from gateway.policy.reading.lists import NEVER, Lists
+from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.only import ONLY, read_only
+from gateway.policy.reading.reader_words import in_own_words
 from gateway.policy.rules import ResourceRules, Rules
 
 VERSION = 1
@@ -57,39 +57,6 @@ def read_rules(read: Callable[[], Document]) -> "Reading":
     except DocumentErrors as error:
         raise DocumentErrors(map(in_own_words, error.problems)) from error
     return Reading(Notes(document), [*map(in_own_words, flaws)])
-
-
-Spot = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Spots:
-    """Where a policy file decides: lines and columns, counted from 1.
-
-    `opened` and `masked` by resource and field, `only` by resource and level.
-    """
-
-    opened: dict[tuple[str, str], Spot]
-    masked: dict[tuple[str, str], Spot]
-    only: dict[tuple[str, AccessLevel], Spot]
-
-
-def spots_of(content: bytes, file: str) -> Spots:
-    """Where a sound policy file says what; DocumentErrors of one that cannot be read."""
-    document = parse_document(content, file)
-    reading = Reading(Notes(document))
-    marks, keys = document.marks, document.keys
-    spots = Spots({}, {}, {})
-    for name, lists in reading.lists.items():
-        for path, (_, place) in lists.opens.items():
-            spots.opened[name, path] = marks[place]
-        for path, (_, _, place) in lists.masks.items():
-            spots.masked[name, path] = keys[place]
-        for level in LEVELS:
-            place = (name, ONLY, level.value)
-            if (name, ONLY) in keys:
-                spots.only[name, level] = keys.get(place, keys[name, ONLY])
-    return spots
 
 
 class Reading:
@@ -144,10 +111,10 @@ class Reading:
         if name.lower() == "version":
             self.notes.say((name,), "bad-version", f"{name} is written version: 1", at_key=True)
             return "version"
-        hint = did_you_mean(name, _BY_NAME)
-        text = f"{name} is not a resource{hint or _one_of(_BY_NAME)}"
+        hint = did_you_mean(name, _BY_NAME) or _one_of(_BY_NAME)
+        text = f"{name} is not a resource{hint}"
         self.notes.say((name,), "unknown-resource", text, at_key=True)
-        return suggested(hint)
+        return nearest(name, _BY_NAME)
 
     def outside(self, name: str) -> None:
         """A list, or `only`, that stands where the names of resources do."""
@@ -202,15 +169,10 @@ class Reading:
             right = _BY_LETTERS[name.lower()]
             self.notes.say(place, "level-case", f"{name} is written {right}", at_key=True)
             return right
-        hint = did_you_mean(name, _MEMBERS)
-        text = f"{name} is not a level{hint or _one_of(_MEMBERS)}"
+        hint = did_you_mean(name, _MEMBERS) or _one_of(_MEMBERS)
+        text = f"{name} is not a level{hint}"
         self.notes.say(place, "unknown-level", text, at_key=True)
-        return suggested(hint)
-
-
-def suggested(hint: str) -> str:
-    """The word that a `did you mean` names."""
-    return hint.removeprefix(" (did you mean ").removesuffix("?)")
+        return nearest(name, _MEMBERS)
 
 
 def _one_of(names: Iterable[str]) -> str:

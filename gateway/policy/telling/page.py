@@ -14,7 +14,7 @@ from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.policy import Policy
 from gateway.policy.rules import ResourceRules, Sight
-from gateway.policy.wording import (
+from gateway.policy.telling.wording import (
     ABOUT_LEVELS,
     kind_of,
     mask_in_words,

@@ -1,4 +1,4 @@
-"""Cases beside a policy: what a key must see of a record, tried on what answers partners."""
+"""Tries the cases beside a policy on what answers partners."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,11 @@ import msgspec
 from adapters.base import Record
 from adapters.problems import DocumentErrors, Problem
 from gateway.contract.fields import Resource
-from gateway.policy.case_file import Case, Cases, read_cases
+from gateway.policy.cases.file import Case, Cases, read_cases
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
+from gateway.policy.telling.wording import conditions
 from gateway.policy.values import at
-from gateway.policy.wording import conditions
-
-__all__ = ["Case", "Cases", "Outcome", "read_cases", "run", "verify"]
 
 # Characters of a value, and differences of a case, that are shown in a line.
 LONGEST = 60

@@ -3,7 +3,7 @@
 The loader reads the text back to equal rules wherever a policy file can say them. What two policies
 both let be seen may be more than that: two masks in one field, a field that is hidden again at a
 higher level (`hidden` stands for its mask), a condition on a field that is not seen, or one that no
-record meets (`[]`). `gateway.policy.stored` reads these too.
+record meets (`[]`). `gateway.policy.running.stored` reads these too.
 """
 
 import json

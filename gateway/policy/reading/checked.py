@@ -7,9 +7,9 @@ from pathlib import Path
 from adapters.base import Trouble
 from adapters.document import read_document
 from adapters.problems import DocumentErrors, Problem
-from gateway.policy.document import load_policy, read_rules
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.risks import note_risks
+from gateway.policy.reading.document import load_policy, read_rules
+from gateway.policy.reading.risks import note_risks
 from gateway.settings import shipped_policy
 
 

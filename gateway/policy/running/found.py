@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adapters.document import LARGEST
 from adapters.problems import Problem
-from gateway.policy.cases import cases_beside
+from gateway.policy.cases.run import cases_beside
 
 
 @dataclass(frozen=True, slots=True)

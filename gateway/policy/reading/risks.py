@@ -9,10 +9,10 @@ from itertools import pairwise
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.document import Reading
-from gateway.policy.lists import Lists
 from gateway.policy.masks import LAST, ROUNDED, Mask
-from gateway.policy.notes import Notes
+from gateway.policy.reading.document import Reading
+from gateway.policy.reading.lists import Lists
+from gateway.policy.reading.notes import Notes
 from gateway.policy.rules import WHOLE, ResourceRules, Rules, no_more
 
 # More letters than these of a telephone number are soon completed.

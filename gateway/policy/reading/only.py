@@ -9,10 +9,10 @@ from adapters.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
-from gateway.policy.notes import Notes
+from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.slips import of_field
 from gateway.policy.rows import EVERY, Bound, Rows, Value, Wanted, comparable, in_closed, is_ordered
 from gateway.policy.rules import WHOLE, ResourceRules
-from gateway.policy.slips import of_field
 
 ONLY = "only"
 NOT = "not"

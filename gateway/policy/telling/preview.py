@@ -13,8 +13,8 @@ from gateway.contract.fields import Resource
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
 from gateway.policy.rules import HIDDEN, Sight
+from gateway.policy.telling.wording import conditions
 from gateway.policy.values import at
-from gateway.policy.wording import conditions
 
 
 class Absent(Enum):

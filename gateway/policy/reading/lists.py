@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.document import Place
-from adapters.problems import did_you_mean
+from adapters.problems import did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
-from gateway.policy.notes import Notes
+from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.slips import masks_of, of_field, of_list, of_mask
 from gateway.policy.rules import Sights, opening
-from gateway.policy.slips import masks_of, of_field, of_list, of_mask
 
 NEVER = "never"
 _LISTS: Mapping[str, AccessLevel | None] = {level.value: level for level in LEVELS} | {NEVER: None}
@@ -79,7 +79,7 @@ class Lists:
             self.notes.say(place, slip.code, slip.text, at_key=at_key)
             return
         hint = did_you_mean(path, known)
-        self.meant.add(hint.removeprefix(" (did you mean ").removesuffix("?)"))
+        self.meant.add(nearest(path, known))
         self.notes.say(place, "unknown-field", f"{name} has no field {path!r}{hint}", at_key=at_key)
 
     def mask(self, place: Place, path: str, written: Any, level: AccessLevel | None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED
-from gateway.policy.case_file import Case, Cases
+from gateway.policy.cases.file import Case, Cases
 from gateway.policy.policy import Policy
 from gateway.policy.values import has_value
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from adapters.examine import Survey
 from adapters.problems import Problem
 from gateway.contract.resources import GOVERNED
-from gateway.policy.document import spots_of
 from gateway.policy.policy import Policy
+from gateway.policy.reading.spots import spots_of
 
 
 def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:

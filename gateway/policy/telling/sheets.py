@@ -10,7 +10,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
-from gateway.policy.wording import (
+from gateway.policy.telling.wording import (
     ABOUT_LEVELS,
     kind_of,
     mask_in_words,

@@ -10,6 +10,7 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
 from gateway.policy.rows import Rows, in_words
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
+from gateway.policy.telling.wording import sight_in_words
 
 
 class Effect(StrEnum):
@@ -80,8 +81,8 @@ def _of_field(
             resource=resource.name,
             path=path,
             levels=tuple(levels),
-            before=str_of(before),
-            after=str_of(after),
+            before=sight_in_words(before),
+            after=sight_in_words(after),
             effect=_effect(no_more(before, after), no_more(after, before)),
             sentence=f"{named} {_verb(before, after, _listed(levels))}",
         )
@@ -109,11 +110,6 @@ def _effect(no_less: bool, no_more: bool) -> Effect:
     if no_less:
         return Effect.GAIN
     return Effect.LOSS if no_more else Effect.OTHER
-
-
-def str_of(sight: Sight) -> str:
-    """`hidden`, `whole`, or the mask as it is written."""
-    return str(sight) if isinstance(sight, Mask) else sight.value
 
 
 def _verb(before: Sight, after: Sight, levels: str) -> str:

@@ -15,14 +15,14 @@ from typing import Any, Protocol
 from adapters.base import Report
 from adapters.problems import DocumentErrors, Problem
 from gateway.contract.fields import write_instant
-from gateway.policy.decision import narrowed
-from gateway.policy.document import parse_policy
-from gateway.policy.found import Found, find
 from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, no_wider
-from gateway.policy.stored import read_stored
-from gateway.policy.versions import HELD, RAN, REFUSED, Event, Version
-from gateway.policy.writer import write_rules
+from gateway.policy.running.decision import narrowed
+from gateway.policy.running.found import Found, find
+from gateway.policy.running.stored import read_stored
+from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
+from gateway.policy.running.writer import write_rules
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
@@ -43,8 +43,8 @@ class Watcher(Protocol):
     def loaded(self, old: str, new: str, at: datetime) -> None:
         """The policy with the hash `new` runs from now on, after the one with the hash `old`."""
 
-    def refused(self, problems: Sequence[str], running: str) -> None:
-        """The file cannot be taken; what runs goes on."""
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
+        """The file, with the hash `file`, cannot be taken; what runs goes on."""
 
     def held(self, waiting: str, running: str) -> None:
         """What the file shows more waits for an approval."""
@@ -316,7 +316,7 @@ class Keeper:
         self._put(replace(self.standing, file_hash=found.hash, waiting=None, problems=problems,
                           refused_at=self._now()))  # fmt: skip
         self._note(REFUSED, found.hash, reason=str(problems[0])[:500])
-        self._watcher.refused([str(each) for each in problems], self.policy().hash)
+        self._watcher.refused([str(each) for each in problems], self.policy().hash, found.hash)
 
     def _put(self, standing: Standing) -> None:
         self._standing, self._policy = standing, standing.policy

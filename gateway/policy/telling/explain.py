@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
-from gateway.policy.document import Spot, Spots
 from gateway.policy.masks import Mask
+from gateway.policy.reading.spots import Spot, Spots
 from gateway.policy.rows import in_words
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Sight
 

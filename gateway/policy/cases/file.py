@@ -7,12 +7,12 @@ from typing import Any
 
 from adapters.base import Record
 from adapters.document import Document, Place, forgiving, read_document
-from adapters.problems import DocumentErrors, Problem, did_you_mean
+from adapters.problems import DocumentErrors, Problem, did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
-from gateway.policy.case_records import Records
+from gateway.policy.cases.records import Records
 from gateway.policy.values import NoValue, at, read_value
 
 VERSION = 1
@@ -104,9 +104,9 @@ class _Reading:
         known, meant = list(known), set()
         for name in data:
             if name not in known:
-                hint = did_you_mean(name, known)
-                meant.add(hint.removeprefix(" (did you mean ").removesuffix("?)"))
-                text = f"{name} has no meaning here{hint or _one_of(known)}"
+                hint = did_you_mean(name, known) or _one_of(known)
+                meant.add(nearest(name, known))
+                text = f"{name} has no meaning here{hint}"
                 self.say((*place, name), text, at_key=True)
         for name in needed:
             if name not in data and name not in meant and place not in self.document.partial:

@@ -1,9 +1,9 @@
 """Reads back the rules of a policy that ran: never to more than they let be seen.
 
 It was checked when it was taken. Since then the contract may have changed, and what two policies
-both let be seen may be more than a policy file can say (see `gateway.policy.writer`). So nothing is
-refused for what it says: a field that is not named is hidden, and where a condition cannot be read
-no record exists.
+both let be seen may be more than a policy file can say (see `gateway.policy.running.writer`). So
+nothing is refused for what it says: a field that is not named is hidden, and where a condition
+cannot be read no record exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, read_mask
-from gateway.policy.notes import Notes
-from gateway.policy.only import ONLY, read_only
+from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.only import ONLY, read_only
 from gateway.policy.rows import EVERY, Rows, Wanted
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 

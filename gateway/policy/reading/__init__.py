@@ -1,0 +1,1 @@
+"""Reads a policy file: the rules that it says, or everything that is wrong with it."""

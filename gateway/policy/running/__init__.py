@@ -1,0 +1,1 @@
+"""Keeps a policy running: follows its file, and keeps in the store what ran."""

@@ -1,0 +1,1 @@
+"""Tells people of a policy: what it shows, on which line, and what differs from another."""

@@ -1,0 +1,60 @@
+"""What each part of a running gateway says when it is asked whether it can do its work."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.backend import BackendProbe
+from gateway.booking.ledger import Ledger
+from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
+from gateway.policy.running.keeper import Standing
+from gateway.store import Store, StoreError
+from gateway.web.system import Probe
+
+
+def of_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Probe:
+    """The practice system answers, and has all that the mapping names."""
+
+    async def told() -> Mapping[str, Any]:
+        await probe()
+        return {"breaker": breaker()}
+
+    return told
+
+
+def of_store(store: Store, ledger: Ledger) -> Probe:
+    """The store answers; how many outcomes of bookings wait for it."""
+
+    async def told() -> Mapping[str, Any]:
+        await store.ping()
+        return {"unwritten": ledger.waiting} if ledger.waiting else {}
+
+    return told
+
+
+def of_keys(ring: MemoryKeyRing) -> Probe:
+    """The keys were read so lately that what is known of them counts."""
+
+    async def told() -> Mapping[str, Any]:
+        if ring.age > UNKNOWN_FOR:
+            raise StoreError(f"the keys were last read {ring.age:.0f} seconds ago")
+        return {"known": len(ring)}
+
+    return told
+
+
+def of_policy(standing: Callable[[], Standing]) -> Probe:
+    """Always ready, whatever is the matter with the file: a good policy runs."""
+
+    async def told() -> Mapping[str, Any]:
+        return standing().told()
+
+    return told
+
+
+def of_limiter(url: str) -> Probe:
+    """Where it counts."""
+
+    async def told() -> Mapping[str, Any]:
+        return {"url": url}
+
+    return told
