@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 
 from adapters.base import Trouble
 from adapters.problems import DocumentErrors
-from gateway.contract.access import LEVELS, AccessLevel
+from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
+from gateway.keys.store import new_key
 from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
@@ -33,20 +35,29 @@ SHIPPED = (Path(__file__).resolve().parents[2] / "policies.yaml").read_bytes()
 NAMES = [level.value for level in LEVELS]
 BY_NAME = {resource.name: resource for resource in GOVERNED}
 
+scopes = st.dictionaries(st.sampled_from([*BY_NAME]), st.sampled_from(LEVELS))
+
 Data = dict[str, Any]
 
 
-# The model: a policy as plain YAML data, a level, a record: what is answered, None for no record.
-def answer(policy: Data, resource: str, level: str, record: Data) -> Data | None:
+# The model: a policy as plain YAML data, a key, a record: what is answered, None for no record.
+def answer(policy: Data, resource: str, key: Data, record: Data) -> Data | None:
+    level = key["scopes"].get(resource, key["level"])
     mine, levels = policy[resource], NAMES[: NAMES.index(level) + 1]
     only = mine.get("only", {})
     only = only if not NAMES & only.keys() else only.get(level, {})
-    if any(record.get(name) not in allowed for name, allowed in only.items()):
+    if not all(lets_be(record.get(name), wanted) for name, wanted in only.items()):
         return None
     items = [item for each in levels for item in mine[each]]
     masks = dict(pair for item in items if isinstance(item, dict) for pair in item.items())
     seen = dict.fromkeys(masks, "mask") | {path: "" for path in items if isinstance(path, str)}
     return shown(BY_NAME[resource].fields, record, seen, masks, "")
+
+
+def lets_be(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return value is not None and value not in wanted["not"]
+    return value in wanted
 
 
 def shown(
@@ -112,13 +123,17 @@ def conditions(draw: st.DrawFn, resource: Resource, whole: list[Any]) -> Data:
     name = draw(st.sampled_from(sorted(usable)))
     values = sorted(closed(resource.at(name)) or ())
     basic = draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
-    if draw(st.booleans()):
-        return {name: basic}
     more = draw(st.lists(st.sampled_from(values), unique=True))
-    found = {"BASIC": {name: basic}}
+    standard = list(dict.fromkeys([*basic, *more]))
+    rest = [each for each in values if each not in standard]
+    if rest and draw(st.booleans()):  # the same by what is not let be
+        widening: list[Any] = [{"not": [*rest, *basic[1:]]}, {"not": rest}]
+    else:
+        widening = [basic, standard]
     if draw(st.booleans()):
-        found["STANDARD"] = {name: list(dict.fromkeys([*basic, *more]))}
-    return found
+        return {name: widening[0]}
+    levels = NAMES[: draw(st.integers(1, 2))]
+    return {level: {name: each} for level, each in zip(levels, widening, strict=False)}
 
 
 @st.composite
@@ -134,16 +149,22 @@ def files(draw: st.DrawFn) -> tuple[Data, bytes]:
 
 @pytest.mark.fuzz
 @settings(max_examples=CASES)
-@given(files(), st.sampled_from(LEVELS), st.data())
+@given(files(), st.sampled_from(LEVELS), scopes, st.data())
 def test_every_key_gets_what_the_model_says(
-    made: tuple[Data, bytes], level: AccessLevel, data: st.DataObject
+    made: tuple[Data, bytes],
+    level: AccessLevel,
+    scopes: dict[str, AccessLevel],
+    data: st.DataObject,
 ) -> None:
     told, content = made
     policy = parsed(content)
+    key = new_key(
+        name="A key", permissions=Permission, level=level, scopes=scopes, now=datetime.now(UTC)
+    )
     resource = data.draw(st.sampled_from(GOVERNED))
     record = data.draw(records(resource.fields))
-    redactor = policy.redactor(resource.name, level)
-    expected = answer(told, resource.name, level.value, record)
+    redactor = policy.redactor(resource.name, key.level_for(resource.name))
+    expected = answer(told, resource.name, {"level": level, "scopes": scopes}, record)
     assert redactor.admits(record) is (expected is not None)
     if expected is not None:
         assert json.loads(redactor.one(record)) == expected
