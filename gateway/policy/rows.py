@@ -96,6 +96,17 @@ class Wanted:
             return False
         return value not in self.barred
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it certainly lets nothing be: no value is allowed, or the bounds leave none."""
+        if self.allowed is not None:
+            return not any(map(self.admits, self.allowed))
+        low, high = self.low, self.high
+        if low is None or high is None:
+            return False
+        closed = low.included and high.included
+        return bool(low.value > high.value or (low.value == high.value and not closed))
+
     def within(self, other: "Wanted") -> bool:
         """Whether the other lets be all that this one does."""
         if self.allowed is not None:
@@ -214,46 +225,3 @@ def in_closed(field: Field, test: Wanted) -> Wanted:
     if values is None:
         return test
     return Wanted(allowed=frozenset(filter(test.admits, values)))
-
-
-def in_words(resource: Resource, rows: Rows) -> str:
-    """The conditions as a policy file has them: `{status: [VALIDATED]}`."""
-    parts = (f"{name}: {_spelt(resource.at(name), test)}" for name, test in rows.wanted.items())
-    return f"{{{', '.join(parts)}}}"
-
-
-def _spelt(field: Field, test: Wanted) -> str:
-    if test.allowed is not None:
-        return _list_of(field, filter(test.admits, test.allowed))
-    parts = []
-    if test.barred:
-        parts.append(f"not: {_list_of(field, test.barred)}")
-    if test.low is not None:
-        parts.append(f"{'min' if test.low.included else 'above'}: {_scalar(field, test.low.value)}")
-    if test.high is not None:
-        name = "max" if test.high.included else "below"
-        parts.append(f"{name}: {_scalar(field, test.high.value)}")
-    return f"{{{', '.join(parts)}}}"
-
-
-def _list_of(field: Field, values: Any) -> str:
-    return f"[{', '.join(_scalar(field, value) for value in sorted(values))}]"
-
-
-def _scalar(field: Field, value: Value) -> str:
-    wire = shown(field, value)
-    if isinstance(wire, bool):
-        return "true" if wire else "false"
-    plain = field.values or field.format.name in {formats.DAY.name, formats.INSTANT.name}
-    return str(wire) if plain or not isinstance(wire, str) else _quoted(wire)
-
-
-def _quoted(text: str) -> str:
-    """A text in double quotes, letters that no file may have as escapes."""
-    return f'"{"".join(map(_letter, text))}"'
-
-
-def _letter(letter: str) -> str:
-    if letter in '"\\':
-        return f"\\{letter}"
-    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

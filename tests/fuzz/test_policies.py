@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 
 from adapters.base import Trouble
 from adapters.problems import DocumentErrors
-from gateway.contract.access import LEVELS, AccessLevel
+from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
+from gateway.keys.store import new_key
 from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
@@ -33,20 +35,29 @@ SHIPPED = (Path(__file__).resolve().parents[2] / "policies.yaml").read_bytes()
 NAMES = [level.value for level in LEVELS]
 BY_NAME = {resource.name: resource for resource in GOVERNED}
 
+scopes = st.dictionaries(st.sampled_from([*BY_NAME]), st.sampled_from(LEVELS))
+
 Data = dict[str, Any]
 
 
-# The model: a policy as plain YAML data, a level, a record: what is answered, None for no record.
-def answer(policy: Data, resource: str, level: str, record: Data) -> Data | None:
+# The model: a policy as plain YAML data, a key, a record: what is answered, None for no record.
+def answer(policy: Data, resource: str, key: Data, record: Data) -> Data | None:
+    level = key["scopes"].get(resource, key["level"])
     mine, levels = policy[resource], NAMES[: NAMES.index(level) + 1]
     only = mine.get("only", {})
     only = only if not NAMES & only.keys() else only.get(level, {})
-    if any(record.get(name) not in allowed for name, allowed in only.items()):
+    if not all(lets_be(record.get(name), wanted) for name, wanted in only.items()):
         return None
     items = [item for each in levels for item in mine[each]]
     masks = dict(pair for item in items if isinstance(item, dict) for pair in item.items())
     seen = dict.fromkeys(masks, "mask") | {path: "" for path in items if isinstance(path, str)}
     return shown(BY_NAME[resource].fields, record, seen, masks, "")
+
+
+def lets_be(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return value is not None and value not in wanted["not"]
+    return value in wanted
 
 
 def shown(
@@ -88,7 +99,9 @@ def listed(draw: st.DrawFn, resource: Resource) -> Data:
     """A resource's part of a file, as its author might write it."""
     lists: Data = {name: [] for name in (*NAMES, "never")}
     for path in draw(st.permutations(resource.paths)):
-        at = draw(st.sampled_from([*NAMES, "never"]))
+        # conditions are about fields that BASIC sees
+        likely = NAMES[:1] * 4 if "[]" not in path and closed(resource.at(path)) else []
+        at = draw(st.sampled_from([*likely, *NAMES, "never"]))
         lists[at].append(path)
         lower = NAMES[: NAMES.index(at)] if at in NAMES else NAMES
         kinds = fitting(resource.at(path))
@@ -107,43 +120,53 @@ def conditions(draw: st.DrawFn, resource: Resource, whole: list[Any]) -> Data:
         for path in whole
         if isinstance(path, str) and "[]" not in path and closed(resource.at(path))
     ]
-    if not usable or draw(st.booleans()):
+    if not usable or draw(st.integers(0, 3)) == 0:
         return {}
     name = draw(st.sampled_from(sorted(usable)))
     values = sorted(closed(resource.at(name)) or ())
     basic = draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
-    if draw(st.booleans()):
-        return {name: basic}
     more = draw(st.lists(st.sampled_from(values), unique=True))
-    found = {"BASIC": {name: basic}}
+    standard = list(dict.fromkeys([*basic, *more]))
+    rest = [each for each in values if each not in standard]
+    if rest and draw(st.booleans()):  # the same by what is not let be
+        widening: list[Any] = [{"not": [*rest, *basic[1:]]}, {"not": rest}]
+    else:
+        widening = [basic, standard]
     if draw(st.booleans()):
-        found["STANDARD"] = {name: list(dict.fromkeys([*basic, *more]))}
-    return found
+        return {name: widening[0]}
+    levels = NAMES[: draw(st.integers(1, 2))]
+    return {level: {name: each} for level, each in zip(levels, widening, strict=False)}
 
 
 @st.composite
-def files(draw: st.DrawFn) -> tuple[Data, bytes]:
+def files(draw: st.DrawFn) -> tuple[Data, bytes, Resource]:
     """A policy as data and as a file: one resource at random, the others as they are shipped."""
     data: Data = yaml.load(SHIPPED, Loader=yaml.BaseLoader) | {"version": 1}
     resource = draw(st.sampled_from(GOVERNED))
     data[resource.name] = draw(listed(resource))
     flow = draw(st.sampled_from([None, True, False]))
     text = yaml.safe_dump(data, sort_keys=draw(st.booleans()), default_flow_style=flow)
-    return data, text.encode()
+    return data, text.encode(), resource
 
 
 @pytest.mark.fuzz
 @settings(max_examples=CASES)
-@given(files(), st.sampled_from(LEVELS), st.data())
+@given(files(), st.sampled_from(LEVELS), scopes, st.data())
 def test_every_key_gets_what_the_model_says(
-    made: tuple[Data, bytes], level: AccessLevel, data: st.DataObject
+    made: tuple[Data, bytes, Resource],
+    level: AccessLevel,
+    scopes: dict[str, AccessLevel],
+    data: st.DataObject,
 ) -> None:
-    told, content = made
+    told, content, drawn = made
     policy = parsed(content)
-    resource = data.draw(st.sampled_from(GOVERNED))
+    key = new_key(
+        name="A key", permissions=Permission, level=level, scopes=scopes, now=datetime.now(UTC)
+    )
+    resource = data.draw(st.just(drawn) | st.sampled_from(GOVERNED))
     record = data.draw(records(resource.fields))
-    redactor = policy.redactor(resource.name, level)
-    expected = answer(told, resource.name, level.value, record)
+    redactor = policy.redactor(resource.name, key.level_for(resource.name))
+    expected = answer(told, resource.name, {"level": level, "scopes": scopes}, record)
     assert redactor.admits(record) is (expected is not None)
     if expected is not None:
         assert json.loads(redactor.one(record)) == expected

@@ -513,6 +513,12 @@ def test_the_cases_of_a_policy_stand_beside_it(tmp_path: Path) -> None:
     ]
 
 
+def test_a_pipe_where_the_cases_should_be_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "mine.test.yaml")
+    [problem] = verify(policy_of(), tmp_path / "mine.yaml")
+    assert problem.text == "cannot be read: it is no plain file"
+
+
 def test_what_cannot_be_read_is_a_problem_and_no_pass(tmp_path: Path) -> None:
     (tmp_path / "mine.test.yaml").mkdir()
     [problem] = verify(policy_of(), tmp_path / "mine.yaml")

@@ -290,7 +290,14 @@ async def test_what_its_cases_say_keeps_a_policy_from_running_until_it_is_tried_
 async def test_changed_cases_beside_the_file_are_looked_at(kept: Kept) -> None:
     await kept.begin()
     kept.wrong.append(Problem("policies.test.yaml", 7, 3, "a case fails"))
-    kept.file.with_name("policies.test.yaml").write_text("x")
+    cases = kept.file.with_name("policies.test.yaml")
+    cases.write_text("x")
+    assert await kept.look() == "stale"
+    kept.wrong.clear()
+    cases.write_text("#" * 200_000 + "x")
+    assert await kept.look() == "current"
+    kept.wrong.append(Problem("policies.test.yaml", 7, 3, "another fails"))
+    cases.write_text("#" * 200_000 + "y")
     assert await kept.look() == "stale"
 
 

@@ -53,6 +53,8 @@ def verify(policy: Policy, path: Path) -> Sequence[Problem]:
     beside = cases_beside(path)
     if not (beside.exists() or beside.is_symlink()):
         return ()
+    if beside.exists() and not beside.is_file():  # to open a pipe is to wait for its writer
+        return [Problem(str(beside), 0, 0, "cannot be read: it is no plain file")]
     try:
         cases = read_cases(beside)
     except DocumentErrors as error:

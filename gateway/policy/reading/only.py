@@ -131,12 +131,7 @@ class _Reading:
         if found is None:
             return None
         found = in_closed(field, found)
-        empty = found.allowed is not None and not any(map(found.admits, found.allowed))
-        low, high = found.low, found.high
-        if low is not None and high is not None:
-            closed = low.included and high.included
-            empty = empty or low.value > high.value or (low.value == high.value and not closed)
-        if empty:
+        if found.is_empty:
             text = f"no value of {field.name} meets this, so that no record would exist"
             self.notes.say(place, "empty-condition", text, at_key=True)
             return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
+from gateway.policy.spelling import path_in_list
 
 _QUOTES = str.maketrans("", "", "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4`")
 _parts = re.compile(r"[\s;,|/+&]+").split
@@ -37,7 +38,7 @@ def of_field(resource: Resource, written: str) -> Slip | None:
 def _odd_letters(resource: Resource, written: str) -> Slip | None:
     plain = written.translate(_QUOTES).strip()
     if plain != written and plain in resource.paths:
-        text = f"quotes are \" or ', not those of a word processor: write {quoted(plain)}"
+        text = f"quotes are \" or ', not those of a word processor: write {path_in_list(plain)}"
         return Slip("odd-quotes", text, (plain,))
     seen = "".join(each for each in written if unicodedata.category(each) != "Cf")
     if seen != written:
@@ -51,7 +52,7 @@ def _prefixed(resource: Resource, written: str) -> Slip | None:
     owners = {resource.name, resource.title, resource.title.lower()}
     if not dot or before not in owners or path not in resource.paths:
         return None
-    text = f"{resource.name} stands above already: write {quoted(path)} alone"
+    text = f"{resource.name} stands above already: write {path_in_list(path)} alone"
     return Slip("prefixed-field", text, (path,))
 
 
@@ -59,7 +60,7 @@ def _several(resource: Resource, written: str) -> Slip | None:
     parts = [each for each in _parts(written) if each]
     if len(parts) < 2 or not set(parts) <= set(resource.paths):
         return None
-    text = f"a comma stands between two fields: write {', '.join(map(quoted, parts))}"
+    text = f"a comma stands between two fields: write {', '.join(map(path_in_list, parts))}"
     return Slip("missing-comma", text, tuple(parts))
 
 
@@ -74,7 +75,7 @@ def _with_mask(resource: Resource, written: str) -> Slip | None:
     mask = of_mask(found[2].rstrip(")") if "(" not in found[2] else found[2])
     if mask is None:
         return None
-    text = f"a field under a mask is written {{{quoted(found[1])}: {mask}}}"
+    text = f"a field under a mask is written {{{path_in_list(found[1])}: {mask}}}"
     return Slip("mask-form", text, (found[1],))
 
 
@@ -115,13 +116,8 @@ def of_list(resource: Resource, name: str, written: Any) -> Slip:
 
 def such_as(paths: list[str]) -> str:
     """The list that would have been right, or one like it."""
-    shown = f"[{', '.join(map(quoted, paths))}]"
+    shown = f"[{', '.join(map(path_in_list, paths))}]"
     return f": write {shown}" if len(paths) > 1 else ", such as [id, name]"
-
-
-def quoted(path: str) -> str:
-    """A path as it stands in a list."""
-    return f'"{path}"' if "[" in path else path
 
 
 def masks_of(resource: Resource, path: str) -> str:

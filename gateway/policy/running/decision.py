@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.policy.rows import Bound, Rows, Value, Wanted
+from gateway.policy.rows import Rows, Wanted
 from gateway.policy.rules import ResourceRules, Rules, both, no_wider
 
 
@@ -32,16 +32,7 @@ def _tidy_rows(rules: ResourceRules) -> ResourceRules:
 def _tidy(test: Wanted) -> Wanted:
     if test.allowed is not None:
         return Wanted(allowed=frozenset(filter(test.admits, test.allowed)))
-    if _is_empty(test.low, test.high):
+    if test.is_empty:
         return Wanted(allowed=frozenset())
     bounds = Wanted(low=test.low, high=test.high)
     return replace(test, barred=frozenset(filter(bounds.admits, test.barred)))
-
-
-def _is_empty(low: Bound | None, high: Bound | None) -> bool:
-    if low is None or high is None:
-        return False
-    least: Value = low.value
-    return bool(least > high.value) or (
-        least == high.value and not (low.included and high.included)
-    )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from adapters.document import LARGEST
 from adapters.problems import Problem
+from gateway.policy.cases.file import LARGEST as LARGEST_CASES
 from gateway.policy.cases.run import cases_beside
 
 
@@ -31,7 +32,7 @@ def find(policy: Path) -> Found:
     """The bytes of the file now, of one that is too large only the first ones."""
     cases = _digest(cases_beside(policy))
     try:
-        content = _read(policy)
+        content = _read(policy, LARGEST)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return Found(b"", "", Problem(str(policy), 0, 0, f"cannot be read: {reason}"), cases)
@@ -41,13 +42,13 @@ def find(policy: Path) -> Found:
 
 def _digest(path: Path) -> str:
     try:
-        return sha256(_read(path)).hexdigest()
+        return sha256(_read(path, LARGEST_CASES)).hexdigest()
     except OSError:
         return ""
 
 
-def _read(path: Path) -> bytes:
-    """At most one byte more than a policy may have; OSError for what is no plain file."""
+def _read(path: Path, largest: int) -> bytes:
+    """At most one byte more than the largest; OSError for what is no plain file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -56,6 +57,6 @@ def _read(path: Path) -> bytes:
         if not stat.S_ISREG(mode):
             raise OSError(EINVAL, "it is no plain file")
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read(LARGEST + 1)
+            return stream.read(largest + 1)
     finally:
         os.close(descriptor)

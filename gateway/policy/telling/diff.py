@@ -8,8 +8,9 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
-from gateway.policy.rows import Rows, in_words
+from gateway.policy.rows import Rows
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
+from gateway.policy.spelling import conditions_in_file
 from gateway.policy.telling.wording import sight_in_words
 
 
@@ -93,7 +94,7 @@ def _of_rows(
 ) -> Change:
     effect = _effect(before.within(after), after.within(before))
     how = {Effect.GAIN: "more", Effect.LOSS: "fewer", Effect.OTHER: "other"}[effect]
-    words = [in_words(resource, each) if each else "all" for each in (before, after)]
+    words = [conditions_in_file(resource, each) if each else "all" for each in (before, after)]
     return Change(
         resource=resource.name,
         path="",

@@ -7,8 +7,8 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import Mask
 from gateway.policy.reading.spots import Spot, Spots
-from gateway.policy.rows import in_words
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Sight
+from gateway.policy.spelling import conditions_in_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ def _of_records(
 ) -> Reason:
     rows = rules.rows_of(level)
     spot = spots.only.get((resource.name, level)) if rows else None
-    words = in_words(resource, rows) if rows else "all"
+    words = conditions_in_file(resource, rows) if rows else "all"
     why = f"only these records exist at {level}" if rows else f"every record exists at {level}"
     return Reason(path="", sight=words, why=why, spot=spot)
 
