@@ -63,12 +63,15 @@ class Mask:
         return self.kind.hide(value, self.argument)
 
     def shows_no_more_than(self, other: "Mask") -> bool:
-        """Whether the other mask shows at least what this one does."""
-        if self.kind is not other.kind:
-            return False
-        if self.kind is ROUNDED:
-            return self.argument % other.argument == 0
-        return self.argument <= other.argument
+        """Whether what this mask shows can be told from what the other one does, of every value.
+
+        `last(4)` hides short texts of which `last(2)` shows something. Of two roundings the finer
+        one tells the coarser only where halves go the same way and no step is cut in two.
+        """
+        if self.kind is not ROUNDED or other.kind is not ROUNDED:
+            return self == other
+        times, rest = divmod(self.argument, other.argument)
+        return rest == 0 and times % 4 == 1
 
     def schema(self, field: Field) -> dict[str, Any]:
         """What the field's schema says more than that of the whole value."""
@@ -139,7 +142,8 @@ def _rounded(value: Any, step: int) -> Any:
             sign, digits = "-" if hundredths < 0 else "", f"{abs(hundredths):03d}"
             return f"{sign}{digits[:-2]}.{digits[-2:]}"
         if isinstance(value, int):
-            return _nearest(value, step)
+            nearest = _nearest(value, step)
+            return nearest if abs(nearest) < 2**63 else None  # what JSON is written of ends there
         return _nearest_of_float(value, step)
     except (ValueError, OverflowError):
         return None
