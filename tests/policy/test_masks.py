@@ -21,7 +21,6 @@ from gateway.policy.masks import (
     ROUNDED,
     STARS,
     Mask,
-    MaskKind,
     fitting,
     read_mask,
 )
@@ -104,13 +103,20 @@ AMOUNTS = st.integers(-20_000, 20_000).map(lambda it: f"{'-' * (it < 0)}{abs(it)
 )  # fmt: skip
 
 
-@given(st.sampled_from([(LAST, TEXTS, 8), (ROUNDED, AMOUNTS, 12)]), st.data())
+NARROWER = [
+    (one, other, values)
+    for kind, values, most in ((LAST, TEXTS, 8), (ROUNDED, AMOUNTS, 12))
+    for one in (Mask(kind, number) for number in range(1, most + 1))
+    for other in (Mask(kind, number) for number in range(1, most + 1))
+    if one.shows_no_more_than(other)
+]
+
+
+@given(st.sampled_from(NARROWER), st.data())
 def test_a_mask_that_shows_no_more_than_another_can_be_told_from_it(
-    kind: tuple[MaskKind, st.SearchStrategy[str], int], data: st.DataObject
+    made: tuple[Mask, Mask, st.SearchStrategy[str]], data: st.DataObject
 ) -> None:
-    made, values, most = kind
-    one, other = (Mask(made, data.draw(st.integers(1, most))) for _ in range(2))
-    assume(one.shows_no_more_than(other))
+    one, other, values = made
     told: dict[Any, Any] = {}
     for value in data.draw(st.lists(values, min_size=20)):
         assert told.setdefault(other(value), one(value)) == one(value)
