@@ -47,7 +47,7 @@ from gateway.policy.follow import Follower
 from gateway.policy.found import Found, find
 from gateway.policy.keeper import Examiner, Keeper
 from gateway.policy.policy import Policy
-from gateway.policy.versions import Versions
+from gateway.policy.versions import RAN, Versions
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
@@ -323,12 +323,18 @@ class _Assembly:
     ) -> tuple[Keeper, Follower]:
         """What keeps the running policy, and what follows its file; the file's policy is sound."""
         news, approve = PolicyNews(self.metrics, self.events), self.settings.policy_widening
+
+        async def approved(digest: str) -> bool:
+            if any(each.event == RAN and each.hash != digest for each in keeper.unwritten):
+                raise StoreError("the store does not know yet of another policy that ran")
+            return await versions.approved(digest)
+
         keeper = Keeper(
             self.examiner,
             news,
             self.now,
             approve=approve == "approve",
-            approved=versions.approved,
+            approved=approved,
         )
         await keeper.begin(found, policy, await versions.last())
         follower = Follower(keeper, self.settings.policy, versions, news, self.now)

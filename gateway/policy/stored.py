@@ -7,9 +7,11 @@ no record exists.
 """
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from adapters.document import Document, forgiving, parse_document
+from adapters.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
@@ -18,12 +20,23 @@ from gateway.policy.notes import Notes
 from gateway.policy.only import ONLY, read_only
 from gateway.policy.rows import EVERY, Rows, Wanted
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
+from gateway.policy.versions import Version
 
 # Bytes: what two files of the largest size both say may take more room than either.
 LARGEST = 1024 * 1024
 _NOTHING = Wanted(allowed=frozenset())
 _NO_RECORD = Rows({"id": _NOTHING})
 _ALL: Sights = (WHOLE, WHOLE, WHOLE)
+
+
+def read_version(version: Version) -> Rules:
+    """The rules of a policy that ran; DocumentErrors where its text is not the one that ran.
+
+    The beginning of a text may be a policy that shows more than the whole.
+    """
+    if sha256(version.content).hexdigest() != version.hash:
+        raise DocumentErrors([Problem(version.file, 0, 0, "its text has another hash")])
+    return read_stored(version.content)
 
 
 def read_stored(content: bytes) -> Rules:

@@ -3,8 +3,9 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -395,3 +396,13 @@ async def test_a_last_policy_that_nobody_can_read_stops_the_start(kept: Kept) ->
     last = Version(hash="ab" * 32, content=b"a: {", file="x")
     with pytest.raises(StartRefused, match="abababababab that ran last is damaged"):
         await kept.begin(approve=True, last=last)
+
+
+async def test_a_last_policy_that_is_cut_stops_the_start(kept: Kept) -> None:
+    """The beginning of a text may show more than the whole."""
+    text = f"{TEXT}  only: {{category: [food]}}\n".encode()
+    cut = Version(hash=sha256(text).hexdigest(), content=TEXT.encode(), file="x")
+    with pytest.raises(StartRefused, match="that ran last is damaged"):
+        await kept.begin(approve=True, last=cut)
+    whole = await Kept(kept.file).begin(approve=True, last=replace(cut, content=text))
+    assert whole.policy.has_rows
