@@ -73,7 +73,8 @@ def tell(running: Sequence[Process], *, as_json: bool, revision: int = 0) -> Non
     if not running:
         fail(NOBODY)
     for each in late:
-        click.echo(f"process {each.pid} on {each.host} has not looked in time", err=True)
+        late_one = f"process {each.pid} on {each.host} has not looked in time"
+        click.echo(legible(late_one), err=True)
     if late or any(each.state.get("state") != "current" for each in running):
         raise click.exceptions.Exit(1)
 
