@@ -101,8 +101,7 @@ def _lines(process: Process) -> list[str]:
     if state["waiting"]:
         lines.append(f"  waits     {state['waiting']}")
         lines.append(
-            f"            clinic-gateway policy approve {state['waiting'][:12]} --by NAME"
-            " --reason TEXT"
+            f"            clinic-gateway policy approve {state['waiting']} --by NAME --reason TEXT"
         )
     if error := state["lastError"]:
         place = f"line {error['line']}: " if error["line"] else ""
