@@ -119,6 +119,10 @@ class Wanted:
         )
 
 
+# What no value meets.
+NOTHING = Wanted(allowed=frozenset())
+
+
 def _lower(one: Bound | None, other: Bound | None) -> Bound | None:
     """The bound from below that leaves out more; of two alike the first."""
     if one is None or other is None:

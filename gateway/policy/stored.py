@@ -18,14 +18,13 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, read_mask
 from gateway.policy.notes import Notes
 from gateway.policy.only import ONLY, read_only
-from gateway.policy.rows import EVERY, Rows, Wanted
+from gateway.policy.rows import EVERY, NOTHING, Rows
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 from gateway.policy.versions import Version
 
 # Bytes: what two files of the largest size both say may take more room than either.
 LARGEST = 1024 * 1024
-_NOTHING = Wanted(allowed=frozenset())
-_NO_RECORD = Rows({"id": _NOTHING})
+_NO_RECORD = Rows({"id": NOTHING})
 _ALL: Sights = (WHOLE, WHOLE, WHOLE)
 
 
@@ -90,7 +89,7 @@ def _rows(
     rest = {name: each for name, each in written.items() if name not in empty}
     found = dict(_read(document, resource, rest).wanted) if rest else {}
     known = resource.paths
-    return Rows(found | {name if name in known else "id": _NOTHING for name in empty})
+    return Rows(found | {name if name in known else "id": NOTHING for name in empty})
 
 
 def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> Rows:

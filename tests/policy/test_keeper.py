@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.problems import Problem
+from gateway.contract.access import LEVELS
 from gateway.policy.found import find
 from gateway.policy.keeper import Examiner, Keeper
 from gateway.policy.policy import Policy
@@ -340,6 +341,32 @@ async def test_of_a_mixed_change_what_it_hides_holds_at_once(kept: Kept) -> None
     assert (kept.sees("address"), kept.sees("email")) == (True, False)
     assert "madeOf" not in kept.keeper.standing.told()
     assert kept.heard.said == ["loaded", "held", "loaded"]
+
+
+async def test_a_condition_on_a_field_that_waits_tells_nothing_of_the_field(kept: Kept) -> None:
+    """Else whoever writes the file could ask for hidden values, one condition after another."""
+    await kept.begin(approve=True)
+    asking = TEXT.replace(
+        "STANDARD: [phone, email, createdAt,", "STANDARD: [phone, email,"
+    ).replace(
+        "BASIC: [id, firstName, lastName]",
+        "only: {BASIC: {createdAt: {min: 2025-01-01T00:00:00Z}}}\n"
+        "  BASIC: [id, firstName, lastName, createdAt]",
+    )
+    assert await kept.write(asking) == "held back"
+    views = [kept.policy.redactors["clients", each] for each in LEVELS]
+    records = [{"createdAt": each} for each in ("2024-03-01T09:00:00Z", "2026-03-01T09:00:00Z")]
+    assert [[view.admits(each) for each in records] for view in views] == [
+        [False, False],
+        [True, True],
+        [True, True],
+    ]
+    again = await Kept(kept.file).begin(approve=True, last=last_of(kept))
+    assert not any(map(again.policy.redactors["clients", LEVELS[0]].admits, records))
+    kept.approvals.add(find(kept.file).hash)
+    assert await kept.look(asked=True) == "current"
+    admits = kept.policy.redactors["clients", LEVELS[0]].admits
+    assert [admits(each) for each in records] == [False, True]
 
 
 async def test_a_file_that_is_taken_back_no_longer_waits(kept: Kept) -> None:
