@@ -202,7 +202,9 @@ def _conditions(field: Field, test: Wanted) -> Iterator[Condition]:
 
 
 def _listed(field: Field, values: Any) -> tuple[Any, ...]:
-    return tuple(shown(field, value) for value in sorted(values))
+    """The values as answers carry them; one that none can carry, such as 10.005, is no record's."""
+    written = ((value, shown(field, value)) for value in sorted(values))
+    return tuple(each for value, each in written if comparable(field, each) == value)
 
 
 def closed(field: Field) -> frozenset[Value] | None:
