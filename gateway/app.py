@@ -46,12 +46,12 @@ from gateway.policy.policy import Policy
 from gateway.policy.running.follow import Follower
 from gateway.policy.running.found import Found, find
 from gateway.policy.running.keeper import Examiner, Keeper
-from gateway.policy.running.versions import Versions
+from gateway.policy.running.versions import RAN, Versions
 from gateway.readiness import of_backend, of_keys, of_limiter, of_policy, of_store
 from gateway.serving import Gateway
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
-from gateway.store import Store
+from gateway.store import Store, StoreError
 from gateway.usage.counting import Usage
 from gateway.web.documents import NAMES, Documents
 from gateway.web.front import Front
@@ -221,8 +221,14 @@ class _Assembly:
     async def policy(self, versions: Versions, practice: _Practice) -> tuple[Keeper, Follower]:
         """What keeps the running policy, and what follows its file; the file's policy is sound."""
         news = PolicyNews(self.metrics, self.events)
+
+        async def approved(digest: str) -> bool:
+            if any(each.event == RAN and each.hash != digest for each in keeper.unwritten):
+                raise StoreError("the store does not know yet of another policy that ran")
+            return await versions.approved(digest)
+
         approve = self.settings.policy_widening == "approve"
-        keeper = Keeper(self.examiner, news, self.now, approve=approve, approved=versions.approved)
+        keeper = Keeper(self.examiner, news, self.now, approve=approve, approved=approved)
         await keeper.begin(practice.found, practice.policy, await versions.last())
         follower = Follower(keeper, self.settings.policy, versions, news, self.now)
         return keeper, self.closing(follower)

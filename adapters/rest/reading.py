@@ -214,21 +214,24 @@ class Rows:
         filters: Sequence[Filter],
         only: Only,
     ) -> bool:
-        """Whether the list came to its end before the page was full, or enough was looked at."""
+        """Whether the list came to its end before the page was full, or enough was looked at.
+
+        With conditions a full page looks for what follows it: it must not tell of hidden records.
+        """
         size = AT_ONCE if self.has_details else 1
         async with aclosing(batches):
             async for batch in batches:
                 for rows, places in _parts(batch.rows, batch.places, size):
-                    if filling.is_done:
+                    if filling.is_enough or (filling.is_full and not only):
                         return False
                     for made, place in zip(await self._made(rows, only), places, strict=True):
-                        if filling.is_full:
+                        if filling.is_full and (not only or _counts(made, filters)):
                             return False
                         filling.take(made, place, filters)
                 if batch.last:
                     return True
                 filling.passed(batch.end)
-                if filling.is_enough or (filling.is_full and not batch.rows):
+                if filling.is_enough or (filling.is_full and not batch.rows and not only):
                     return False
         return True
 
@@ -299,6 +302,11 @@ def _parts(
         yield rows[begin : begin + size], places[begin : begin + size]
 
 
+def _counts(made: Record | Trouble | None, filters: Sequence[Filter]) -> bool:
+    """Whether a page tells of it: as a record, or as one that is left out."""
+    return isinstance(made, Trouble) or (made is not None and fits(made, filters))
+
+
 class _Filling:
     """A page that is being filled."""
 
@@ -316,11 +324,6 @@ class _Filling:
         return len(self._records) + self._skipped >= self._limit
 
     @property
-    def is_done(self) -> bool:
-        """Whether no further row is to be looked at in this call."""
-        return self.is_full or self.is_enough
-
-    @property
     def is_enough(self) -> bool:
         """Whether this is enough for one call: the page may be short, the next goes on."""
         late = self._place is not None and self._clock() >= self._until
@@ -335,7 +338,7 @@ class _Filling:
         self._place = place
         if isinstance(made, Trouble):
             self._skipped += 1
-        elif made is not None and fits(made, filters):
+        elif made is not None and _counts(made, filters):
             self._records.append(made)
 
     def page(self, *, more: bool) -> Page:

@@ -34,6 +34,8 @@ from adapters.sql.narrowing import Narrowing
 MOST_BLANK = 1_000
 # Statements of one page, where rows are left out that only look like what is let be.
 MOST_ROUNDS = 20
+# Rows that each of these but the first asks for, however few the page takes.
+AT_LEAST = 500
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
 
@@ -68,6 +70,7 @@ class ResourceReader:
         key = self.table.key
         self._all = rows_of(rows, *self.table.selected()).where(key.present)
         self._blank = rows_of(rows, key.parts[0].label("blank_key")).where(key.blank)
+        self._keyless = rows_of(rows, *self.table.selected()).where(key.blank)
         self._is_native = isinstance(self.table.ids, NativeIds)
         # as it may be spelt, not by a function of the column, so that its index serves
         wanted = key.parts[0].in_(given("keys", expanding=True))
@@ -230,7 +233,7 @@ class ResourceReader:
             self.table.report(Trouble("doubled row", self.name, "id", ""))
         skipped = len(keys) - len(records)
         if after is None:
-            skipped += self._told_blanks(connection, conditions, found)
+            skipped += self._told_blanks(connection, conditions, found, only)
         return Page(records=list(records.values()), after=place, skipped=skipped)
 
     def _rows(
@@ -262,14 +265,15 @@ class ResourceReader:
         Those `found` are nearly always enough, as the engine lets hardly any other through.
         """
         kept: list[Any] = []
+        asked = limit
         for _ in range(MOST_ROUNDS):
             kept += [row for row in found if self.narrowing.lets_be(row, only)]
             if len(kept) > limit:
                 return kept[:limit], self._place(kept[limit - 1])
-            if len(found) <= limit:
+            if len(found) <= asked:
                 return kept, None
-            end = self._place(found[-1])
-            found = self._rows(connection, conditions, limit, end)
+            end, asked = self._place(found[-1]), max(limit, AT_LEAST)
+            found = self._rows(connection, conditions, asked, end)
         return kept, end
 
     def _place(self, row: Any) -> str:
@@ -285,12 +289,19 @@ class ResourceReader:
         connection: Connection,
         conditions: Sequence[ColumnElement[bool]],
         found: Sequence[Any],
+        only: Only,
     ) -> int:
-        """The count, as the page brought it; a page without rows brings none."""
+        """The count, as the page brought it; a page without rows brings none.
+
+        With conditions it counts rows that may only look like what is let be: these are judged.
+        """
         if found:
             count = int(found[0][-1])
         else:
             count = int(connection.execute(select(self._blanks(conditions))).scalar_one())
+        if count and only:
+            rows = connection.execute(self._keyless.where(*conditions).limit(MOST_BLANK))
+            count = sum(self.narrowing.lets_be(row, only) for row in rows)
         for _ in range(count):
             self.table.report(Trouble("no id", self.name, "id", ""))
         return count

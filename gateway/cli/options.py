@@ -6,6 +6,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from gateway.cli.lines import legible
+
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _CONFIG = "gateway.config"
 
@@ -35,6 +37,6 @@ def json_option(command: CommandT) -> CommandT:
 
 
 def fail(text: str) -> NoReturn:
-    """Say why not on stderr, and exit 1."""
-    click.echo(text, err=True)
+    """Say why not on stderr, in as many lines as the text has, and exit 1."""
+    click.echo("\n".join(map(legible, text.split("\n"))), err=True)
     raise click.exceptions.Exit(1)

@@ -21,6 +21,7 @@ from gateway.contract.fields import (
     Field,
     Format,
 )
+from gateway.policy.towns import town_of
 
 STARS = "***"
 
@@ -63,12 +64,15 @@ class Mask:
         return self.kind.hide(value, self.argument)
 
     def shows_no_more_than(self, other: "Mask") -> bool:
-        """Whether the other mask shows at least what this one does."""
-        if self.kind is not other.kind:
-            return False
-        if self.kind is ROUNDED:
-            return self.argument % other.argument == 0
-        return self.argument <= other.argument
+        """Whether what this mask shows can be told from what the other one does, of every value.
+
+        `last(4)` hides short texts of which `last(2)` shows something. Of two roundings the finer
+        one tells the coarser only where halves go the same way and no step is cut in two.
+        """
+        if self.kind is not ROUNDED or other.kind is not ROUNDED:
+            return self == other
+        times, rest = divmod(self.argument, other.argument)
+        return rest == 0 and times % 4 == 1
 
     def schema(self, field: Field) -> dict[str, Any]:
         """What the field's schema says more than that of the whole value."""
@@ -104,32 +108,8 @@ def _year(value: date, _: int) -> date:
     return value.replace(month=1, day=1)
 
 
-# What a part of an address may be: a postal code and a town (75011 Paris, 1012 AB Amsterdam), a
-# town and a postal code (London SW1A 1AA), or a code behind the town's own part (IL 62701).
-_code_and_town = re.compile(r"(?:[A-Z]{1,2}-)?[0-9]{4,6}(?: [A-Z]{2})? +([^\W\d][^\d]*)").fullmatch
-_town_and_code = re.compile(r"([^\W\d][^\d]*?) +[A-Z]{1,2}[0-9][A-Z0-9]? [0-9][A-Z]{2}").fullmatch
-_code = re.compile(
-    r"[A-Z]{2} +[0-9]{5}(?:-[0-9]{4})?|[A-Z]{1,2}[0-9][A-Z0-9]? [0-9][A-Z]{2}"
-).fullmatch
-# Where the number of a house comes first (1234 Oak Lane, 1250 rue Haute) it is no postal code.
-_street = re.compile(
-    r"(?i)(?:rue|avenue|av|boulevard|bd|chemin|route|all[ée]e|impasse|place|quai|cours)\b.*"
-    r"|.*\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|dr|way|court|ct|boulevard|blvd|place|pl)\.?"
-).fullmatch
-_plain_town = re.compile(r"[^\W\d][^\d]*").fullmatch
-
-
 def _city(text: str, _: int) -> str | None:
-    """The town: only where a postal code says which part it is, and the street is another part."""
-    parts = [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
-    for number in range(len(parts) - 1, 0, -1):
-        found = _code_and_town(parts[number]) or _town_and_code(parts[number])
-        if found:
-            return None if _street(found[1]) else found[1].strip()
-        if _code(parts[number]):
-            town = _plain_town(parts[number - 1]) if number > 1 else None
-            return town[0] if town else None
-    return None
+    return town_of(text)
 
 
 def _rounded(value: Any, step: int) -> Any:
@@ -139,7 +119,8 @@ def _rounded(value: Any, step: int) -> Any:
             sign, digits = "-" if hundredths < 0 else "", f"{abs(hundredths):03d}"
             return f"{sign}{digits[:-2]}.{digits[-2:]}"
         if isinstance(value, int):
-            return _nearest(value, step)
+            nearest = _nearest(value, step)
+            return nearest if abs(nearest) < 2**63 else None  # what JSON is written of ends there
         return _nearest_of_float(value, step)
     except (ValueError, OverflowError):
         return None

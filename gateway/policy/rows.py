@@ -130,6 +130,10 @@ class Wanted:
         )
 
 
+# What no value meets.
+NOTHING = Wanted(allowed=frozenset())
+
+
 def _lower(one: Bound | None, other: Bound | None) -> Bound | None:
     """The bound from below that leaves out more; of two alike the first."""
     if one is None or other is None:
@@ -209,7 +213,9 @@ def _conditions(field: Field, test: Wanted) -> Iterator[Condition]:
 
 
 def _listed(field: Field, values: Any) -> tuple[Any, ...]:
-    return tuple(shown(field, value) for value in sorted(values))
+    """The values as answers carry them; one that none can carry, such as 10.005, is no record's."""
+    written = ((value, shown(field, value)) for value in sorted(values))
+    return tuple(each for value, each in written if comparable(field, each) == value)
 
 
 def closed(field: Field) -> frozenset[Value] | None:

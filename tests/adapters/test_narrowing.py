@@ -426,3 +426,21 @@ async def test_lists_and_what_is_no_resource_are_refused(adapter: SqlAdapter) ->
     for resource, name in (("patients", "alerts"), ("invoices", "lines[].total"), ("slots", "x")):
         (found,) = adapter.narrows(resource, (Condition(name, "in", ("x",)),))
         assert found.line > 0
+
+
+async def test_pages_tell_nothing_of_many_rows_that_only_look_different(tmp_path: Path) -> None:
+    rows = ", ".join(f"({number}, 'Rex' || char(160))" for number in range(8, 1008))
+    extra = f"INSERT INTO thing (id, label) VALUES {rows};"
+    extra += "INSERT INTO thing (id, label) VALUES (1008, 'Tom'), (NULL, 'Rex' || char(160));"
+    adapter = connect(odd(tmp_path, extra), mapping=with_things(MAPPING.read_text()))
+    only = (Condition("name", "not in", ("Rex",)),)
+    after, shown = None, []
+    while True:
+        page = await adapter.read_many(ask("stock", only=only, limit=1, after=after))
+        assert (len(page.records), page.skipped) == (1, 0)
+        shown += [each["name"] for each in page.records]
+        after = page.after
+        if after is None:
+            break
+    assert shown[-1] == "Tom"
+    await adapter.aclose()

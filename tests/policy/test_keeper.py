@@ -3,13 +3,15 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from adapters.problems import Problem
+from gateway.contract.access import LEVELS
 from gateway.policy.policy import Policy
 from gateway.policy.running.found import find
 from gateway.policy.running.keeper import Examiner, Keeper
@@ -348,6 +350,32 @@ async def test_of_a_mixed_change_what_it_hides_holds_at_once(kept: Kept) -> None
     assert kept.heard.said == ["loaded", "held", "loaded"]
 
 
+async def test_a_condition_on_a_field_that_waits_tells_nothing_of_the_field(kept: Kept) -> None:
+    """Else whoever writes the file could ask for hidden values, one condition after another."""
+    await kept.begin(approve=True)
+    asking = TEXT.replace(
+        "STANDARD: [phone, email, createdAt,", "STANDARD: [phone, email,"
+    ).replace(
+        "BASIC: [id, firstName, lastName]",
+        "only: {BASIC: {createdAt: {min: 2025-01-01T00:00:00Z}}}\n"
+        "  BASIC: [id, firstName, lastName, createdAt]",
+    )
+    assert await kept.write(asking) == "held back"
+    views = [kept.policy.redactors["clients", each] for each in LEVELS]
+    records = [{"createdAt": each} for each in ("2024-03-01T09:00:00Z", "2026-03-01T09:00:00Z")]
+    assert [[view.admits(each) for each in records] for view in views] == [
+        [False, False],
+        [True, True],
+        [True, True],
+    ]
+    again = await Kept(kept.file).begin(approve=True, last=last_of(kept))
+    assert not any(map(again.policy.redactors["clients", LEVELS[0]].admits, records))
+    kept.approvals.add(find(kept.file).hash)
+    assert await kept.look(asked=True) == "current"
+    admits = kept.policy.redactors["clients", LEVELS[0]].admits
+    assert [admits(each) for each in records] == [False, True]
+
+
 async def test_a_file_that_is_taken_back_no_longer_waits(kept: Kept) -> None:
     await kept.begin(approve=True)
     await kept.write(WIDE)
@@ -402,3 +430,13 @@ async def test_a_last_policy_that_nobody_can_read_stops_the_start(kept: Kept) ->
     last = Version(hash="ab" * 32, content=b"a: {", file="x")
     with pytest.raises(StartRefused, match="abababababab that ran last is damaged"):
         await kept.begin(approve=True, last=last)
+
+
+async def test_a_last_policy_that_is_cut_stops_the_start(kept: Kept) -> None:
+    """The beginning of a text may show more than the whole."""
+    text = f"{TEXT}  only: {{category: [food]}}\n".encode()
+    cut = Version(hash=sha256(text).hexdigest(), content=TEXT.encode(), file="x")
+    with pytest.raises(StartRefused, match="that ran last is damaged"):
+        await kept.begin(approve=True, last=cut)
+    whole = await Kept(kept.file).begin(approve=True, last=replace(cut, content=text))
+    assert whole.policy.has_rows

@@ -97,6 +97,50 @@ def test_no_mask_can_be_undone(made: tuple[Field, Mask, Any]) -> None:
     assert mask(other) == shown
 
 
+TEXTS = st.text(st.sampled_from("ab 1"), max_size=12)
+AMOUNTS = st.integers(-20_000, 20_000).map(lambda it: f"{'-' * (it < 0)}{abs(it):03d}").map(
+    lambda it: f"{it[:-2]}.{it[-2:]}"
+)  # fmt: skip
+
+
+NARROWER = [
+    (one, other, values)
+    for kind, values, most in ((LAST, TEXTS, 8), (ROUNDED, AMOUNTS, 12))
+    for one in (Mask(kind, number) for number in range(1, most + 1))
+    for other in (Mask(kind, number) for number in range(1, most + 1))
+    if one.shows_no_more_than(other)
+]
+
+
+@given(st.sampled_from(NARROWER), st.data())
+def test_a_mask_that_shows_no_more_than_another_can_be_told_from_it(
+    made: tuple[Mask, Mask, st.SearchStrategy[str]], data: st.DataObject
+) -> None:
+    one, other, values = made
+    told: dict[Any, Any] = {}
+    for value in data.draw(st.lists(values, min_size=20)):
+        assert told.setdefault(other(value), one(value)) == one(value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "holds"),
+    [
+        ("last(2)", "last(4)", False),  # of 12345 the first shows 45, and the second nothing
+        ("last(4)", "last(2)", False),
+        ("last(4)", "last(4)", True),
+        ("rounded(20)", "rounded(10)", False),  # of 9.00 and 11.00, which are both 10.00
+        ("rounded(30)", "rounded(10)", False),  # of 15.00 and 16.00, which are both 20.00
+        ("rounded(50)", "rounded(10)", True),
+        ("rounded(10)", "rounded(50)", False),
+    ],
+)
+def test_one_mask_shows_no_more_than_another(one: str, other: str, holds: bool) -> None:
+    masks = read_mask(one), read_mask(other)
+    assert isinstance(masks[0], Mask)
+    assert isinstance(masks[1], Mask)
+    assert masks[0].shows_no_more_than(masks[1]) is holds
+
+
 def near(value: Any, step: int) -> Any:
     """Another value that rounds to the same, where there is one of its kind."""
     if isinstance(value, str):
@@ -235,3 +279,10 @@ def test_a_broken_record_never_shows_more_of_a_masked_field(data: st.DataObject)
     assert shown[-1]["phone"] == "***78"
     if len(shown) == 2 and isinstance(phone, str) and shown[0]["phone"] is not None:
         assert shown[0]["phone"] == Mask(LAST, 2)(phone)
+
+
+def test_a_number_that_is_too_large_when_rounded_costs_no_other_record() -> None:
+    whole = {"id": "6f1c2b7e-0b5a-4b3e-9d27-0c2f5b8e1a11", "quantity": 12}
+    views = Redactor(STOCK_ITEM, {"id"}, ignore, masks={"quantity": Mask(ROUNDED, 1_000_000)})
+    shown = json.loads(views.many([whole | {"quantity": 2**64 - 1}, whole])[0])
+    assert [each["quantity"] for each in shown] == [None, 0]

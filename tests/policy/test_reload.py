@@ -13,8 +13,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.app import build
 from gateway.policy.running import follow
 from gateway.policy.running.keeper import PATIENCE, STEADY
+from gateway.settings import StartRefused, load_settings
 from gateway.store import StoreError
 from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start
@@ -151,12 +153,14 @@ async def test_the_command_line_shows_reloads_and_approves(
     assert waiting in shown
 
     words = ("--by", "Dr Renaud", "--reason", "the insurer asked")
-    code, _, said = await command(gateway, "approve", "0" * 12, *words)
-    assert (code, said) == (1, f"no policy that waits begins with {'0' * 12}: {waiting} does\n")
-    assert (await command(gateway, "approve", waiting[:7], *words))[0] == 2
-    code, shown, said = await command(gateway, "approve", waiting[:8], *words)
+    code, _, said = await command(gateway, "approve", "0" * 64, *words)
+    assert (code, said) == (1, f"the policy {'0' * 64} does not wait: {waiting} does\n")
+    for beginning in (waiting[:8], waiting[:12], waiting[:63]):  # another file's may be the same
+        assert (await command(gateway, "approve", beginning, *words))[0] == 2
+        assert keeper.standing.state == "held back"
+    code, shown, said = await command(gateway, "approve", waiting, *words)
     assert (code, said, hash_of(gateway)) == (0, "", waiting), shown
-    code, _, said = await command(gateway, "approve", waiting[:8], *words)
+    code, _, said = await command(gateway, "approve", waiting, *words)
     assert (code, "nothing to approve" in said) == (1, True)
 
     save(file, "version: 1\n")
@@ -172,7 +176,7 @@ async def test_the_command_line_shows_reloads_and_approves(
 
 async def test_a_question_makes_no_store(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("drain: 1\n")
-    for words in (["status"], ["reload"], ["approve", "0" * 8, "--by", "A", "--reason", "B"]):
+    for words in (["status"], ["reload"], ["approve", "0" * 64, "--by", "A", "--reason", "B"]):
         config = ["--config", str(tmp_path / "gateway.yaml")]
         done = await asyncio.to_thread(clinic_gateway, "policy", *words, *config)
         assert (done.returncode, done.stderr) == (1, "no gateway is running on this store\n")
@@ -215,6 +219,50 @@ async def test_an_approval_counts_until_another_policy_has_run(
         code, shown, _ = await command(gateway, "reload")
     assert (code, "held back" in shown) == (1, True)
     assert hash_of(gateway) != waiting
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM policy_versions", "UPDATE policy_versions SET "
+    "content = substr(content, 1, length(content) - 32)"])  # fmt: skip
+async def test_a_lost_or_cut_text_of_what_ran_last_lets_nothing_wider_run(
+    start_gateway: Start, file: Path, damage: str
+) -> None:
+    save(file, f"{TEXT}  only: {{category: [medication]}}\n")
+    gateway = await start_gateway("first", policy=file, policy_widening="approve")
+    await gateway.gateway.aclose()
+    with closing(sqlite3.connect(gateway.folder / "gateway.db")) as store, store:
+        assert store.execute(damage).rowcount > 0
+    save(file, TEXT)
+    settings = load_settings(gateway.folder / "gateway.yaml", {})
+    changed = settings.model_copy(update={"policy": file, "policy_widening": "approve"})
+    with pytest.raises(StartRefused, match="that ran last is damaged in the store"):
+        await build(changed)
+
+
+async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_late(
+    start_gateway: Start, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = await start_gateway(policy=file, policy_widening="approve")
+    keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
+    first = hash_of(gateway)
+    save(file, WIDE)
+    await until(lambda: keeper.standing.waiting is not None)
+    waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
+    await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
+    assert hash_of(gateway) == waiting
+
+    async def down(*_: Any) -> None:
+        raise StoreError("locked")
+
+    monkeypatch.setattr(follower._versions, "write", down)
+    save(file, TEXT)
+    await until(lambda: hash_of(gateway) == first)
+    save(file, WIDE)
+    await until(lambda: keeper.standing.file_hash == waiting)
+    assert (keeper.standing.state, hash_of(gateway)) == ("held back", first)
+    monkeypatch.undo()
+    await until(lambda: not keeper.unwritten)
+    await command(gateway, "reload")
+    assert (keeper.standing.state, hash_of(gateway)) == ("held back", first)
 
 
 async def test_a_store_that_is_down_keeps_no_change_from_running(

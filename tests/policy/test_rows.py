@@ -100,6 +100,31 @@ def test_what_adapters_are_told_is_what_a_record_is_judged_by(data: st.DataObjec
     assert rows.admits(resource)(record) is told
 
 
+@pytest.mark.parametrize(
+    ("resource", "name", "never", "near"),
+    [
+        (STOCK_ITEM, "salePrice", Decimal("10.005"), ("10.00", "10.01")),
+        (STOCK_ITEM, "quantity", Decimal("0.1000000000000000000001"), (0.1,)),
+        (
+            CLIENT,
+            "createdAt",
+            datetime(2026, 3, 1, 9, 0, 0, 500_000, tzinfo=UTC),
+            ("2026-03-01T09:00:00Z", "2026-03-01T09:00:01Z"),
+        ),
+    ],
+)
+def test_a_value_that_no_record_can_show_stands_for_no_other(
+    resource: Resource, name: str, never: Any, near: tuple[Any, ...]
+) -> None:
+    for test, exist in ((Wanted(allowed=frozenset({never})), False),
+                        (Wanted(barred=frozenset({never})), True)):  # fmt: skip
+        rows = Rows({name: test})
+        for each in near:
+            record = {name: each}
+            assert rows.admits(resource)(record) is exist
+            assert all(meets(told, record, resource) for told in rows.conditions(resource)) is exist
+
+
 @given(st.data())
 def test_a_record_without_the_value_or_with_a_broken_one_does_not_exist(
     data: st.DataObject,

@@ -10,18 +10,22 @@ import click
 from gateway.cli.lines import Line
 from gateway.cli.options import config_option, fail, json_option
 
-_digits = re.compile("[0-9a-f]{8,64}").fullmatch
+_digits = re.compile("[0-9a-f]{64}").fullmatch
 
 
 class Digits(click.ParamType[Any]):
-    """The beginning of a hash."""
+    """A hash, whole: who writes policies can make two files whose hashes begin alike."""
 
     name = "HASH"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         text = str(value).lower()
         if _digits(text) is None:
-            self.fail("write at least 8 digits of the waiting policy's hash", param, ctx)
+            self.fail(
+                "write all 64 digits of the waiting policy's hash: others may begin like it",
+                param,
+                ctx,
+            )
         return text
 
 
@@ -44,9 +48,9 @@ class Said(Line):
 def approve(digest: str, by: str, reason: str, config: Path | None, as_json: bool) -> None:
     """Let the policy run that a gateway holds back, as it shows more than the one that runs.
 
-    HASH is the waiting policy's, as `policy status` prints it; 8 digits are enough. The approval is
-    kept with its name, reason and time, and counts once: when another policy has run meanwhile,
-    this one waits again.
+    HASH is the waiting policy's, whole, as `policy status` prints it. The approval is kept with its
+    name, reason and time, and counts once: when another policy has run meanwhile, this one waits
+    again.
     """
     from gateway.cli.policy.processes import Asked, looked, tell, with_versions
     from gateway.policy.running.versions import APPROVED, Event, Versions
@@ -55,10 +59,9 @@ def approve(digest: str, by: str, reason: str, config: Path | None, as_json: boo
         now = datetime.now(UTC)
         held = [each.state.get("waiting") for each in await versions.running(now)]
         waiting = {str(each) for each in held if each}
-        meant = [each for each in waiting if each.startswith(digest)]
-        if len(meant) != 1:
+        if digest not in waiting:
             return _why_not(digest, sorted(waiting))
-        event = Event(at=now, event=APPROVED, hash=meant[0], who=by, reason=reason)
+        event = Event(at=now, event=APPROVED, hash=digest, who=by, reason=reason)
         return await looked(versions, event)
 
     asked = with_versions(config, approved)
@@ -70,4 +73,4 @@ def approve(digest: str, by: str, reason: str, config: Path | None, as_json: boo
 def _why_not(digest: str, waiting: list[str]) -> str:
     if not waiting:
         return "no running gateway holds a policy back: there is nothing to approve"
-    return f"no policy that waits begins with {digest}: {', '.join(waiting)} does"
+    return f"the policy {digest} does not wait: {', '.join(waiting)} does"

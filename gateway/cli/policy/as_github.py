@@ -1,5 +1,6 @@
 """Problems as commands of GitHub's workflows, which show them beside the lines of a change."""
 
+from gateway.cli.lines import legible
 from gateway.cli.policy.as_sarif import within
 from gateway.cli.policy.entries import Entry
 from gateway.policy.reading.kinds import Severity
@@ -23,7 +24,7 @@ def as_command(entry: Entry) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return legible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _member(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gateway.cli.lines import legible
 from gateway.cli.options import config_option, json_option
 from gateway.cli.policy.as_github import as_command
 from gateway.cli.policy.as_json import as_data
@@ -66,7 +67,7 @@ def _text(checked: Checked) -> None:
     if entries:
         print_entries(entries)
     if checked.policy is not None:
-        click.echo(in_order(checked.policy))
+        click.echo(legible(in_order(checked.policy)))
 
 
 def in_order(policy: Policy) -> str:
@@ -82,7 +83,7 @@ def _json(checked: Checked) -> None:
     """On stderr the errors in a line each, for who watches a program's log."""
     click.echo(json.dumps(as_data(checked), indent=2))
     for each in checked.errors:
-        click.echo(str(each), err=True)
+        click.echo(legible(str(each)), err=True)
 
 
 def _sarif(checked: Checked) -> None:

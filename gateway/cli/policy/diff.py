@@ -76,7 +76,7 @@ def diff(
         click.echo(json.dumps(told(found), indent=2))
     else:
         for line in _by_key(found) if per_key else _by_change(found):
-            click.echo(line)
+            click.echo(legible(line))
     if fail_on_widening and found.widens:
         fail(f"{found.new.name} shows more than {found.old.name}")
 

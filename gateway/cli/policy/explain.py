@@ -86,7 +86,7 @@ def explain(
         click.echo(json.dumps(told(found), indent=2))
     else:
         for line in _lines(found):
-            click.echo(line)
+            click.echo(legible(line))
 
 
 async def _of_key(

@@ -7,6 +7,7 @@ from typing import NoReturn
 import click
 
 from adapters.problems import DocumentErrors
+from gateway.cli.lines import legible
 from gateway.cli.options import fail
 from gateway.cli.policy.as_json import as_data
 from gateway.policy.policy import Policy
@@ -41,7 +42,7 @@ def configured(config: Path | None) -> Path:
     """The policy in force; said on stderr where a policy in this folder is another one."""
     used, here = load_settings(config).policy, Path.cwd() / _OWN_NAME
     if here.exists() and here.resolve() != used.resolve():
-        click.echo(f"{here} is not the policy in use, which is {used}", err=True)
+        click.echo(legible(f"{here} is not the policy in use, which is {used}"), err=True)
     return used
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from adapters.problems import DocumentErrors
 from gateway.policy.reading.document import load_policy
 from gateway.policy.rules import Rules
-from gateway.policy.running.stored import read_stored
+from gateway.policy.running.stored import read_version
 from gateway.policy.running.versions import Version, Versions
 from gateway.settings import Settings, StartRefused
 from gateway.state import open_own_store, store_place
@@ -76,7 +76,7 @@ def in_file(path: Path) -> Named:
 
 def _kept(name: str, version: Version) -> Named:
     try:
-        rules = read_stored(version.content)
+        rules = read_version(version)
     except DocumentErrors as error:
         raise StartRefused(f"the policy {version.hash[:12]} in the store is damaged") from error
     return Named(name=name, hash=version.hash, content=version.content, rules=rules)

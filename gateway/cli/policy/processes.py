@@ -73,7 +73,8 @@ def tell(running: Sequence[Process], *, as_json: bool, revision: int = 0) -> Non
     if not running:
         fail(NOBODY)
     for each in late:
-        click.echo(f"process {each.pid} on {each.host} has not looked in time", err=True)
+        late_one = f"process {each.pid} on {each.host} has not looked in time"
+        click.echo(legible(late_one), err=True)
     if late or any(each.state.get("state") != "current" for each in running):
         raise click.exceptions.Exit(1)
 
@@ -100,8 +101,7 @@ def _lines(process: Process) -> list[str]:
     if state["waiting"]:
         lines.append(f"  waits     {state['waiting']}")
         lines.append(
-            f"            clinic-gateway policy approve {state['waiting'][:12]} --by NAME"
-            " --reason TEXT"
+            f"            clinic-gateway policy approve {state['waiting']} --by NAME --reason TEXT"
         )
     if error := state["lastError"]:
         place = f"line {error['line']}: " if error["line"] else ""

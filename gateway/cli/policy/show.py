@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gateway.cli.lines import legible
 from gateway.cli.options import config_option, json_option
 from gateway.cli.policy.file import file_argument, loaded
 from gateway.cli.words import OneOf
@@ -106,10 +107,10 @@ def _print_tables(policy: Policy) -> None:
             shown = (_in_text(rules.sight(path, level)) for level in LEVELS)
             table.add_row(f"  {escape(path)}", *shown)
     console = Console(highlight=False, width=WIDTH)
-    console.print(f"{escape(policy.file)}, hash {policy.short_hash}", soft_wrap=True)
+    console.print(f"{escape(legible(policy.file))}, hash {policy.short_hash}", soft_wrap=True)
     console.print(table)
     for line in _notes(policy):
-        click.echo(line)
+        click.echo(legible(line))
 
 
 def _in_text(sight: Sight) -> str:

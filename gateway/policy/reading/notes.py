@@ -20,7 +20,7 @@ class Notes:
         return [problem for _, problem in self._said]
 
     def say(self, place: Place, code: str, text: str, *, at_key: bool = False) -> None:
-        """Note a problem; `code` is one of those in gateway.policy.kinds."""
+        """Note a problem; `code` is one of those in gateway.policy.reading.kinds."""
         problem = self.document.problem(place, text, at_key=at_key)
         self._said.append((place, replace(problem, code=code)))
 

@@ -2,18 +2,39 @@
 
 from dataclasses import replace
 
-from gateway.policy.rows import Rows, Wanted
-from gateway.policy.rules import ResourceRules, Rules, both, no_wider
+from gateway.policy.rows import NOTHING, Rows, Wanted
+from gateway.policy.rules import WHOLE, ResourceRules, Rules, both, no_wider
 
 
 def narrowed(running: Rules, new: Rules) -> Rules | None:
     """What may run without approval of the new rules, which show more somewhere.
 
-    None where that is what runs already: the change does nothing but widen.
+    None where that is what runs already: the change does nothing but widen. Where the new rules
+    have a condition on a field that the running ones do not show whole to that level, no record
+    exists for it: which records met the condition would tell what the field says.
     """
     if no_wider(running, new):
         return None
-    return tidy(both(running, new))
+    shared = tidy(both(running, new))
+    return {name: _telling_nothing(each, running[name]) for name, each in shared.items()}
+
+
+def _telling_nothing(shared: ResourceRules, running: ResourceRules) -> ResourceRules:
+    return replace(
+        shared,
+        rows={
+            level: Rows(
+                {
+                    name: test
+                    if running.sight(name, level) is WHOLE
+                    or test == running.rows_of(level).wanted.get(name)
+                    else NOTHING
+                    for name, test in each.wanted.items()
+                }
+            )
+            for level, each in shared.rows.items()
+        },
+    )
 
 
 def tidy(rules: Rules) -> Rules:
@@ -33,6 +54,6 @@ def _tidy(test: Wanted) -> Wanted:
     if test.allowed is not None:
         return Wanted(allowed=frozenset(filter(test.admits, test.allowed)))
     if test.is_empty:
-        return Wanted(allowed=frozenset())
+        return NOTHING
     bounds = Wanted(low=test.low, high=test.high)
     return replace(test, barred=frozenset(filter(bounds.admits, test.barred)))

@@ -96,6 +96,8 @@ class Follower:
         """One look, whether or not the store can be asked; then the store is told of it."""
         asked, self._asked = self._asked, False
         try:
+            if self._keeper.unwritten:  # an approval counts only for what nothing ran after
+                await self._tell()
             revision = await self._newest(certainly=certainly)
         except StoreError:
             await self._keeper.look(asked=asked)

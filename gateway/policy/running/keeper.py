@@ -20,7 +20,7 @@ from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, no_wider
 from gateway.policy.running.decision import narrowed
 from gateway.policy.running.found import Found, find
-from gateway.policy.running.stored import read_stored
+from gateway.policy.running.stored import read_version
 from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
 from gateway.policy.running.writer import write_rules
 from gateway.settings import StartRefused
@@ -280,7 +280,7 @@ class Keeper:
         """What ran last, as the contract is now."""
         examiner = self._examiner
         try:
-            rules = read_stored(version.content)
+            rules = read_version(version)
         except DocumentErrors as error:
             raise StartRefused(
                 f"the policy {version.hash[:12]} that ran last is damaged in the store, so that"

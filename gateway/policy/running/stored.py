@@ -7,23 +7,35 @@ cannot be read no record exists.
 """
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from adapters.document import Document, forgiving, parse_document
+from adapters.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, read_mask
 from gateway.policy.reading.notes import Notes
 from gateway.policy.reading.only import ONLY, read_only
-from gateway.policy.rows import EVERY, Rows, Wanted
+from gateway.policy.rows import EVERY, NOTHING, Rows
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
+from gateway.policy.running.versions import Version
 
 # Bytes: what two files of the largest size both say may take more room than either.
 LARGEST = 1024 * 1024
-_NOTHING = Wanted(allowed=frozenset())
-_NO_RECORD = Rows({"id": _NOTHING})
+_NO_RECORD = Rows({"id": NOTHING})
 _ALL: Sights = (WHOLE, WHOLE, WHOLE)
+
+
+def read_version(version: Version) -> Rules:
+    """The rules of a policy that ran; DocumentErrors where its text is not the one that ran.
+
+    The beginning of a text may be a policy that shows more than the whole.
+    """
+    if sha256(version.content).hexdigest() != version.hash:
+        raise DocumentErrors([Problem(version.file, 0, 0, "its text has another hash")])
+    return read_stored(version.content)
 
 
 def read_stored(content: bytes) -> Rules:
@@ -77,7 +89,7 @@ def _rows(
     rest = {name: each for name, each in written.items() if name not in empty}
     found = dict(_read(document, resource, rest).wanted) if rest else {}
     known = resource.paths
-    return Rows(found | {name if name in known else "id": _NOTHING for name in empty})
+    return Rows(found | {name if name in known else "id": NOTHING for name in empty})
 
 
 def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> Rows:

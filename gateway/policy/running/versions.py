@@ -66,11 +66,12 @@ class Versions:
         self.mark = store.mark
 
     async def last(self) -> Version | None:
-        """The policy that ran last."""
+        """The policy that ran last; its content is empty where the store has lost it."""
         newest = select(func.max(_history.c.id)).where(_history.c.event == RAN).scalar_subquery()
+        kept = (_versions.c.content, _versions.c.file, _versions.c.made_of)
         query = (
-            select(_versions)
-            .join(_history, _history.c.hash == _versions.c.hash)
+            select(_history.c.hash, *kept)
+            .join(_versions, _history.c.hash == _versions.c.hash, isouter=True)
             .where(_history.c.id == newest)
         )
         async with self._store.begin() as connection:
@@ -148,7 +149,7 @@ def _version(row: Any) -> Version | None:
         return None
     running, _, file = (row.made_of or "").partition(" ")
     made_of = (running, file) if file else None
-    return Version(hash=row.hash, content=row.content, file=row.file, made_of=made_of)
+    return Version(hash=row.hash, content=row.content or b"", file=row.file or "", made_of=made_of)
 
 
 async def _revision(connection: AsyncConnection) -> int:

@@ -19,6 +19,7 @@ from gateway.policy.telling.wording import (
     kind_of,
     mask_in_words,
     masks_of,
+    printable,
     row_sentences,
     sight_in_words,
 )
@@ -98,7 +99,7 @@ def _document(policy: Policy, today: date) -> Iterator[str]:
 
 
 def _file(policy: Policy) -> str:
-    return escape(PurePath(policy.file).name)
+    return escape(printable(PurePath(policy.file).name))
 
 
 def _head(policy: Policy, today: date) -> Iterator[str]:
@@ -152,7 +153,7 @@ def _rows(resource: Resource, rules: ResourceRules) -> Iterator[str]:
     yield "<p>Other records do not exist for the level:</p>"
     yield "<ul>"
     for level, sentence in sentences:
-        yield f"<li>{level} sees {escape(sentence)}.</li>"
+        yield f"<li>{level} sees {escape(printable(sentence))}.</li>"
     yield "</ul>"
 
 

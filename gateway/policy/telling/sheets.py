@@ -15,6 +15,7 @@ from gateway.policy.telling.wording import (
     kind_of,
     mask_in_words,
     masks_of,
+    printable,
     row_sentences,
     sight_in_words,
 )
@@ -82,4 +83,4 @@ def _markdown(policy: Policy) -> Iterator[str]:
 
 def escaped(text: str) -> str:
     """The text as Markdown shows it, in one line."""
-    return _in_markdown(r"\\\1", " ".join(text.split()))
+    return _in_markdown(r"\\\1", " ".join(printable(text).split()))

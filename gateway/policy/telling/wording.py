@@ -98,3 +98,8 @@ def _one(field: Field, value: Value) -> str:
     if isinstance(wire, bool):
         return "true" if wire else "false"
     return str(wire)
+
+
+def printable(text: str) -> str:
+    """The text with a blank for each letter that is none to the eye, such as control characters."""
+    return "".join(each if each.isprintable() else " " for each in text)

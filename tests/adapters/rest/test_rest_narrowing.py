@@ -189,3 +189,17 @@ async def test_a_lost_booking_is_found_whoever_is_hidden(adapter: RestAdapter) -
     made = await adapter.create_appointment(draft)
     hiding = replace(draft, only={"clients": among("id"), "patients": among("id")})
     assert list(await adapter.find_appointments(hiding, NOW - timedelta(seconds=1))) == [made]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_hidden_records_at_the_end_of_a_list_are_not_announced(
+    adapter: RestAdapter, limit: int
+) -> None:
+    whole = await everything(adapter, "patients")
+    shown = [each["id"] for each in whole[: 2 * limit]]
+    only = (Condition("id", "in", tuple(shown)),)
+    first = await adapter.read_many(ask("patients", limit=limit, only=only))
+    assert [each["id"] for each in first.records] == shown[:limit]
+    last = await adapter.read_many(ask("patients", limit=limit, only=only, after=first.after))
+    assert [each["id"] for each in last.records] == shown[limit:]
+    assert last.after is None
