@@ -6,6 +6,7 @@ from typing import Any
 
 from adapters.fault import NO_YAML, TWICE, Fault
 
+_ODD_QUOTES = "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4`"
 _PATH = re.compile(r"[\w.\[\]]+").finditer
 
 
@@ -63,5 +64,9 @@ def _unquoted_path(mark: Any, lines: Sequence[str]) -> Fault | None:
     word = path[0]
     while word.count("]") > word.count("["):
         word = word[:-1]
+    before = lines[mark.line][path.start() - 1 : path.start()]
+    if before and before in _ODD_QUOTES:
+        text = f'quotes are " or \', not those of a word processor: write "{word}"'
+        return Fault(mark.line, path.start() - 1, text, "odd-quotes")
     text = f'a path with [] stands in quotes: write "{word}"'
     return Fault(mark.line, path.start(), text, "unquoted-path")

@@ -1,5 +1,6 @@
 """Reads a resource's `only`: the conditions under which its records exist, for all or by level."""
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,7 @@ BOUNDS: Mapping[str, tuple[bool, bool]] = {
     "below": (False, False),
 }
 _WORDS = (NOT, *BOUNDS)
+_unspaced = re.compile(rf"({'|'.join(_WORDS)})\s*[:= ]\s*(\S+)").fullmatch
 _LEVELS = {level.value: level for level in LEVELS}
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _EXAMPLE = "such as only: {status: [ACTIVE]}"
@@ -156,6 +158,14 @@ class _Reading:
                 sound = sound and barred is not None
             elif word in BOUNDS:
                 sound = self.bound(at, field, given, bounds) and sound
+            elif word.isdigit() and given is None:
+                text = "a comma parts two values: a number is written with a point, such as 1.50"
+                self.notes.say(at, "bad-value", text, at_key=True)
+                sound = False
+            elif given is None and (found := _unspaced(word)):
+                text = f"a comparison is written {{{found[1]}: {found[2]}}}"
+                self.notes.say(at, "bad-condition", text, at_key=True)
+                sound = False
             else:
                 text = f"{word} is no comparison{did_you_mean(str(word), _WORDS)}; write {_words()}"
                 self.notes.say(at, "bad-condition", text, at_key=True)
@@ -247,7 +257,18 @@ def _said(field: Field, given: Any) -> str:
         hint = did_you_mean(str(given), field.values)
         known = f"; it can be {', '.join(field.values)}"
         return f"{field.name} is never {given}{hint or known}"
-    return f"{field.name} {field.format.problem}"
+    return f"{field.name} {field.format.problem}{_number(field, given)}"
+
+
+def _number(field: Field, given: Any) -> str:
+    """How a text that has a number in it is written, where that number is wanted."""
+    if field.format not in (formats.NUMBER, formats.INTEGER) or not isinstance(given, str):
+        return ""
+    try:
+        float(given)
+    except ValueError:
+        return ", or a comparison such as {min: 1}"
+    return f": write {given} without quotes"
 
 
 def _words() -> str:
