@@ -16,6 +16,7 @@ from gateway.state import open_own_store, store_place
 from gateway.store import Store
 
 RUNNING = "running"
+_begins_hash = re.compile("[0-9a-f]{1,7}").fullmatch
 _hash = re.compile("[0-9a-f]{8,64}").fullmatch
 
 
@@ -61,6 +62,10 @@ async def policy_named(name: str, store: Store | None) -> Named:
         if version is None:
             raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
         return _kept(version.hash[:12], version)
+    if _begins_hash(name) and not _is_file(name):
+        raise StartRefused(
+            f"there is no file {name}; of the hash of a policy that ran, write at least 8 digits"
+        )
     return in_file(Path(name))
 
 
