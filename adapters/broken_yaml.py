@@ -117,7 +117,8 @@ def _colon(
     head = lines[start.line][: start.column]
     if not head.strip(" -"):  # the text above is no value: it should have been a name
         return _no_colon(start, lines)
-    return Fault(mark.line, _indent(lines[mark.line]), INDENTED, "indentation")
+    stray = _odd_one_out(mark.line, lines)
+    return Fault(stray, _indent(lines[stray]), INDENTED, "indentation")
 
 
 def _no_colon(start: Any, lines: Sequence[str]) -> Fault:
