@@ -8,7 +8,7 @@ from socket import gethostname
 import click
 
 from gateway.cli.options import config_option, json_option
-from gateway.policy.versions import Process
+from gateway.policy.running.versions import Process
 from gateway.settings import load_settings
 
 
