@@ -105,6 +105,18 @@ def test_a_hash_that_is_cut_too_short_is_asked_for_in_more_digits(ran: dict[str,
     assert (found.returncode, found.stderr) == (1, text)
 
 
+def test_a_policy_that_ran_is_shown_as_a_file_is(ran: dict[str, Any]) -> None:
+    told = json.loads(run(ran, "show", "running", "--json").stdout)
+    assert told["file"] == "running"
+    assert told["resources"]["clients"]["phone"] == {"BASIC": False, "STANDARD": True, "FULL": True}
+    short = told["hash"][:12]
+    assert json.loads(run(ran, "show", short, "--json").stdout) == told | {"file": short}
+    assert run(ran, "show", short).stdout.startswith(f"{short}, hash {short}\n")
+    unknown = run(ran, "show", "0" * 8)
+    text = "no policy that ran here has a hash that begins with 00000000\n"
+    assert (unknown.returncode, unknown.stdout, unknown.stderr) == (1, "", text)
+
+
 def test_what_changes_is_also_said_key_by_key(ran: dict[str, Any]) -> None:
     found = run(ran, "diff", "running", str(ran["folder"] / "masked.yaml"), "--keys")
     assert found.stdout.splitlines()[1:] == [
