@@ -19,6 +19,9 @@ NO_COLON = "this line has no colon: write NAME: [field, field], or # before a no
 COLON = "a colon needs a blank behind it: write NAME: [field, field]"
 ALIAS = "no word begins with * or & (an alias, an anchor): write each field by its name"
 TAG = "no word begins with ! (a tag): take it out; values to leave out are written {not: [A, B]}"
+BEHIND = (
+    "nothing can stand behind the bracket or quote that closes: take it out, or begin a new line"
+)
 INDENTED = "this line is indented otherwise than the lines it belongs to"
 DASH = (
     "each field of a list in lines stands in a line of its own, behind a dash and a blank, all"
@@ -151,7 +154,7 @@ SLIPS = [
     (BASIC, "  ^BASIC: only [id, firstName, lastName]", "only-in-list",
      "only stands in a line of its own under clients: only: {...}"),
     (BASIC, f"{BASIC}^, only: {{lastName: [A]}}", "text-behind",
-     "nothing can stand behind the bracket or quote that closes: begin a new line"),
+     BEHIND),
     ("version: 1\n", "version: 1\n^only: {status: [ACTIVE]}\n", "only-outside",
      "only stands under a resource, indented: under each one that it is for"),
     ("version: 1\n", "version: 1\n^BASIC: [id]\n", "indentation",
@@ -253,6 +256,14 @@ SLIPS = [
      "quantity must be a number, or a comparison such as {min: 1}"),
     (STOCK, f"{STOCK}  only: {{STANDARD: {{quantity: {{^min:1}}}}}}\n", "bad-condition",
      "a comparison is written {min: 1}"),
+    (REASON, f"{REASON}  only: {{status: SCHEDULED, ^ARRIVED}}\n", "bad-value",
+     "several values stand in brackets: status: [ONE, ARRIVED]"),
+    (LIST, "[id, ^firstName and lastName]", "missing-comma",
+     "a comma stands between two fields: write firstName, lastName"),
+    (STANDARD, "  STANDARD: ^[phone, email, createdAt, #updatedAt]", "open-bracket",
+     "the bracket that opens here is never closed: what stands behind # in its line is a note"),
+    (FULL, "  FULL: [address]^,\n", "text-behind",
+     BEHIND),
     ("version: 1\n", "^The policy of May\nversion: 1\n", "no-colon", NO_COLON),
     ("stock:\n", "stock: ^[]\nx:\n", "list-for-group",
      "stock holds lists, each with its name: write BASIC: [id] in a line below it"),

@@ -13,7 +13,8 @@ _WORDS: Mapping[str, str] = {
     "too-deep": "nested too deep: brackets within brackets, of which one pair is enough",
     "sign-at-start": "no word begins with this sign; a comparison is written {min: 1}, {above: 1},"
     " {max: 1} or {below: 1}",
-    "text-behind": "nothing can stand behind the bracket or quote that closes: begin a new line",
+    "text-behind": "nothing can stand behind the bracket or quote that closes: take it out, or"
+    " begin a new line",
     "odd-name": "a name is one plain word, without brackets",
     "no-colon": "this line has no colon: write NAME: [field, field], or # before a note",
     "colon": "a colon needs a blank behind it: write NAME: [field, field]",

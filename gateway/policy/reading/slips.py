@@ -15,6 +15,7 @@ _masked = re.compile(r"([\w.\[\]]+?)\s*[\s:=(]\s*(.+)").fullmatch
 _mask = re.compile(r"([A-Za-z]+)\W*([0-9]{0,7})\W*").fullmatch
 _called = re.compile(r"([A-Za-z]+)\((.+)").fullmatch
 _rest_of_mask = re.compile(r"[0-9]*\)+").fullmatch
+_JOINING = {"", "and", "or", "und", "oder", "et", "ou"}
 _NOTHING = {"no", "none", "nothing", "nobody", "empty", "-", "--", "n/a", "false"}
 
 
@@ -70,7 +71,7 @@ def _prefixed(resource: Resource, written: str) -> Slip | None:
 
 
 def _several(resource: Resource, written: str) -> Slip | None:
-    parts = [each for each in _parts(written) if each]
+    parts = [each for each in _parts(written) if each not in _JOINING]
     if len(parts) < 2 or not set(parts) <= set(resource.paths):
         return None
     text = f"a comma stands between two fields: write {', '.join(map(quoted, parts))}"
