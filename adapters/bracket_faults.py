@@ -6,6 +6,8 @@ from typing import Any
 
 from adapters.fault import NO_YAML, TWICE, Fault
 
+_ODD_QUOTES = "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4`"
+_closed_in_a_note = re.compile(r".*\s#.*[]}]").match
 _PATH = re.compile(r"[\w.\[\]]+").finditer
 
 
@@ -40,6 +42,8 @@ def _in_brackets(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fa
     line, closes = lines[mark.line], what[len("expected ',' or '")]
     if mark.line != context.line and "," not in line[: mark.column]:
         text = "the bracket that opens here is never closed"
+        if _closed_in_a_note(lines[context.line]):
+            text = f"{text}: what stands behind # in its line is a note"
         return Fault(context.line, context.column, text, "open-bracket")
     text, code = _MISSING, "bracket"
     if what.endswith(("got '}'", "got ']'")):
@@ -63,5 +67,9 @@ def _unquoted_path(mark: Any, lines: Sequence[str]) -> Fault | None:
     word = path[0]
     while word.count("]") > word.count("["):
         word = word[:-1]
+    before = lines[mark.line][path.start() - 1 : path.start()]
+    if before and before in _ODD_QUOTES:
+        text = f'quotes are " or \', not those of a word processor: write "{word}"'
+        return Fault(mark.line, path.start() - 1, text, "odd-quotes")
     text = f'a path with [] stands in quotes: write "{word}"'
     return Fault(mark.line, path.start(), text, "unquoted-path")

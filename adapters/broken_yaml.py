@@ -15,6 +15,8 @@ WHOLE = "put the whole text in quotes, such as \"'Dr ' || v.name\""
 INDENTED = "this line is indented otherwise than the lines it belongs to"
 COLON = "a colon needs a blank behind it: write name: value"
 _DASH = "a dash is missing: the lines above are items of a list, which begin with `- `"
+_TIGHT_DASH = "a dash needs a blank behind it"
+_tight_dash = re.compile(r"\s*-\w").match
 _TIGHT = re.compile(r"[\s-]*[A-Za-z_][\w.]*:(?=\S)").match
 _BLOCKS = ("<block mapping start>", "<block sequence start>", "<block end>")
 
@@ -32,7 +34,7 @@ def fault_of(error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
         or bracket_fault(what, mark, context, lines)
         or _special(what, mark, context)
         or _text_goes_on(what, mark, tokens)
-        or _indented(what, mark, context, lines)
+        or _indented(what, mark, context, lines, tokens)
     )
     if found is None:
         return Fault(mark.line, mark.column, f"{NO_YAML}{one_line(what)}")
@@ -115,7 +117,8 @@ def _colon(
     head = lines[start.line][: start.column]
     if not head.strip(" -"):  # the text above is no value: it should have been a name
         return _no_colon(start, lines)
-    return Fault(mark.line, _indent(lines[mark.line]), INDENTED, "indentation")
+    stray = _odd_one_out(mark.line, lines)
+    return Fault(stray, _indent(lines[stray]), INDENTED, "indentation")
 
 
 def _no_colon(start: Any, lines: Sequence[str]) -> Fault:
@@ -123,8 +126,11 @@ def _no_colon(start: Any, lines: Sequence[str]) -> Fault:
     found = _TIGHT(lines[start.line])
     if found:
         return Fault(start.line, found.end() - 1, COLON, "colon")
-    if re.match(r"\s*-\w", lines[start.line]):
-        return Fault(start.line, start.column, "a dash needs a blank behind it", "dash")
+    if _tight_dash(lines[start.line]):
+        return Fault(start.line, start.column, _TIGHT_DASH, "dash")
+    above = lines[start.line - 1] if start.line else ""
+    if above.lstrip().startswith("- ") and _indent(above) == _indent(lines[start.line]):
+        return Fault(start.line, start.column, _DASH, "dash")
     text = "this line has no colon: write name: value"
     return Fault(start.line, start.column, text, "no-colon")
 
@@ -175,26 +181,48 @@ def _text_goes_on(what: str, mark: Any, tokens: Sequence[Any]) -> Fault | None:
 _FOUND_BLOCKS = tuple(f"but found '{each}'" for each in _BLOCKS)
 
 
-def _indented(what: str, mark: Any, context: Any, lines: Sequence[str]) -> Fault | None:
+def _indented(
+    what: str, mark: Any, context: Any, lines: Sequence[str], tokens: Sequence[Any]
+) -> Fault | None:
     """A line that is not where its neighbours are."""
     if what.startswith("expected '<document start>'"):
-        return _behind_the_end(mark, lines)
+        return _behind_the_end(mark, lines, tokens)
     if not what.startswith("expected <block end>"):
         return None
-    line = lines[mark.line]
+    stray = _odd_one_out(mark.line, lines)
+    line = lines[stray]
     if not line[: len(line) - len(line.lstrip())].isascii():
         text = "a blank here is not the keyboard's own: write the beginning of the line anew"
-        return Fault(mark.line, _indent(line), text, "hidden-sign")
-    same = context is not None and context.column == mark.column
-    if what.endswith("'?'") and same:
-        return Fault(mark.line, mark.column, _DASH, "dash")
-    if what.endswith("'-'") and same:
+        return Fault(stray, _indent(line), text, "hidden-sign")
+    if stray != mark.line:
+        return Fault(stray, _indent(line), INDENTED, "indentation")
+    dash = _misplaced_dash(what, mark, context, line)
+    return dash or Fault(mark.line, _indent(line), INDENTED, "indentation")
+
+
+def _misplaced_dash(what: str, mark: Any, context: Any, line: str) -> Fault | None:
+    if context is None or context.column != mark.column:
+        return None
+    if what.endswith("'?'"):
+        text = _TIGHT_DASH if _tight_dash(line) else _DASH
+        return Fault(mark.line, mark.column, text, "dash")
+    if what.endswith("'-'"):
         text = "a list's item stands among names: indent the list under the name it belongs to"
         return Fault(mark.line, mark.column, text, "dash")
-    return Fault(mark.line, _indent(lines[mark.line]), INDENTED, "indentation")
+    return None
 
 
-def _behind_the_end(mark: Any, lines: Sequence[str]) -> Fault:
+def _odd_one_out(line: int, lines: Sequence[str]) -> int:
+    """The line above, where it alone stands further left than the ones around it; else `line`."""
+    if line < 2 or not (lines[line - 1].strip() and lines[line - 2].strip()):
+        return line
+    first, middle, last = (_indent(each) for each in lines[line - 2 : line + 1])
+    return line - 1 if middle < first == last else line
+
+
+def _behind_the_end(mark: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
+    if len(tokens) > 1 and _style(tokens[1]) == "":  # a text where the first name should stand
+        return _no_colon(tokens[1].start_mark, lines)
     if "..." in map(str.rstrip, lines[: mark.line]):
         text = "three dots above end the file before this line: take them out"
         return Fault(mark.line, mark.column, text, "second-document")

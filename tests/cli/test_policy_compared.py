@@ -99,6 +99,24 @@ def test_a_pipeline_can_let_narrower_policies_through_alone(ran: dict[str, Any])
     assert run(ran, "diff", wider, "running", "--fail-on-widening").returncode == 0
 
 
+def test_a_hash_that_is_cut_too_short_is_asked_for_in_more_digits(ran: dict[str, Any]) -> None:
+    found = run(ran, "diff", "0e44", "running")
+    text = "there is no file 0e44; of the hash of a policy that ran, write at least 8 digits\n"
+    assert (found.returncode, found.stderr) == (1, text)
+
+
+def test_a_policy_that_ran_is_shown_as_a_file_is(ran: dict[str, Any]) -> None:
+    told = json.loads(run(ran, "show", "running", "--json").stdout)
+    assert told["file"] == "running"
+    assert told["resources"]["clients"]["phone"] == {"BASIC": False, "STANDARD": True, "FULL": True}
+    short = told["hash"][:12]
+    assert json.loads(run(ran, "show", short, "--json").stdout) == told | {"file": short}
+    assert run(ran, "show", short).stdout.startswith(f"{short}, hash {short}\n")
+    unknown = run(ran, "show", "0" * 8)
+    text = "no policy that ran here has a hash that begins with 00000000\n"
+    assert (unknown.returncode, unknown.stdout, unknown.stderr) == (1, "", text)
+
+
 def test_what_changes_is_also_said_key_by_key(ran: dict[str, Any]) -> None:
     found = run(ran, "diff", "running", str(ran["folder"] / "masked.yaml"), "--keys")
     assert found.stdout.splitlines()[1:] == [
@@ -198,8 +216,10 @@ def test_an_answer_that_went_out_is_explained_by_the_policy_of_its_time(
     sights = {each["field"]: each["sight"] for each in told["fields"] if each["field"]}
     assert (sights["firstName"], sights["phone"]) == ("whole", "hidden")
     refused = run(ran, "explain", "--request", ran["refused"])
-    assert "answered" in refused.stdout
-    assert "refused" in refused.stdout
+    when = told["answer"]["time"][:10]
+    assert refused.stdout.splitlines()[1].startswith(f"answer of {when}T")
+    assert refused.stdout.splitlines()[1].endswith("Z: refused, 0 records")
+    assert f"\npolicy {told['policy']['hash'][:12]}, as it ran\n" in refused.stdout
     unknown = run(ran, "explain", "--request", "never-sent")
     assert (unknown.returncode, unknown.stdout) == (1, "")
     assert "knows no answer with the request id never-sent" in unknown.stderr

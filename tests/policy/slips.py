@@ -5,7 +5,9 @@
 
 LIST = "[id, firstName, lastName]"
 BASIC = f"  BASIC: {LIST}"
+STANDARD = "  STANDARD: [phone, email, createdAt, updatedAt]"
 FULL = "  FULL: [address]\n"
+STOCK = "stock:\n"
 REASON = "  FULL: [reason]\n"
 LINES = '"lines[].id"]'
 TWICE = (
@@ -13,8 +15,13 @@ TWICE = (
     " its own: only: {status: [ACTIVE]}"
 )
 MASKS = "clients.phone can be masked by last(2), initial, city"
-NO_COLON = "this line has no colon: write NAME: [field, field]"
+NO_COLON = "this line has no colon: write NAME: [field, field], or # before a note"
 COLON = "a colon needs a blank behind it: write NAME: [field, field]"
+ALIAS = "no word begins with * or & (an alias, an anchor): write each field by its name"
+TAG = "no word begins with ! (a tag): take it out; values to leave out are written {not: [A, B]}"
+BEHIND = (
+    "nothing can stand behind the bracket or quote that closes: take it out, or begin a new line"
+)
 INDENTED = "this line is indented otherwise than the lines it belongs to"
 DASH = (
     "each field of a list in lines stands in a line of its own, behind a dash and a blank, all"
@@ -81,12 +88,12 @@ SLIPS = [
     (LIST, "\n    - id\n    ^-firstName\n    - lastName", "dash", DASH),
     ("clients:", "^- clients:", "dash", DASH),
     (LIST, "\n    - id\n   ^- firstName\n    - lastName", "indentation", INDENTED),
-    (LIST, "^*", "anchor", "anchors and aliases (& and *) are not allowed; write each list out"),
+    (LIST, "^*", "anchor", ALIAS),
     (FULL, "  FULL: ^&a [address]\n", "anchor",
-     "anchors and aliases (& and *) are not allowed; write each list out"),
-    (FULL, "  FULL: ^!x [address]\n", "tag", "tags (!) are not allowed; take the sign out"),
+     ALIAS),
+    (FULL, "  FULL: ^!x [address]\n", "tag", TAG),
     (REASON, f"{REASON}  only: {{status: ^!CONFIRMED}}\n", "tag",
-     "tags (!) are not allowed; take the sign out"),
+     TAG),
     (FULL, "  ^<<: {FULL: [address]}\n", "merge-key",
      "merge keys (<<) are not allowed; write each list out"),
     (FULL, "^\tFULL: [address]\n", "tab", "a tab stands here; indent with blanks"),
@@ -147,7 +154,7 @@ SLIPS = [
     (BASIC, "  ^BASIC: only [id, firstName, lastName]", "only-in-list",
      "only stands in a line of its own under clients: only: {...}"),
     (BASIC, f"{BASIC}^, only: {{lastName: [A]}}", "text-behind",
-     "nothing can stand behind the bracket or quote that closes: begin a new line"),
+     BEHIND),
     ("version: 1\n", "version: 1\n^only: {status: [ACTIVE]}\n", "only-outside",
      "only stands under a resource, indented: under each one that it is for"),
     ("version: 1\n", "version: 1\n^BASIC: [id]\n", "indentation",
@@ -221,6 +228,43 @@ SLIPS = [
      "narrower-level",
      "STANDARD sees records of appointments that FULL does not: a level sees all that the one"
      " before it sees"),
+    (LINES, "^\u201clines[].id\u201d]", "odd-quotes",
+     'quotes are " or \', not those of a word processor: write "lines[].id"'),
+    (LIST, "[id,^\u00a0firstName, lastName]", "hidden-sign",
+     "a blank that is not the keyboard's own stands beside firstName; write it anew"),
+    (STANDARD, f"^{STANDARD.strip()}", "indentation", INDENTED),
+    (STANDARD, f"^\u00a0 {STANDARD.strip()}", "hidden-sign", HIDDEN),
+    (LIST, masked("^(phone: last(2))"), "mask-form",
+     "a field under a mask is written {phone: last(2)}"),
+    (LIST, masked("^last(phone, 2)"), "mask-form",
+     "a field under a mask is written {phone: last(2)}"),
+    (LIST, masked("{phone: last(0,^5)}"), "mask-form",
+     "a comma cuts a mask in two: it takes one whole number, such as {phone: last(2)}"),
+    (LIST, masked("^only: {status: ACTIVE}"), "only-in-list",
+     "only stands in a line of its own under clients: only: {...}"),
+    (FULL, "  ^FULL: None\n", "bad-level", "FULL must be a list of fields; write [] for none"),
+    (FULL, "  ^FULL: no\n", "bad-level", "FULL must be a list of fields; write [] for none"),
+    (FULL, "  ^FULL: address\n", "bad-level", "FULL must be a list of fields: write [address]"),
+    (STANDARD, "  ^STANDARD:\n    -phone\n    -email\n    -createdAt\n    -updatedAt", "dash",
+     "a dash needs a blank behind it: write - phone"),
+    (STANDARD, "  STANDARD:\n    - phone\n    ^email\n    - createdAt", "dash", DASH),
+    ("clients:\n", "clients:\n  only: {STANDARD: {createdAt: {min: 1,^50}}}\n", "bad-value",
+     "a comma parts two values: a number is written with a point, such as 1.50"),
+    (STOCK, f'{STOCK}  only: {{STANDARD: {{quantity: ^"5"}}}}\n', "bad-value",
+     "quantity must be a number: write 5 without quotes"),
+    (STOCK, f"{STOCK}  only: {{STANDARD: {{quantity: ^5+}}}}\n", "bad-value",
+     "quantity must be a number, or a comparison such as {min: 1}"),
+    (STOCK, f"{STOCK}  only: {{STANDARD: {{quantity: {{^min:1}}}}}}\n", "bad-condition",
+     "a comparison is written {min: 1}"),
+    (REASON, f"{REASON}  only: {{status: SCHEDULED, ^ARRIVED}}\n", "bad-value",
+     "several values stand in brackets: status: [ONE, ARRIVED]"),
+    (LIST, "[id, ^firstName and lastName]", "missing-comma",
+     "a comma stands between two fields: write firstName, lastName"),
+    (STANDARD, "  STANDARD: ^[phone, email, createdAt, #updatedAt]", "open-bracket",
+     "the bracket that opens here is never closed: what stands behind # in its line is a note"),
+    (FULL, "  FULL: [address]^,\n", "text-behind",
+     BEHIND),
+    ("version: 1\n", "^The policy of May\nversion: 1\n", "no-colon", NO_COLON),
     ("stock:\n", "stock: ^[]\nx:\n", "list-for-group",
      "stock holds lists, each with its name: write BASIC: [id] in a line below it"),
 ]  # fmt: skip

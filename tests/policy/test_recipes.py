@@ -44,6 +44,22 @@ def test_the_page_has_recipes() -> None:
     assert len(RECIPES) == PAGE[PAGE.index("## Recipes") :].count("\n### ") >= 7
 
 
+def test_the_change_of_the_first_minutes_breaks_three_cases_until_they_say_so(
+    tmp_path: Path,
+) -> None:
+    first = PAGE[PAGE.index("## In five minutes") : PAGE.index("## The file")]
+    basic = "  BASIC: [id, firstName, lastName]\n"
+    [changed] = re.findall(r"^ +(BASIC: .*\{phone.*)$", first, re.MULTILINE)
+    [sees] = re.findall(r"^ +(sees: .*)$", first, re.MULTILINE)
+    policy = parse_policy(SHIPPED.replace(basic, f"  {changed}\n").encode(), "new.yaml", ignore)
+    file = tmp_path / "policies.test.yaml"
+    file.write_text(CASES, encoding="utf-8")
+    broken = [each for each in run(policy, read_cases(file)) if each.differences]
+    assert len(broken) == 3
+    file.write_text(CASES.replace("sees: [id, firstName, lastName]\n", f"{sees}\n"))
+    assert not [each for each in run(policy, read_cases(file)) if each.differences]
+
+
 @pytest.mark.parametrize(("part", "cases"), RECIPES)
 def test_a_recipe_does_what_its_cases_say(part: str, cases: str, tmp_path: Path) -> None:
     records = CASES[: CASES.index("\ncases:\n")]

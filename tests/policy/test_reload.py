@@ -174,6 +174,43 @@ async def test_the_command_line_shows_reloads_and_approves(
     assert (code, shown, said) == (1, "", "no gateway is running on this store\n")
 
 
+async def test_the_status_tells_whether_the_policy_is_wrong_or_its_cases(
+    start_gateway: Start, file: Path
+) -> None:
+    gateway = await start_gateway(policy=file)
+    cases = file.with_name("policies.test.yaml")
+    cases.write_text("version: 1\ncases: 5\n")
+    code, shown, _ = await command(gateway, "reload")
+    lines = shown.splitlines()
+    assert (code, lines[-2].startswith("  refused   policies.test.yaml line 2: ")) == (1, True)
+    assert lines[-1].split() == ["clinic-gateway", "policy", "test", "says", "more"]
+    cases.unlink()
+    save(file, TEXT.replace("lastName]", "lastNam]"))
+    _, shown, _ = await command(gateway, "reload")
+    lines = shown.splitlines()
+    assert lines[-2].startswith("  refused   line 26: clients has no field 'lastNam'")
+    assert lines[-1].split() == ["clinic-gateway", "policy", "check", "says", "more"]
+
+
+async def test_the_status_warns_of_a_gateway_that_follows_another_file_than_is_configured(
+    start_gateway: Start, file: Path
+) -> None:
+    gateway = await start_gateway(policy=file)
+    configuration = gateway.folder / "gateway.yaml"
+    begun = configuration.read_text()
+    configuration.write_text(f"{begun}policy: {file}\n")
+    assert (await command(gateway, "status"))[2] == ""
+    other = file.with_name("other.yaml")
+    save(other, TEXT)
+    configuration.write_text(f"{begun}policy: {other}\n")
+    code, _, said = await command(gateway, "status")
+    assert (code, said) == (
+        0,
+        f"process {os.getpid()} follows {file}, and the configuration names {other} by now:"
+        " start the gateway anew\n",
+    )
+
+
 async def test_a_question_makes_no_store(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("drain: 1\n")
     for words in (["status"], ["reload"], ["approve", "0" * 64, "--by", "A", "--reason", "B"]):

@@ -44,6 +44,12 @@ RISKS = [
     ("STANDARD: [scheduledAt", "STANDARD: [status, scheduledAt", "told-elsewhere", ""),
     (TAX, "    - ^taxTotal\n", "told-elsewhere",
      "total is hidden from STANDARD, which subtotal and taxTotal tell it"),
+    ("stock:\n", "stock:\n  only: {category: ^not Controlled}\n", "odd-comparison",
+     "'not Controlled' is compared as it stands, sign for sign; values to leave out are written"
+     " {not: [A, B]}, comparisons {min: 1} and so on"),
+    ("stock:\n", "stock:\n  only: {category: [Food, ^= ml]}\n", "odd-comparison",
+     "'= ml' is compared as it stands, sign for sign; values to leave out are written"
+     " {not: [A, B]}, comparisons {min: 1} and so on"),
 ]  # fmt: skip
 
 

@@ -96,6 +96,21 @@ def test_a_whole_file_that_lacks_a_resource_at_its_end_is_not_taken_for_cut_off(
     assert [each.code for each in said] == ["missing-resource"]
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ((ROOT / "policies.test.yaml").read_bytes(), "the cases of one (policies.test.yaml)"),
+        (b"state: .\nbackend:\n  mapping: clinic.yaml\n", "the gateway's configuration"),
+        ((ROOT / "adapters" / "sample" / "clinic.yaml").read_bytes(), "a mapping"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_another_file_of_the_gateway_is_told_for_what_it_is(content: bytes, what: str) -> None:
+    [problem] = found(content)
+    text = f"this is no policy: it looks like {what}; maybe two files were swapped"
+    assert (problem.code, problem.text) == ("no-policy", text)
+
+
 @pytest.mark.parametrize("prefix", ["\ufeff", ""])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_marks_of_other_systems_are_no_slips(prefix: str, end: str) -> None:

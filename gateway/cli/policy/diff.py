@@ -127,9 +127,10 @@ def _whom(touched: Touched) -> str:
         how = f"{how} otherwise"
     names = ", ".join(legible(key.name) for key in touched.keys[:NAMED])
     more = ", ..." if count > NAMED else ""
+    seen = "1 answer" if touched.answers == 1 else f"{touched.answers:,} answers"
     return (
-        f": {count} active {what} {how} ({names}{more}), seen in about {touched.answers:,}"
-        f" answers of the last {DAYS} days"
+        f": {count} active {what} {how} ({names}{more}), seen in about {seen} of the last"
+        f" {DAYS} days"
     )
 
 

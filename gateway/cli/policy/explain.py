@@ -182,9 +182,10 @@ def _lines(found: Explanation) -> Iterator[str]:
     whose = f"{legible(found.key.name)} ({found.key.id})" if found.key else "a key that is gone"
     yield f"{found.operation.id} for {whose}"
     if found.past is not None:
-        yield f"answered {found.past['time']}: {found.past['outcome']}, {_records(found.past)}"
+        when = f"{found.past['time'][:19]}Z"
+        yield f"answer of {when}: {found.past['outcome']}, {_records(found.past)}"
     yield f"level {found.level}: {found.decided}"
-    yield f"policy {found.policy.name}, hash {found.policy.hash[:12]}"
+    yield f"policy {_policy_in_words(found.policy)}"
     if found.refused:
         yield found.refused
     width = max((len(each.path) for each in found.reasons), default=0)
@@ -193,6 +194,11 @@ def _lines(found: Explanation) -> Iterator[str]:
             yield f"  {each.path:{width}}  {each.sight:8}  {each.why}{_place(found, each)}"
         elif each.sight != "all":
             yield f"records: {each.sight}: {each.why}{_place(found, each)}"
+
+
+def _policy_in_words(policy: Named) -> str:
+    short = policy.hash[:12]
+    return f"{short}, as it ran" if policy.name == short else f"{policy.name}, hash {short}"
 
 
 def _records(entry: Any) -> str:

@@ -16,6 +16,7 @@ from gateway.state import open_own_store, store_place
 from gateway.store import Store
 
 RUNNING = "running"
+_begins_hash = re.compile("[0-9a-f]{1,7}").fullmatch
 _hash = re.compile("[0-9a-f]{8,64}").fullmatch
 
 
@@ -53,15 +54,24 @@ async def policy_named(name: str, store: Store | None) -> Named:
         version = await Versions(store).last() if store else None
         if version is None:
             raise StartRefused(
-                "no policy has run so far with this configuration: name two files to compare them"
+                "no policy has run so far with this configuration: name a file in place of running"
             )
         return _kept(RUNNING, version)
-    if _hash(name) and not _is_file(name):
+    if is_kept(name) and _hash(name):
         version = await Versions(store).find(name) if store else None
         if version is None:
             raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
         return _kept(version.hash[:12], version)
+    if is_kept(name):
+        raise StartRefused(
+            f"there is no file {name}; of the hash of a policy that ran, write at least 8 digits"
+        )
     return in_file(Path(name))
+
+
+def is_kept(name: str) -> bool:
+    """Whether a name is no file's but that of a policy in the store."""
+    return not _is_file(name) and bool(name == RUNNING or _hash(name) or _begins_hash(name))
 
 
 def _is_file(name: str) -> bool:

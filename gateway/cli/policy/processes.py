@@ -1,7 +1,7 @@
 """The running gateways, as they tell of their policy in the store: asked, waited for, printed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,10 +100,28 @@ def _lines(process: Process) -> list[str]:
         lines.append(f"  made of   what both {made_of[0]} and {made_of[1]} show")
     if state["waiting"]:
         lines.append(f"  waits     {state['waiting']}")
+        lines.append("            clinic-gateway policy diff says what it shows more")
         lines.append(
             f"            clinic-gateway policy approve {state['waiting']} --by NAME --reason TEXT"
         )
     if error := state["lastError"]:
-        place = f"line {error['line']}: " if error["line"] else ""
-        lines.append(f"  refused   {place}{error['text']} ({error['at']})")
+        lines.append(f"  refused   {_place(error, state['file'])}{error['text']} ({error['at']})")
+        lines.append(f"            clinic-gateway policy {_asks(error, state['file'])} says more")
     return lines
+
+
+def _place(error: Mapping[str, Any], policy: str) -> str:
+    """The line, and the file where it is not the policy's."""
+    line = f"line {error['line']}" if error["line"] else ""
+    file = "" if _is_its_own(error, policy) else Path(error["file"]).name
+    found = " ".join(each for each in (file, line) if each)
+    return f"{found}: " if found else ""
+
+
+def _asks(error: Mapping[str, Any], policy: str) -> str:
+    return "check" if _is_its_own(error, policy) else "test"
+
+
+def _is_its_own(error: Mapping[str, Any], policy: str) -> bool:
+    """Whether the policy's file is wrong, and not that of its cases."""
+    return bool(error.get("file", policy) == policy)

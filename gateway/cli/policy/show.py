@@ -1,5 +1,6 @@
 """`clinic-gateway policy show`: which level sees which field, for a terminal or for others."""
 
+import asyncio
 import json
 import textwrap
 from collections.abc import Iterator
@@ -16,14 +17,16 @@ from rich.table import Table
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, json_option
 from gateway.cli.policy.file import file_argument, loaded
+from gateway.cli.policy.named import is_kept, own_store, policy_named
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
-from gateway.policy.policy import Policy
+from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.rules import Sight, Whole
 from gateway.policy.telling.page import as_page
 from gateway.policy.telling.sheets import as_csv, as_markdown
 from gateway.policy.telling.wording import mask_in_words, masks_of, row_sentences
+from gateway.settings import Settings, load_settings
 
 FORMATS = ("text", "markdown", "csv", "html", "json")
 WIDTH = 80
@@ -44,17 +47,28 @@ _IN_TEXT = {Whole.WHOLE: "yes", Whole.HIDDEN: "-"}
 def show(file: Path | None, wanted: str | None, config: Path | None, as_json: bool) -> None:
     """Print which level sees which field, whole or how masked, and which records.
 
-    FILE is the configured policy where it is left out. `html` is one page to print or to hand to
+    FILE is the configured policy where it is left out; in its place, `running` or the beginning
+    of the hash of a policy that ran. `html` is one page to print or to hand to
     a data protection officer: policy show --format html > what-partners-see.html
     """
     if as_json and wanted not in (None, "json"):
         raise click.UsageError(f"--json and --format {wanted} are two formats; keep one of them")
     wanted = "json" if as_json else wanted or "text"
-    policy = loaded(file, config, as_json=wanted == "json")
+    if file is not None and is_kept(str(file)):
+        policy = asyncio.run(_kept(str(file), load_settings(config)))
+    else:
+        policy = loaded(file, config, as_json=wanted == "json")
     if wanted == "text":
         _print_tables(policy)
     else:
         click.echo(_written(policy, wanted), nl=False)
+
+
+async def _kept(name: str, settings: Settings) -> Policy:
+    """A policy that ran, out of the gateway's own store; StartRefused where there is none."""
+    async with own_store(settings) as store:
+        found = await policy_named(name, store)
+    return compile_policy(found.name, found.hash, found.rules, lambda trouble: None)
 
 
 def _written(policy: Policy, wanted: str) -> str:

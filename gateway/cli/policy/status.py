@@ -1,11 +1,15 @@
 """`clinic-gateway policy status`: which policy runs, whether it is the file's, and if not why."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from socket import gethostname
 
 import click
 
 from gateway.cli.options import config_option, json_option
+from gateway.policy.running.versions import Process
+from gateway.settings import load_settings
 
 
 @click.command()
@@ -19,4 +23,16 @@ def status(config: Path | None, as_json: bool) -> None:
     from gateway.cli.policy.processes import tell, with_versions
 
     found = with_versions(config, lambda versions: versions.running(datetime.now(UTC)))
+    _warn(found, load_settings(config).policy)
     tell(found, as_json=as_json)
+
+
+def _warn(running: Sequence[Process], named: Path) -> None:
+    """Of gateways on this machine that began with another file than the configuration names."""
+    for each in running:
+        follows = Path(each.state["file"])
+        if each.host == gethostname() and follows.resolve() != named.resolve():
+            text = (
+                f"process {each.pid} follows {follows}, and the configuration names {named} by now"
+            )
+            click.echo(f"{text}: start the gateway anew", err=True)

@@ -10,7 +10,7 @@ from gateway.policy.policy import Policy
 from gateway.policy.values import has_value
 
 # What is to be tried of a level beside its fields, where it has row conditions.
-INSIDE, OUTSIDE = "a record that exists", "a record that does not exist"
+INSIDE, OUTSIDE = "a record that its conditions let in", "a record that its conditions leave out"
 # resource name, level, and a field's path or one of the two above
 Cell = tuple[str, AccessLevel, str]
 

@@ -25,6 +25,12 @@ VERSION = 1
 _BY_NAME = {resource.name: resource for resource in GOVERNED}
 _WHOLE = {resource.name for resource in RESOURCES if not resource.governed}
 _MEMBERS = (*(level.value for level in LEVELS), NEVER, ONLY)
+_OTHERS = {
+    "records": "the cases of one (policies.test.yaml)",
+    "cases": "the cases of one (policies.test.yaml)",
+    "backend": "the gateway's configuration",
+    "resources": "a mapping",
+}
 _BY_LETTERS = {each.lower(): each for each in _MEMBERS}
 
 
@@ -76,6 +82,10 @@ class Reading:
         data = self.notes.document.data
         if not isinstance(data, dict):
             text = "a policy begins with version: 1, then names each resource"
+            self.notes.say((), "no-policy", text)
+            return {}
+        if other := _other_file(data):
+            text = f"this is no policy: it looks like {other}; maybe two files were swapped"
             self.notes.say((), "no-policy", text)
             return {}
         meant = {self.stranger(name) for name in data if name not in {"version", *_BY_NAME}}
@@ -173,6 +183,13 @@ class Reading:
         text = f"{name} is not a level{hint}"
         self.notes.say(place, "unknown-level", text, at_key=True)
         return nearest(name, _MEMBERS)
+
+
+def _other_file(data: dict[str, Any]) -> str:
+    """Which other file of the gateway this is, by a name that only that one has."""
+    if any(name in data for name in _BY_NAME):
+        return ""
+    return next((file for name, file in _OTHERS.items() if name in data), "")
 
 
 def _one_of(names: Iterable[str]) -> str:

@@ -174,7 +174,9 @@ _MASKS = {
     "unknown-mask": Kind(
         "an unknown mask", "The masks are last(n), initial, city, domain, year and rounded(n)."
     ),
-    "bad-mask": Kind("a mask's number", "last takes 1 to 8, rounded any step; the others none."),
+    "bad-mask": Kind(
+        "a mask's number", "last takes 1 to 8, rounded 1 to 1,000,000; the others none."
+    ),
     "unfit-mask": Kind("a mask that does not fit", "Each mask is for values of certain kinds."),
     "doubled-mask": Kind("a mask twice", "A field has one mask, from one level on."),
     "mask-under-never": Kind(
@@ -228,6 +230,11 @@ _RISKS = {
     "weak-mask": Kind(
         "a mask that hardly hides",
         "Who sees most of a value can guess the rest, or find it in a directory.",
+        Severity.WARNING,
+    ),
+    "odd-comparison": Kind(
+        "a text that looks like a comparison",
+        "Without braces it is a value, which a record must have just so.",
         Severity.WARNING,
     ),
     "equal-levels": Kind(

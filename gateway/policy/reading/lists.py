@@ -9,7 +9,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
 from gateway.policy.reading.notes import Notes
-from gateway.policy.reading.slips import masks_of, of_field, of_list, of_mask
+from gateway.policy.reading.slips import in_parentheses, masks_of, of_field, of_list, of_mask
 from gateway.policy.rules import Sights, opening
 
 NEVER = "never"
@@ -86,7 +86,12 @@ class Lists:
         """A field under a mask."""
         name = self.resource.name
         if path not in self.resource.paths:
-            self.unknown(place, path, at_key=True)
+            slip = in_parentheses(self.resource, path, written)
+            if slip is None:
+                self.unknown(place, path, at_key=True)
+            else:
+                self.meant.update(slip.meant)
+                self.notes.say(place, slip.code, slip.text, at_key=True)
         elif level is None:
             text = f"{name}.{path} under {NEVER} is hidden altogether; take the mask out"
             self.notes.say(place, "mask-under-never", text)

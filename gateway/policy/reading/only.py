@@ -1,5 +1,6 @@
 """Reads a resource's `only`: the conditions under which its records exist, for all or by level."""
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -9,23 +10,15 @@ from adapters.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
+from gateway.policy.reading.comparisons import BOUNDS, NOT, WORDS, comparisons, remedy
 from gateway.policy.reading.notes import Notes
 from gateway.policy.reading.slips import of_field
 from gateway.policy.rows import EVERY, Bound, Rows, Value, Wanted, comparable, in_closed, is_ordered
 from gateway.policy.rules import WHOLE, ResourceRules
 
 ONLY = "only"
-NOT = "not"
-# How a bound is written: whether it is the lower one, and whether its value is within.
-BOUNDS: Mapping[str, tuple[bool, bool]] = {
-    "min": (True, True),
-    "above": (True, False),
-    "max": (False, True),
-    "below": (False, False),
-}
-_WORDS = (NOT, *BOUNDS)
+_unspaced = re.compile(rf"({'|'.join(WORDS)})\s*[:= ]\s*(\S+)").fullmatch
 _LEVELS = {level.value: level for level in LEVELS}
-_TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _EXAMPLE = "such as only: {status: [ACTIVE]}"
 
 
@@ -78,8 +71,14 @@ class _Reading:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.notes.say(place, "bad-only", text, at_key=True)
             return EVERY
-        wanted = {}
+        wanted: dict[str, Wanted] = {}
+        before = ""
         for name, condition in data.items():
+            if condition is None and before and name not in self.resource.paths:
+                text = f"several values stand in brackets: {before}: [ONE, {name}]"
+                self.notes.say((*place, name), "bad-value", text, at_key=True)
+                continue
+            before = name
             field = self.field((*place, name), name, level)
             if field is not None:
                 found = self.wanted((*place, name), field, condition)
@@ -143,7 +142,9 @@ class _Reading:
         bounds: dict[bool, Bound] = {}
         sound = bool(data)
         if not data:
-            self.notes.say(place, "bad-condition", f"{field.name} needs a value, or {_words()}")
+            self.notes.say(
+                place, "bad-condition", f"{field.name} needs a value, or {comparisons()}"
+            )
         for word, given in data.items():
             at = (*place, word)
             if word == NOT:
@@ -151,8 +152,17 @@ class _Reading:
                 sound = sound and barred is not None
             elif word in BOUNDS:
                 sound = self.bound(at, field, given, bounds) and sound
+            elif word.isdigit() and given is None:
+                text = "a comma parts two values: a number is written with a point, such as 1.50"
+                self.notes.say(at, "bad-value", text, at_key=True)
+                sound = False
+            elif given is None and (found := _unspaced(word)):
+                text = f"a comparison is written {{{found[1]}: {found[2]}}}"
+                self.notes.say(at, "bad-condition", text, at_key=True)
+                sound = False
             else:
-                text = f"{word} is no comparison{did_you_mean(str(word), _WORDS)}; write {_words()}"
+                hint = did_you_mean(str(word), WORDS)
+                text = f"{word} is no comparison{hint}; write {comparisons()}"
                 self.notes.say(at, "bad-condition", text, at_key=True)
                 sound = False
         if not sound or barred is None:
@@ -195,7 +205,7 @@ class _Reading:
         try:
             return comparable(field, _as_shown(field, given))
         except ValueError:
-            self.notes.say(place, *_remedy(field, given))
+            self.notes.say(place, *remedy(field, given))
             return None
 
     def check_widening(self, found: Mapping[AccessLevel, Rows]) -> None:
@@ -218,32 +228,3 @@ def _as_shown(field: Field, given: Any) -> Any:
     if field.format is formats.UUID and isinstance(given, str):
         return formats.read_uuid(given)
     return given
-
-
-def _remedy(field: Field, given: Any) -> tuple[str, str]:
-    """Of which kind a value that is none is, and what to write."""
-    if field.format is formats.BOOLEAN and (word := _TRUTHS.get(str(given).lower())):
-        return "yes-no", f"{field.name} is true or false: write {word} for {given}"
-    is_text = field.format in (formats.TEXT, formats.EMAIL) and not field.values
-    if is_text and isinstance(given, int | float):
-        spelt = str(given).lower() if isinstance(given, bool) else given
-        return "unquoted-text", f'{field.name} is a text: put it in quotes, "{spelt}"'
-    return "bad-value", _said(field, given)
-
-
-def _said(field: Field, given: Any) -> str:
-    if given is None:
-        return f"nothing stands here; a record without {field.name} never meets a condition"
-    if isinstance(given, dict | list):
-        return f"{field.name} is compared with plain values, or with {_words()}"
-    if field.format is formats.BOOLEAN:
-        return f"{field.name} is true or false"
-    if field.values:
-        hint = did_you_mean(str(given), field.values)
-        known = f"; it can be {', '.join(field.values)}"
-        return f"{field.name} is never {given}{hint or known}"
-    return f"{field.name} {field.format.problem}"
-
-
-def _words() -> str:
-    return f"{', '.join(_WORDS[:-1])} or {_WORDS[-1]}"

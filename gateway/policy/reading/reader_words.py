@@ -6,15 +6,17 @@ from dataclasses import replace
 from adapters.problems import Problem
 
 _WORDS: Mapping[str, str] = {
-    "anchor": "anchors and aliases (& and *) are not allowed; write each list out",
-    "tag": "tags (!) are not allowed; take the sign out",
+    "anchor": "no word begins with * or & (an alias, an anchor): write each field by its name",
+    "tag": "no word begins with ! (a tag): take it out; values to leave out are written"
+    " {not: [A, B]}",
     "merge-key": "merge keys (<<) are not allowed; write each list out",
     "too-deep": "nested too deep: brackets within brackets, of which one pair is enough",
     "sign-at-start": "no word begins with this sign; a comparison is written {min: 1}, {above: 1},"
     " {max: 1} or {below: 1}",
-    "text-behind": "nothing can stand behind the bracket or quote that closes: begin a new line",
+    "text-behind": "nothing can stand behind the bracket or quote that closes: take it out, or"
+    " begin a new line",
     "odd-name": "a name is one plain word, without brackets",
-    "no-colon": "this line has no colon: write NAME: [field, field]",
+    "no-colon": "this line has no colon: write NAME: [field, field], or # before a note",
     "colon": "a colon needs a blank behind it: write NAME: [field, field]",
     "colon-twice": "a second colon stands in one line: a mask is written {phone: last(2)}, and only"
     " has a line of its own: only: {status: [ACTIVE]}",

@@ -3,9 +3,12 @@
 What is usual is what the policy that comes with the gateway says.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any
 
+from adapters.document import Place
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
@@ -13,10 +16,12 @@ from gateway.policy.masks import LAST, ROUNDED, Mask
 from gateway.policy.reading.document import Reading
 from gateway.policy.reading.lists import Lists
 from gateway.policy.reading.notes import Notes
+from gateway.policy.reading.only import ONLY
 from gateway.policy.rules import WHOLE, ResourceRules, Rules, no_more
 
 # More letters than these of a telephone number are soon completed.
 MOST_SHOWN = 4
+_compares = re.compile(r"[=<>!\u2260\u2264\u2265]|(?:not|min|above|max|below)\b").match
 # A field, and sets of others of which each tells it.
 _TOLD: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("appointments", "status"): (("displayStatus",),),
@@ -32,6 +37,7 @@ def note_risks(reading: Reading, usual: Rules) -> Notes:
             continue
         judge = _Judge(notes, resource, reading.lists[resource.name], reading.rules[resource.name])
         judge.fields(usual[resource.name])
+        judge.conditions()
         if not reading.problems:
             judge.tellers()
     if not reading.problems:
@@ -49,6 +55,18 @@ class _Judge:
         self.resource = resource
         self.lists = lists
         self.rules = rules
+
+    def conditions(self) -> None:
+        """Texts that a record must equal, and that look like a comparison."""
+        place = (self.resource.name, ONLY)
+        data = self.notes.document.data[self.resource.name].get(ONLY)
+        for spot, value in _values(place, data):
+            if _compares(value):
+                text = (
+                    f"'{value}' is compared as it stands, sign for sign; values to leave out are"
+                    " written {not: [A, B]}, comparisons {min: 1} and so on"
+                )
+                self.notes.say(spot, "odd-comparison", text)
 
     def fields(self, usual: ResourceRules) -> None:
         """Each field where it opens, and under its mask."""
@@ -88,6 +106,15 @@ class _Judge:
                 place = self.lists.opens[others[-1]][1]
                 self.notes.say(place, "told-elsewhere", text)
                 return
+
+
+def _values(place: Place, data: Any) -> Iterator[tuple[Place, str]]:
+    """The texts of conditions, each at its place."""
+    if isinstance(data, str):
+        yield place, data
+    members = data.items() if isinstance(data, Mapping) else ()
+    for name, each in enumerate(data) if isinstance(data, list) else members:
+        yield from _values((*place, name), each)
 
 
 def _is_weak(mask: Mask, *, personal: bool) -> bool:

@@ -115,7 +115,8 @@ class Standing:
             return None
         first, more = self.problems[0], len(self.problems) - 1
         text = f"{first.text} (and {more} more)" if more else first.text
-        return {"at": write_instant(self.refused_at), "text": text, "line": first.line or None}
+        at, line = write_instant(self.refused_at), first.line or None
+        return {"at": at, "text": text, "file": first.file, "line": line}
 
 
 class Keeper:

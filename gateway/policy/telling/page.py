@@ -150,7 +150,7 @@ def _rows(resource: Resource, rules: ResourceRules) -> Iterator[str]:
     if not sentences:
         yield f"<p>Each level sees all {escape(resource.name)}.</p>"
         return
-    yield "<p>Other records do not exist for the level:</p>"
+    yield "<p>Which records exist for a level; no answer tells of any other:</p>"
     yield "<ul>"
     for level, sentence in sentences:
         yield f"<li>{level} sees {escape(printable(sentence))}.</li>"
