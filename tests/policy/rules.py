@@ -11,7 +11,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, fitting
-from gateway.policy.rows import Bound, Rows, Wanted, in_closed, is_ordered
+from gateway.policy.rows import Bound, Rows, Wanted, comparable, in_closed, is_ordered, shown
 from gateway.policy.rules import ResourceRules, Rules, Sights, opening
 
 _LEVELS_OR_NONE = st.sampled_from([*LEVELS, None])
@@ -57,7 +57,8 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
 @st.composite
 def wanted(draw: st.DrawFn, field: Field) -> Wanted:
     """A condition that a file can have, or one that nothing meets."""
-    some = st.frozensets(values(field), min_size=1, max_size=3)
+    answered = values(field).map(lambda value: comparable(field, shown(field, value)))
+    some = st.frozensets(answered, min_size=1, max_size=3)
     if draw(st.booleans()):
         return in_closed(field, Wanted(allowed=draw(some)))
     bounds = [None, None]

@@ -69,6 +69,9 @@ BEYOND = {
     "condition-on-hidden", "narrower-level", "bad-version",
 }  # fmt: skip
 
+# Nor how finely a number may be written.
+FINER = (": it has two places", ": it has whole seconds")
+
 
 @pytest.mark.parametrize(("old", "new", "code", "text"), SLIPS, ids=[each[1] for each in SLIPS])
 def test_a_slip_is_marked_in_an_editor(old: str, new: str, code: str, text: str) -> None:
@@ -76,7 +79,7 @@ def test_a_slip_is_marked_in_an_editor(old: str, new: str, code: str, text: str)
         data = data_of(SHIPPED.replace(old, new.replace("^", "", 1)))
     except DocumentErrors:
         return  # which an editor marks as well: it is no strict YAML
-    if code not in BEYOND:
+    if code not in BEYOND and not text.endswith(FINER):
         assert not VALIDATOR.is_valid(data)
 
 

@@ -13,7 +13,17 @@ from gateway.contract.fields import Field, Resource
 from gateway.policy.reading.comparisons import BOUNDS, NOT, WORDS, comparisons, remedy
 from gateway.policy.reading.notes import Notes
 from gateway.policy.reading.slips import of_field
-from gateway.policy.rows import EVERY, Bound, Rows, Value, Wanted, comparable, in_closed, is_ordered
+from gateway.policy.rows import (
+    EVERY,
+    Bound,
+    Rows,
+    Value,
+    Wanted,
+    comparable,
+    in_closed,
+    is_ordered,
+    shown,
+)
 from gateway.policy.rules import WHOLE, ResourceRules
 
 ONLY = "only"
@@ -191,14 +201,23 @@ class _Reading:
     def values(self, place: Place, field: Field, data: Any) -> frozenset[Value] | None:
         """One value, or a list of values; None where there is none that can be read."""
         if not isinstance(data, list):
-            value = self.value(place, field, data)
+            value = self.shown(place, field, data)
             return None if value is None else frozenset({value})
         if not data:
             text = f"no value of {field.name} is named here: write them, such as [A, B]"
             self.notes.say(place, "empty-condition", text, at_key=True)
             return None
-        found = [self.value((*place, number), field, each) for number, each in enumerate(data)]
+        found = [self.shown((*place, number), field, each) for number, each in enumerate(data)]
         return None if any(each is None for each in found) else frozenset(found)
+
+    def shown(self, place: Place, field: Field, given: Any) -> Value | None:
+        """The same, of values that answers can have: amounts with two places, whole seconds."""
+        value = self.value(place, field, given)
+        if value is None or comparable(field, shown(field, value)) == value:
+            return value
+        finest = "whole seconds" if field.format is formats.INSTANT else "two places"
+        self.notes.say(place, "bad-value", f"{field.name} is never {given}: it has {finest}")
+        return None
 
     def value(self, place: Place, field: Field, given: Any) -> Value | None:
         """The value as it is compared; None where it is none of the field's, which is said."""
