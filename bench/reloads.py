@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gateway.policy.cases.run import cases_beside, verify
+from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.found import find
-from gateway.policy.running.keeper import Examiner, Keeper
+from gateway.policy.running.keeper import Keeper
 from gateway.settings import shipped_policy
 
 RELOADS = 30

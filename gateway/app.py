@@ -43,9 +43,10 @@ from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shed import Gate
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
+from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.follow import Follower
 from gateway.policy.running.found import Found, find
-from gateway.policy.running.keeper import Examiner, Keeper
+from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import RAN, Versions
 from gateway.readiness import of_backend, of_keys, of_limiter, of_policy, of_store
 from gateway.serving import Gateway

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
-from gateway.policy.running.keeper import Standing
+from gateway.policy.running.standing import Standing
 from gateway.store import Store, StoreError
 from gateway.web.system import Probe
 

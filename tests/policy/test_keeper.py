@@ -13,8 +13,9 @@ import pytest
 from adapters.problems import Problem
 from gateway.contract.access import LEVELS
 from gateway.policy.policy import Policy
+from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.found import find
-from gateway.policy.running.keeper import Examiner, Keeper
+from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import Event, Version
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
@@ -24,8 +25,9 @@ TEXT = SHIPPED.read_text()
 NARROW = TEXT.replace("STANDARD: [phone, email,", "STANDARD: [phone,").replace(
     "FULL: [address]\n  never: []", "FULL: [address]\n  never: [email]"
 )
-WIDE = TEXT.replace("FULL: [address]", "FULL: []").replace("firstName, lastName]", "firstName, "
-    "lastName, address]")  # fmt: skip
+WIDE = TEXT.replace("FULL: [address]", "FULL: []").replace(
+    "firstName, lastName]", "firstName, lastName, address]"
+)
 MIXED = WIDE.replace("STANDARD: [phone, email,", "STANDARD: [phone,").replace(
     "FULL: []\n  never: []", "FULL: []\n  never: [email]"
 )
@@ -71,9 +73,14 @@ class Kept:
             path=self.file, report=lambda trouble: None, verify=lambda policy, path: self.wrong
         )
         self.keeper = Keeper(
-            examiner, self.heard, lambda: AT, approve=approve, approved=self.approved,
-            steady=0.005, patience=0.02,
-        )  # fmt: skip
+            examiner,
+            self.heard,
+            lambda: AT,
+            approve=approve,
+            approved=self.approved,
+            steady=0.005,
+            patience=0.02,
+        )
         found = find(self.file)
         await self.keeper.begin(found, examiner.policy(found), last)
         return self

@@ -16,7 +16,8 @@ from uuid import uuid4
 from watchfiles import awatch
 
 from gateway.policy.cases.run import cases_beside
-from gateway.policy.running.keeper import Keeper, Standing, Watcher
+from gateway.policy.running.keeper import Keeper, Watcher
+from gateway.policy.running.standing import Standing
 from gateway.policy.running.versions import HEARTBEAT, Process, Versions
 from gateway.store.base import StoreError
 

@@ -6,20 +6,18 @@ to approve it, what it shows less holds at once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from adapters.base import Report
 from adapters.problems import DocumentErrors, Problem
-from gateway.contract.fields import write_instant
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, no_wider
 from gateway.policy.running.decision import narrowed
+from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.found import Found, find
+from gateway.policy.running.standing import CURRENT, Standing
 from gateway.policy.running.stored import read_version
 from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
 from gateway.policy.running.writer import write_rules
@@ -30,11 +28,6 @@ from gateway.store.base import StoreError
 STEADY = 0.25
 # Seconds that a file which is wrong, or goes on changing, has to become whole.
 PATIENCE = 1.0
-CURRENT, STALE, HELD_BACK = "current", "stale", "held back"
-
-# What is wrong with a sound policy for this gateway: its cases, or rows that nobody can tell apart.
-Verify = Callable[[Policy, Path], Sequence[Problem]]
-Narrows = Callable[[Policy], Sequence[Problem]]
 
 
 class Watcher(Protocol):
@@ -54,69 +47,6 @@ class Watcher(Protocol):
 
     def failed(self, error: Exception, said: str) -> None:
         """A fault of ours or of the store; `said` may stand in a log."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examiner:
-    """Makes a policy of a file's bytes, or says all that is wrong with it."""
-
-    path: Path
-    report: Report
-    verify: Verify = lambda policy, path: ()
-    narrows: Narrows = lambda policy: ()
-
-    def policy(self, found: Found, like: Policy | None = None) -> Policy:
-        """The policy by itself; DocumentErrors."""
-        if found.problem is not None:
-            raise DocumentErrors([found.problem])
-        return parse_policy(found.content, str(self.path), self.report, like)
-
-    def problems(self, policy: Policy) -> list[Problem]:
-        """What its cases say of it, and the practice system."""
-        return [*self.verify(policy, self.path), *self.narrows(policy)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What runs and since when, and what is the matter with the file.
-
-    `made_of` are the hashes of the two policies of which only what both show runs; `waiting` is the
-    file's policy where it shows more than may run; `problems` what is wrong with the file.
-    """
-
-    policy: Policy
-    loaded_at: datetime
-    file_hash: str
-    made_of: tuple[str, str] | None = None
-    waiting: Policy | None = None
-    problems: tuple[Problem, ...] = ()
-    refused_at: datetime | None = None
-
-    @property
-    def state(self) -> str:
-        """`current`, `stale` where the file is refused, or `held back`."""
-        return STALE if self.problems else HELD_BACK if self.waiting else CURRENT
-
-    def told(self) -> dict[str, Any]:
-        """The same as readiness and `policy status` show it."""
-        made_of = {"madeOf": [each[:12] for each in self.made_of]} if self.made_of else {}
-        return {
-            "state": self.state,
-            "hash": self.policy.short_hash,
-            "file": self.policy.file,
-            "fileHash": self.file_hash[:12] or None,
-            "loadedAt": write_instant(self.loaded_at),
-            "waiting": self.waiting.hash if self.waiting else None,
-            "lastError": self._error(),
-        } | made_of
-
-    def _error(self) -> dict[str, Any] | None:
-        if not self.problems or self.refused_at is None:
-            return None
-        first, more = self.problems[0], len(self.problems) - 1
-        text = f"{first.text} (and {more} more)" if more else first.text
-        at, line = write_instant(self.refused_at), first.line or None
-        return {"at": at, "text": text, "file": first.file, "line": line}
 
 
 class Keeper:
@@ -167,8 +97,11 @@ class Keeper:
         self._seen = found
         if self._approve and last is not None and last.hash != policy.hash:
             before = await asyncio.to_thread(self._stored, last)
-            self._put(Standing(policy=before, loaded_at=self._now(), file_hash=found.hash,
-                               made_of=last.made_of))  # fmt: skip
+            self._put(
+                Standing(
+                    policy=before, loaded_at=self._now(), file_hash=found.hash, made_of=last.made_of
+                )
+            )
             await self._take(policy, found)
             return
         self._put(Standing(policy=policy, loaded_at=self._now(), file_hash=found.hash))
@@ -236,8 +169,9 @@ class Keeper:
         """Run a sound policy, or as much of it as may run."""
         standing = self.standing
         if policy.hash == standing.policy.hash:
-            self._put(replace(standing, file_hash=found.hash, waiting=None, problems=(),
-                              made_of=None))  # fmt: skip
+            self._put(
+                replace(standing, file_hash=found.hash, waiting=None, problems=(), made_of=None)
+            )
             if standing.state != CURRENT:
                 self._watcher.unchanged(policy.hash)
         elif not self._approve or await self._may_run(policy):
@@ -314,8 +248,15 @@ class Keeper:
         problems = error.problems
         if problems == self.standing.problems and found.hash == self.standing.file_hash:
             return
-        self._put(replace(self.standing, file_hash=found.hash, waiting=None, problems=problems,
-                          refused_at=self._now()))  # fmt: skip
+        self._put(
+            replace(
+                self.standing,
+                file_hash=found.hash,
+                waiting=None,
+                problems=problems,
+                refused_at=self._now(),
+            )
+        )
         self._note(REFUSED, found.hash, reason=str(problems[0])[:500])
         self._watcher.refused([str(each) for each in problems], self.policy().hash, found.hash)
 

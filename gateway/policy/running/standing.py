@@ -1,0 +1,54 @@
+"""How things stand with the policy: what runs, since when, and what is the matter with the file."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.problems import Problem
+from gateway.contract.fields import write_instant
+from gateway.policy.policy import Policy
+
+CURRENT, STALE, HELD_BACK = "current", "stale", "held back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What runs and since when, and what is the matter with the file.
+
+    `made_of` are the hashes of the two policies of which only what both show runs; `waiting` is the
+    file's policy where it shows more than may run; `problems` what is wrong with the file.
+    """
+
+    policy: Policy
+    loaded_at: datetime
+    file_hash: str
+    made_of: tuple[str, str] | None = None
+    waiting: Policy | None = None
+    problems: tuple[Problem, ...] = ()
+    refused_at: datetime | None = None
+
+    @property
+    def state(self) -> str:
+        """`current`, `stale` where the file is refused, or `held back`."""
+        return STALE if self.problems else HELD_BACK if self.waiting else CURRENT
+
+    def told(self) -> dict[str, Any]:
+        """The same as readiness and `policy status` show it."""
+        made_of = {"madeOf": [each[:12] for each in self.made_of]} if self.made_of else {}
+        return {
+            "state": self.state,
+            "hash": self.policy.short_hash,
+            "file": self.policy.file,
+            "fileHash": self.file_hash[:12] or None,
+            "loadedAt": write_instant(self.loaded_at),
+            "waiting": self.waiting.hash if self.waiting else None,
+            "lastError": self._error(),
+        } | made_of
+
+    def _error(self) -> dict[str, Any] | None:
+        if not self.problems or self.refused_at is None:
+            return None
+        first, more = self.problems[0], len(self.problems) - 1
+        text = f"{first.text} (and {more} more)" if more else first.text
+        at, line = write_instant(self.refused_at), first.line or None
+        return {"at": at, "text": text, "file": first.file, "line": line}
