@@ -173,7 +173,7 @@ def test_each_field_is_explained_by_its_line_and_the_keys_own_level(ran: dict[st
     row = TEXT.splitlines().index("  BASIC: [id, firstName, lastName]") + 1
     [name] = [each.split() for each in lines if each.startswith("  firstName")]
     assert name[1:5] == ["whole", "BASIC", "opens", "it"]
-    assert name[5].endswith(f":{row}:15)")
+    assert name[5] == f"({ran['folder'] / 'policies.yaml'}:{row}:15)"
     [phone] = [each.split() for each in lines if each.startswith("  phone")]
     assert phone[1:5] == ["hidden", "STANDARD", "opens", "it"]
 
@@ -237,6 +237,8 @@ def test_yesterdays_answer_is_explained_by_yesterdays_policy(ran: dict[str, Any]
     told = json.loads(run(ran, "explain", "--request", ran["request"], "--json").stdout)
     sights = {each["field"]: each["sight"] for each in told["fields"] if each["field"]}
     assert sights["phone"] == "hidden"
+    # the file has other lines by now
+    assert told["policy"]["place"] == told["policy"]["hash"][:12]
     now = run(ran, "explain", "--key", ran["key"], "--operation", "get_client", "--json")
     sights = {each["field"]: each["sight"] for each in json.loads(now.stdout)["fields"]}
     assert sights["phone"] == "whole"

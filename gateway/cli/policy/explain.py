@@ -209,7 +209,7 @@ def _records(entry: Any) -> str:
 def _place(found: Explanation, reason: Reason) -> str:
     if reason.spot is None:
         return ""
-    return f" ({found.policy.name}:{reason.spot[0]}:{reason.spot[1]})"
+    return f" ({found.policy.place}:{reason.spot[0]}:{reason.spot[1]})"
 
 
 def told(found: Explanation) -> dict[str, Any]:
@@ -220,7 +220,11 @@ def told(found: Explanation) -> dict[str, Any]:
         "level": found.level,
         "decided": found.decided,
         "refused": found.refused or None,
-        "policy": {"name": found.policy.name, "hash": found.policy.hash},
+        "policy": {
+            "name": found.policy.name,
+            "hash": found.policy.hash,
+            "place": found.policy.place,
+        },
         "answer": found.past,
         "fields": [
             {

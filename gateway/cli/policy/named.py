@@ -9,6 +9,7 @@ from pathlib import Path
 from adapters.problems import DocumentErrors
 from gateway.policy.reading.document import load_policy
 from gateway.policy.rules import Rules
+from gateway.policy.running.found import find
 from gateway.policy.running.stored import read_version
 from gateway.policy.running.versions import Version, Versions
 from gateway.settings import Settings, StartRefused
@@ -22,12 +23,17 @@ _hash = re.compile("[0-9a-f]{8,64}").fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A policy by the name it was asked for, with its text."""
+    """A policy by the name it was asked for, with its text.
+
+    `place` is where its lines can be read: its file as long as that holds the very same bytes, else
+    the name.
+    """
 
     name: str
     hash: str
     content: bytes
     rules: Rules
+    place: str
 
 
 @asynccontextmanager
@@ -81,7 +87,13 @@ def _is_file(name: str) -> bool:
 def in_file(path: Path) -> Named:
     """The policy in a file; DocumentErrors."""
     policy = load_policy(path, lambda trouble: None)
-    return Named(name=policy.file, hash=policy.hash, content=path.read_bytes(), rules=policy.rules)
+    return Named(
+        name=policy.file,
+        hash=policy.hash,
+        content=path.read_bytes(),
+        rules=policy.rules,
+        place=policy.file,
+    )
 
 
 def _kept(name: str, version: Version) -> Named:
@@ -89,4 +101,11 @@ def _kept(name: str, version: Version) -> Named:
         rules = read_version(version)
     except DocumentErrors as error:
         raise StartRefused(f"the policy {version.hash[:12]} in the store is damaged") from error
-    return Named(name=name, hash=version.hash, content=version.content, rules=rules)
+    same = find(Path(version.file)).hash == version.hash
+    return Named(
+        name=name,
+        hash=version.hash,
+        content=version.content,
+        rules=rules,
+        place=version.file if same else name,
+    )
