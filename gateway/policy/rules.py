@@ -11,15 +11,15 @@ from gateway.policy.masks import Mask
 from gateway.policy.rows import EVERY, Rows
 
 
-class Whole(Enum):
-    """How much is seen of a value: nothing, or all of it; a Mask is what lies between."""
+class AllOrNothing(Enum):
+    """How much is seen of a value where no Mask shows a part of it."""
 
     HIDDEN = "hidden"
     WHOLE = "whole"
 
 
-HIDDEN, WHOLE = Whole.HIDDEN, Whole.WHOLE
-Sight: TypeAlias = Whole | Mask
+HIDDEN, WHOLE = AllOrNothing.HIDDEN, AllOrNothing.WHOLE
+Sight: TypeAlias = AllOrNothing | Mask
 # What BASIC, STANDARD and FULL see of a field.
 Sights: TypeAlias = tuple[Sight, Sight, Sight]
 

@@ -67,8 +67,8 @@ def town_of(address: str) -> str | None:
     """The town, as it is written there; None in doubt."""
     if len(address) > LONGEST:
         return None
-    parts = [part for each in _ends.split(unicodedata.normalize("NFC", address))
-             if (part := each.strip())]  # fmt: skip
+    written = _ends.split(unicodedata.normalize("NFC", address))
+    parts = [part for each in written if (part := each.strip())]
     if parts and parts[-1].casefold() in COUNTRIES:
         parts.pop()
     if len(parts) < 2:

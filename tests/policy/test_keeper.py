@@ -13,6 +13,7 @@ import pytest
 from adapters.problems import Problem
 from gateway.contract.access import LEVELS
 from gateway.policy.policy import Policy
+from gateway.policy.running import keeper
 from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.found import find
 from gateway.policy.running.keeper import Keeper
@@ -447,3 +448,20 @@ async def test_a_last_policy_that_is_cut_stops_the_start(kept: Kept) -> None:
         await kept.begin(approve=True, last=cut)
     whole = await Kept(kept.file).begin(approve=True, last=replace(cut, content=text))
     assert whole.policy.has_rows
+
+
+async def test_while_the_store_is_down_the_newest_events_wait_and_no_more_than_so_many(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "MOST_UNWRITTEN", 3)
+    await kept.begin()
+    hashes = []
+    for number in range(5):
+        assert await kept.write(f"{TEXT}# {number}\n") == "current"
+        hashes.append(kept.policy.hash)
+    waiting = list(kept.keeper.unwritten)
+    assert [each.hash for each in waiting] == hashes[-3:]
+    # while these are being written another one comes, for which the oldest makes room
+    await kept.write(f"{TEXT}# one more\n")
+    kept.keeper.written(waiting)
+    assert [each.hash for each in kept.keeper.unwritten] == [kept.policy.hash]

@@ -22,7 +22,7 @@ from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.rules import Sight, Whole
+from gateway.policy.rules import AllOrNothing, Sight
 from gateway.policy.telling.page import as_page
 from gateway.policy.telling.sheets import as_csv, as_markdown
 from gateway.policy.telling.wording import mask_in_words, masks_of, row_sentences
@@ -30,7 +30,7 @@ from gateway.settings import Settings, load_settings
 
 FORMATS = ("text", "markdown", "csv", "html", "json")
 WIDTH = 80
-_IN_TEXT = {Whole.WHOLE: "yes", Whole.HIDDEN: "-"}
+_IN_TEXT = {AllOrNothing.WHOLE: "yes", AllOrNothing.HIDDEN: "-"}
 
 
 @click.command()
@@ -128,7 +128,7 @@ def _print_tables(policy: Policy) -> None:
 
 
 def _in_text(sight: Sight) -> str:
-    return _IN_TEXT[sight] if isinstance(sight, Whole) else escape(str(sight))
+    return _IN_TEXT[sight] if isinstance(sight, AllOrNothing) else escape(str(sight))
 
 
 def _notes(policy: Policy) -> Iterator[str]:

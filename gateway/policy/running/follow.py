@@ -137,7 +137,7 @@ class Follower:
             state=self._keeper.standing.told(),
         )
         await self._versions.write(events, process)
-        del self._keeper.unwritten[: len(events)]
+        self._keeper.written(events)
         self._said, self._said_at = said, process.seen_at
 
     async def _watch(self) -> None:

@@ -28,6 +28,8 @@ from gateway.store.base import StoreError
 STEADY = 0.25
 # Seconds that a file which is wrong, or goes on changing, has to become whole.
 PATIENCE = 1.0
+# Events that wait for a store that is down; of more the oldest are in the log alone.
+MOST_UNWRITTEN = 500
 
 
 class Watcher(Protocol):
@@ -82,6 +84,10 @@ class Keeper:
         if self._standing is None:
             raise RuntimeError("the policy has not begun to run")
         return self._standing
+
+    def written(self, events: Sequence[Event]) -> None:
+        """The store has these now; others may have come meanwhile."""
+        self.unwritten[:] = [each for each in self.unwritten if each not in events]
 
     def policy(self) -> Policy:
         """What runs; a request asks once."""
@@ -269,3 +275,4 @@ class Keeper:
         self.unwritten.append(
             Event(at=self._now(), event=event, hash=digest, version=version, reason=reason)
         )
+        del self.unwritten[:-MOST_UNWRITTEN]
