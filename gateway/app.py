@@ -1,11 +1,13 @@
 """The composition root: settings become a gateway that serves; nothing here decides anything."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from socket import socket
 from typing import Protocol, TypeVar
 
@@ -46,10 +48,22 @@ from gateway.policy.policy import Policy
 from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.follow import Follower
 from gateway.policy.running.found import Found, find
+from gateway.policy.running.handed import Handed, Taker, hand_over, nobody, take
 from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.presence import Presence
 from gateway.policy.running.versions import RAN, Versions
-from gateway.readiness import of_backend, of_keys, of_limiter, of_policy, of_store
-from gateway.serving import Gateway
+from gateway.processes.reports import Report, Reporter, Reports
+from gateway.processes.workers import Workers
+from gateway.readiness import (
+    of_backend,
+    of_keys,
+    of_ledger,
+    of_limiter,
+    of_policy,
+    of_store,
+    of_workers,
+)
+from gateway.serving import Gateway, Operations, PublicSide, SystemSide, Worker
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
@@ -59,7 +73,7 @@ from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer, bind, check_runtime
-from gateway.web.system import Readiness, system_server
+from gateway.web.system import Probe, Readiness, system_server
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -81,8 +95,18 @@ async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
     return ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What the processes of one gateway have in common: sockets, and where they find what."""
+
+    public: socket
+    system: socket
+    handed: Path
+    reports: Path
+
+
 async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Gateway:
-    """A gateway for these settings.
+    """A gateway in one process for these settings.
 
     StartRefused, StoreError or DocumentErrors where it can't be; nothing is left open then.
     """
@@ -91,6 +115,36 @@ async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) ->
         gateway = await _Assembly(settings, closers, now).gateway()
         gateway.closers = closers.pop_all()
     return gateway
+
+
+async def build_operations(
+    settings: Settings, shared: Shared, *, now: Callable[[], datetime] = utc_now
+) -> Operations:
+    """The process beside the workers of a gateway; as `build`."""
+    async with AsyncExitStack() as closers:
+        operations = await _Assembly(settings, closers, now).operations(shared)
+        operations.closers = closers.pop_all()
+    return operations
+
+
+async def build_worker(
+    settings: Settings, shared: Shared, number: int, *, now: Callable[[], datetime] = utc_now
+) -> Worker:
+    """One of the workers of a gateway; as `build`."""
+    async with AsyncExitStack() as closers:
+        worker = await _Assembly(settings, closers, now).worker(shared, number)
+        worker.closers = closers.pop_all()
+    return worker
+
+
+def bind_both(settings: Settings) -> tuple[socket, socket]:
+    """Both addresses, taken before anything else is touched: partners', and the operator's."""
+    public = bind(*split_address(settings.listen), "listen")
+    try:
+        return public, bind(*split_address(settings.operations_listen), "operations_listen")
+    except BaseException:
+        public.close()
+        raise
 
 
 class _Closable(Protocol):
@@ -102,13 +156,23 @@ Part = TypeVar("Part", bound=_Closable)
 
 @dataclass(frozen=True, slots=True)
 class _Practice:
-    """The practice system, and the policy's file that it can serve."""
+    """The practice system, opened; and the policy of the file, where that was looked at."""
 
     adapter: Adapter
     probe: BackendProbe
     secret: bytes
-    found: Found
-    policy: Policy
+    policy: Policy | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answering:
+    """What answers partners, and how each of its parts fares."""
+
+    front: Front
+    server: PublicServer
+    ring: MemoryKeyRing
+    usage: Usage
+    parts: Mapping[str, Probe]
 
 
 class _Assembly:
@@ -128,58 +192,101 @@ class _Assembly:
         self.examiner = Examiner(path=settings.policy, report=self.report, verify=verify)
 
     async def gateway(self) -> Gateway:
+        """Everything in one process."""
         settings = self.settings
         check_configured(settings)
-        sockets = self.sockets()
-        port, operations_port = (each.getsockname()[1] for each in sockets)
+        public, system = bind_both(settings)
+        for each in (public, system):
+            self.closers.callback(each.close)
         store = self.closing(open_own_store(settings))
         self.closers.enter_context(sole_use(settings.state))
         await store.migrate()
-        practice = await self.practice(store)
+        found = await asyncio.to_thread(find, settings.policy)
+        practice = await self.practice(store, found)
         # with connections of its own: bookings that wait for the store must not hold it up
         own = self.closing(open_own_store(settings))
-        keeper, follower = await self.policy(Versions(own), practice)
-        ring = await self.ring(own)
-        usage = self.usage(own)
-        ledger = self.ledger(store, practice.adapter)
-        observers = Observers(self.journal(), self.metrics, usage, self.events, self.now)
-        public_url = settings.public_url_at(port)
-        replies = Replies(public_url)
-        documents = Documents(
-            public_url=public_url,
-            keys=ring,
-            policy=keeper.policy,
-            adapter=practice.adapter,
-            now=self.now,
-        )
-        front = Front(
-            pipeline=self.pipeline(practice, keeper, ring, ledger),
-            documents=documents,
-            replies=replies,
-            observers=observers,
-            body_timeout=settings.body_timeout,
-        )
-        server = PublicServer(front, replies, observers)
-        readiness = self.readiness(own, practice.probe, keeper, ring, ledger)
-        system = system_server(readiness, self.metrics, self.events)
+        keeper, follower = await self.decider(Versions(own), practice, found)
+        port = public.getsockname()[1]
+        answering = await self.answering((store, own), practice, keeper.policy, port)
+        self.watch(store, practice.adapter)
+        readiness = Readiness({**self.deciding_parts(practice, keeper), **answering.parts})
         return Gateway(
             settings=settings,
-            port=port,
-            operations_port=operations_port,
             store=store,
             keys=KeyStore(store),
-            ring=ring,
+            ring=answering.ring,
             adapter=practice.adapter,
             probe=practice.probe,
             keeper=keeper,
             follower=follower,
-            readiness=readiness,
-            usage=usage,
+            usage=answering.usage,
             events=self.events,
-            front=front,
-            public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
-            system=web.ServerRunner(system, shutdown_timeout=CUT_OFF),
-            sockets=sockets,
+            public=self.public(answering, public),
+            system=self.system(readiness, system, self.figures),
+            closers=self.closers,
+        )
+
+    async def operations(self, shared: Shared) -> Operations:
+        """What stands beside the workers; it begins before them, and makes what they find."""
+        settings = self.settings
+        store = self.closing(open_own_store(settings))
+        await store.migrate()
+        found = await asyncio.to_thread(find, settings.policy)
+        before = take(shared.handed)
+        practice = await self.practice(store, found if before is None else None)
+        keeper, follower = await self.decider(Versions(store), practice, found, shared, before)
+        self.watch(store, practice.adapter)
+        workers = Workers(self.metrics.snapshot, settings.workers)
+        reports = self.closing(Reports(shared.reports, workers.ended))
+        await reports.start()
+        parts = {
+            **self.deciding_parts(practice, keeper),
+            "store": of_store(store),
+            "workers": of_workers(workers, reports),
+        }
+
+        async def figures() -> bytes:
+            return workers.figures(await reports.ask())
+
+        return Operations(
+            settings=settings,
+            follower=follower,
+            probe=practice.probe,
+            events=self.events,
+            system=self.system(Readiness(parts), shared.system, figures),
+            closers=self.closers,
+        )
+
+    async def worker(self, shared: Shared, number: int) -> Worker:
+        """One that answers partners, by the policy that is handed to it."""
+        settings = self.settings
+        store = self.closing(open_own_store(settings))
+        practice = await self.practice(store)
+        own = self.closing(open_own_store(settings))
+        presence = Presence(Versions(own), self.now, f"worker {number}")
+        news = PolicyNews(self.metrics, self.events)
+        taker = self.closing(Taker(shared.handed, self.report, presence, news.untaken))
+        await taker.begin()
+        port = shared.public.getsockname()[1]
+        answering = await self.answering((store, own), practice, taker.policy, port)
+        readiness = Readiness(answering.parts)
+
+        async def report() -> Report:
+            return Report(
+                worker=number,
+                pid=os.getpid(),
+                stopping=readiness.stopping,
+                parts=(await readiness.report())["parts"],
+                figures=self.metrics.snapshot(),
+            )
+
+        return Worker(
+            settings=settings,
+            taker=taker,
+            events=self.events,
+            public=self.public(answering, shared.public),
+            reporter=self.closing(Reporter(shared.reports, report)),
+            readiness=readiness,
             closers=self.closers,
         )
 
@@ -188,21 +295,15 @@ class _Assembly:
         self.closers.push_async_callback(part.aclose)
         return part
 
-    def sockets(self) -> tuple[socket, socket]:
-        """Both addresses, taken before anything else is touched."""
-        listening = []
-        for setting in ("listen", "operations_listen"):
-            listening.append(bind(*split_address(getattr(self.settings, setting)), setting))
-            self.closers.callback(listening[-1].close)
-        return listening[0], listening[1]
+    async def practice(self, store: Store, found: Found | None = None) -> _Practice:
+        """The practice system and the policy, or what is wrong with either.
 
-    async def practice(self, store: Store) -> _Practice:
-        """The practice system and the policy, or what is wrong with either."""
+        Without a file of the policy neither is looked at more closely: that was done before.
+        """
         problems: list[Problem] = []
         policy: Policy | None = None
-        found = await asyncio.to_thread(find, self.settings.policy)
         try:
-            policy = self.examiner.policy(found)
+            policy = None if found is None else self.examiner.policy(found)
         except DocumentErrors as error:
             problems += error.problems
         try:
@@ -210,17 +311,27 @@ class _Assembly:
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
         probe = BackendProbe(self.closing(adapter))
-        problems += await _lacking(self.closing(probe))
+        problems += await _lacking(self.closing(probe)) if found is not None else ()
+        self.examiner = replace(self.examiner, narrows=partial(unserved_rows, adapter))
         if policy is not None:
-            self.examiner = replace(self.examiner, narrows=partial(unserved_rows, adapter))
             problems += await asyncio.to_thread(self.examiner.problems, policy)
-        if policy is None or problems:
+        if problems:
             raise DocumentErrors(problems)
         check_serves(adapter, self.settings)
-        return _Practice(adapter, probe, secret, found, policy)
+        return _Practice(adapter, probe, secret, policy)
 
-    async def policy(self, versions: Versions, practice: _Practice) -> tuple[Keeper, Follower]:
-        """What keeps the running policy, and what follows its file; the file's policy is sound."""
+    async def decider(
+        self,
+        versions: Versions,
+        practice: _Practice,
+        found: Found,
+        shared: Shared | None = None,
+        before: Handed | None = None,
+    ) -> tuple[Keeper, Follower]:
+        """What keeps the running policy, and what follows its file.
+
+        `before` is what ran in other processes of this gateway: it goes on, whatever the file says.
+        """
         news = PolicyNews(self.metrics, self.events)
 
         async def approved(digest: str) -> bool:
@@ -230,9 +341,89 @@ class _Assembly:
 
         approve = self.settings.policy_widening == "approve"
         keeper = Keeper(self.examiner, news, self.now, approve=approve, approved=approved)
-        await keeper.begin(practice.found, practice.policy, await versions.last())
-        follower = Follower(keeper, self.settings.policy, versions, news, self.now)
+        if practice.policy is not None:
+            await keeper.begin(found, practice.policy, await versions.last())
+        elif before is not None:
+            await keeper.go_on(before.version, before.loaded_at)
+            news.loaded(before.hash, before.hash, before.loaded_at)
+        role = "operations" if shared else ""
+        presence = Presence(versions, self.now, role, sweeps=bool(shared))
+        hand_on = partial(hand_over, shared.handed) if shared else nobody
+        follower = Follower(keeper, self.settings.policy, versions, presence, news, hand_on)
         return keeper, self.closing(follower)
+
+    async def answering(
+        self,
+        stores: tuple[Store, Store],
+        practice: _Practice,
+        policy: Callable[[], Policy],
+        port: int,
+    ) -> _Answering:
+        """What answers partners at that port; the ledger has the first store for itself."""
+        settings = self.settings
+        store, own = stores
+        ring = await self.ring(own)
+        usage = self.usage(own)
+        ledger = self.ledger(store)
+        limiter = self.closing(open_limiter(settings.limiter))
+        pipeline = Pipeline(
+            keys=ring,
+            limiter=limiter,
+            policy=policy,
+            adapter=practice.adapter,
+            ledger=ledger,
+            cursors=Cursors(practice.secret),
+            now=self.now,
+            gate=Gate(settings.in_flight, settings.in_flight_per_key),
+        )
+        observers = Observers(self.journal(), self.metrics, usage, self.events, self.now)
+        public_url = settings.public_url_at(port)
+        replies = Replies(public_url)
+        documents = Documents(
+            public_url=public_url, keys=ring, policy=policy, adapter=practice.adapter, now=self.now
+        )
+        front = Front(
+            pipeline=pipeline,
+            documents=documents,
+            replies=replies,
+            observers=observers,
+            body_timeout=settings.body_timeout,
+        )
+        parts = {
+            "store": of_ledger(own, ledger),
+            "keys": of_keys(ring),
+            "limiter": of_limiter(settings.limiter),
+        }
+        server = PublicServer(front, replies, observers)
+        return _Answering(front=front, server=server, ring=ring, usage=usage, parts=parts)
+
+    def deciding_parts(self, practice: _Practice, keeper: Keeper) -> Mapping[str, Probe]:
+        """What is asked once for a whole gateway, however many of its processes answer."""
+        return {
+            "backend": of_backend(practice.probe, lambda: self.backend.state),
+            "policy": of_policy(lambda: keeper.standing),
+        }
+
+    def public(self, answering: _Answering, listening: socket) -> PublicSide:
+        runner = web.ServerRunner(answering.server, shutdown_timeout=CUT_OFF)
+        return PublicSide(
+            front=answering.front,
+            runner=runner,
+            socket=listening,
+            drain=self.settings.drain,
+            events=self.events,
+        )
+
+    def system(
+        self, readiness: Readiness, listening: socket, figures: Callable[[], Awaitable[bytes]]
+    ) -> SystemSide:
+        server = system_server(readiness, figures, self.events)
+        runner = web.ServerRunner(server, shutdown_timeout=CUT_OFF)
+        return SystemSide(readiness=readiness, runner=runner, socket=listening)
+
+    async def figures(self) -> bytes:
+        """Of this process, which is the only one."""
+        return self.metrics.text()
 
     async def ring(self, store: Store) -> MemoryKeyRing:
         ring = MemoryKeyRing(KeyStore(store), KeyTroubles(self.events))
@@ -245,15 +436,18 @@ class _Assembly:
         self.closing(usage).start()
         return usage
 
-    def ledger(self, store: Store, adapter: Adapter) -> Ledger:
-        """The ledger of bookings, with a watch over them."""
-        told = self.bookings
-        ledger = Ledger(store, wait=self.settings.booking_wait, failed=told.outcome_waits)
+    def ledger(self, store: Store) -> Ledger:
+        """The ledger of bookings."""
+        ledger = Ledger(store, wait=self.settings.booking_wait, failed=self.bookings.outcome_waits)
         self.closing(ledger).start(self.now)
+        return ledger
+
+    def watch(self, store: Store, adapter: Adapter) -> None:
+        """Looks now and then at what became of bookings."""
+        told = self.bookings
         watch = Watch(store, adapter, told.overwritten, told.unreadable, told.watch_failed)
         self.metrics.overwritten(lambda: watch.overwritten)
         self.closing(watch).start(self.now)
-        return ledger
 
     def journal(self) -> Journal:
         try:
@@ -265,36 +459,3 @@ class _Assembly:
             ) from error
         self.closers.callback(journal.close)
         return journal
-
-    def pipeline(
-        self, practice: _Practice, keeper: Keeper, ring: MemoryKeyRing, ledger: Ledger
-    ) -> Pipeline:
-        settings = self.settings
-        return Pipeline(
-            keys=ring,
-            limiter=self.closing(open_limiter(settings.limiter)),
-            policy=keeper.policy,
-            adapter=practice.adapter,
-            ledger=ledger,
-            cursors=Cursors(practice.secret),
-            now=self.now,
-            gate=Gate(settings.in_flight, settings.in_flight_per_key),
-        )
-
-    def readiness(
-        self,
-        store: Store,
-        probe: BackendProbe,
-        keeper: Keeper,
-        ring: MemoryKeyRing,
-        ledger: Ledger,
-    ) -> Readiness:
-        return Readiness(
-            {
-                "backend": of_backend(probe, lambda: self.backend.state),
-                "store": of_store(store, ledger),
-                "keys": of_keys(ring),
-                "policy": of_policy(lambda: keeper.standing),
-                "limiter": of_limiter(self.settings.limiter),
-            }
-        )

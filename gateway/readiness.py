@@ -7,6 +7,8 @@ from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
 from gateway.policy.running.standing import Standing
+from gateway.processes.reports import Reports
+from gateway.processes.workers import Workers
 from gateway.store import Store, StoreError
 from gateway.web.system import Probe
 
@@ -21,12 +23,31 @@ def of_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Probe:
     return told
 
 
-def of_store(store: Store, ledger: Ledger) -> Probe:
+def of_store(store: Store) -> Probe:
+    """The store answers."""
+
+    async def told() -> Mapping[str, Any]:
+        await store.ping()
+        return {}
+
+    return told
+
+
+def of_ledger(store: Store, ledger: Ledger) -> Probe:
     """The store answers; how many outcomes of bookings wait for it."""
 
     async def told() -> Mapping[str, Any]:
         await store.ping()
         return {"unwritten": ledger.waiting} if ledger.waiting else {}
+
+    return told
+
+
+def of_workers(workers: Workers, reports: Reports) -> Probe:
+    """At least one worker can do its work."""
+
+    async def told() -> Mapping[str, Any]:
+        return workers.told(await reports.ask())
 
     return told
 

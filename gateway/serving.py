@@ -1,4 +1,7 @@
-"""A gateway whose parts are open: it begins to answer, and comes to its end in order."""
+"""A gateway whose parts are open: it begins to answer, and comes to its end in order.
+
+It is one process, or an operations process with workers beside it.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,7 +21,9 @@ from gateway.keys.store import KeyStore
 from gateway.observe.logs import Events
 from gateway.policy.policy import Policy
 from gateway.policy.running.follow import Follower
+from gateway.policy.running.handed import Taker
 from gateway.policy.running.keeper import Keeper
+from gateway.processes.reports import Reporter
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.usage.counting import Usage
@@ -26,14 +31,103 @@ from gateway.web.front import Front
 from gateway.web.server import BACKLOG
 from gateway.web.system import Readiness
 
+# Seconds for which a worker that is replaced keeps connections without a call: what a partner has
+# just sent on one gets an answer, which says that the connection ends.
+LAST_CALLS = 2.0
+_GLANCE = 0.05
+
+
+class Faults:
+    """Says what goes wrong outside a call: the same fault may come with every connection."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._unsaid = 0
+        self._said_at = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """The handler of an event loop; it speaks at most once a second."""
+        self._unsaid += 1
+        if loop.time() - self._said_at < 1.0:
+            return
+        error = context.get("exception") or RuntimeError(context["message"])
+        self._events.fault("fault outside a call", error, times=self._unsaid)
+        self._unsaid, self._said_at = 0, loop.time()
+
+
+@dataclass(slots=True, kw_only=True)
+class PublicSide:
+    """Where partners are answered; `drain` and `patience` are seconds."""
+
+    front: Front
+    runner: web.ServerRunner
+    socket: socket
+    drain: float
+    events: Events
+
+    @property
+    def port(self) -> int:
+        """The port on which partners are answered."""
+        port: int = self.socket.getsockname()[1]
+        return port
+
+    async def open(self) -> None:
+        """Answer."""
+        await _listen(self.runner, self.socket)
+
+    async def leave(self, *, delay: float = 0.0, last_calls: float = 0.0) -> None:
+        """After the delay let nobody in; then what runs has its time to end.
+
+        Connections without a call are kept for `last_calls` seconds more. All the while calls are
+        answered, each answer closing its connection. aiohttp's own shutdown comes last: from its
+        beginning it drops what still arrives of a body.
+        """
+        self.front.leave()
+        await asyncio.sleep(delay)
+        for site in list(self.runner.sites):
+            await site.stop()
+        await self._keep(last_calls)
+        if not await self.front.idle(self.drain):
+            self.events.info("calls cut off: they did not end in time")
+        await self.runner.cleanup()
+
+    async def _keep(self, seconds: float) -> None:
+        server = self.runner.server
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while server is not None and server.connections and loop.time() < until:  # noqa: ASYNC110
+            await asyncio.sleep(_GLANCE)  # aiohttp does not say when they end
+
+
+@dataclass(slots=True, kw_only=True)
+class SystemSide:
+    """Where the operator asks how it fares."""
+
+    readiness: Readiness
+    runner: web.ServerRunner
+    socket: socket
+
+    @property
+    def port(self) -> int:
+        """The port of /healthz, /readyz and /metrics."""
+        port: int = self.socket.getsockname()[1]
+        return port
+
+    async def open(self) -> None:
+        """Answer."""
+        await _listen(self.runner, self.socket)
+
+
+async def _listen(runner: web.ServerRunner, listening: socket) -> None:
+    await runner.setup()
+    await web.SockSite(runner, listening, backlog=BACKLOG).start()
+
 
 @dataclass(slots=True, kw_only=True)
 class Gateway:
-    """A gateway whose parts are open and whose addresses are taken; `start` makes it answer."""
+    """A gateway in one process, whose addresses are taken; `start` makes it answer."""
 
     settings: Settings
-    port: int
-    operations_port: int
     store: Store
     keys: KeyStore
     ring: MemoryKeyRing
@@ -41,16 +135,21 @@ class Gateway:
     probe: BackendProbe
     keeper: Keeper
     follower: Follower
-    readiness: Readiness
     usage: Usage
     events: Events
-    front: Front
-    public: web.ServerRunner
-    system: web.ServerRunner
-    sockets: tuple[socket, socket]
+    public: PublicSide
+    system: SystemSide
     closers: AsyncExitStack
-    faults: int = 0
-    fault_at: float = 0.0
+
+    @property
+    def port(self) -> int:
+        """The port on which partners are answered."""
+        return self.public.port
+
+    @property
+    def operations_port(self) -> int:
+        """The port of /healthz, /readyz and /metrics."""
+        return self.system.port
 
     @property
     def base(self) -> str:
@@ -63,47 +162,89 @@ class Gateway:
 
     async def start(self) -> None:
         """Answer on both listeners."""
-        asyncio.get_running_loop().set_exception_handler(self._fault)
-        for runner, listening in zip((self.public, self.system), self.sockets, strict=True):
-            await runner.setup()
-            await web.SockSite(runner, listening, backlog=BACKLOG).start()
+        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+        await self.public.open()
+        await self.system.open()
         self.events.info("serving", port=self.port, operations_port=self.operations_port)
         await self.follower.start()
-        await self._greet()
-
-    async def _greet(self) -> None:
-        """Say at once where the practice system cannot be reached; calls are 503 until it can."""
-        try:
-            await self.probe()
-        except (AdapterError, DocumentErrors) as error:
-            self.events.warn("the practice system does not answer", said=str(error))
+        await greet(self.probe, self.events)
 
     async def drain(self) -> None:
-        """Not ready; after the delay not listening; then what runs has its time to end.
-
-        All the while calls are answered, each answer closing its connection. aiohttp's own
-        shutdown comes last: from its beginning it drops what still arrives of a body.
-        """
-        self.readiness.stopping = True
-        self.front.leave()
-        await asyncio.sleep(self.settings.shutdown_delay)
-        for site in list(self.public.sites):
-            await site.stop()
-        if not await self.front.idle(self.settings.drain):
-            self.events.info("calls cut off: they did not end in time")
-        await self.public.cleanup()
+        """Not ready; after the delay not listening; then what runs has its time to end."""
+        self.system.readiness.stopping = True
+        await self.public.leave(delay=self.settings.shutdown_delay)
 
     async def aclose(self) -> None:
         """Let go of everything, last made first."""
-        await self.public.cleanup()
-        await self.system.cleanup()
+        await self.public.runner.cleanup()
+        await self.system.runner.cleanup()
         await self.closers.aclose()
 
-    def _fault(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        """Said at most once a second: the same fault may come with every connection."""
-        self.faults += 1
-        if loop.time() - self.fault_at < 1.0:
-            return
-        error = context.get("exception") or RuntimeError(context["message"])
-        self.events.fault("fault outside a call", error, times=self.faults)
-        self.faults, self.fault_at = 0, loop.time()
+
+@dataclass(slots=True, kw_only=True)
+class Worker:
+    """One of several processes that answer partners; it is told which policy runs."""
+
+    settings: Settings
+    taker: Taker
+    events: Events
+    public: PublicSide
+    reporter: Reporter
+    readiness: Readiness
+    closers: AsyncExitStack
+
+    async def start(self) -> None:
+        """Answer partners."""
+        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+        self.taker.start()
+        self.reporter.start()
+        await self.public.open()
+
+    async def drain(self, *, alone: bool) -> None:
+        """End what runs; `alone` where no other worker goes on taking calls."""
+        self.readiness.stopping = True
+        if alone:
+            await self.public.leave(delay=self.settings.shutdown_delay)
+        else:
+            await self.public.leave(last_calls=LAST_CALLS)
+
+    async def aclose(self) -> None:
+        """Let go of everything, last made first."""
+        await self.public.runner.cleanup()
+        await self.closers.aclose()
+
+
+@dataclass(slots=True, kw_only=True)
+class Operations:
+    """The process beside the workers: it decides the policy, watches, and tells how all fare."""
+
+    settings: Settings
+    follower: Follower
+    probe: BackendProbe
+    events: Events
+    system: SystemSide
+    closers: AsyncExitStack
+
+    async def start(self) -> None:
+        """Hand over the policy, and answer the operator."""
+        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+        await self.follower.start()
+        await self.system.open()
+        await greet(self.probe, self.events)
+
+    def leave(self) -> None:
+        """The end has begun: not ready any more."""
+        self.system.readiness.stopping = True
+
+    async def aclose(self) -> None:
+        """Let go of everything, last made first."""
+        await self.system.runner.cleanup()
+        await self.closers.aclose()
+
+
+async def greet(probe: BackendProbe, events: Events) -> None:
+    """Say at once where the practice system cannot be reached; calls are 503 until it can."""
+    try:
+        await probe()
+    except (AdapterError, DocumentErrors) as error:
+        events.warn("the practice system does not answer", said=str(error))

@@ -243,7 +243,13 @@ class Settings(_Group):
         None, description="The database of keys and bookings; state/gateway.db by default."
     )
     limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
-    workers: int = Field(1, description="Processes that serve; 1 for now.")
+    workers: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Processes that answer partners; with more than one, another one beside them"
+        " is the operator's.",
+    )
     in_flight: int = Field(
         500, ge=1, description="Calls that may be under way at once; more are 503, uncounted."
     )
@@ -260,13 +266,6 @@ class Settings(_Group):
     )
     backend: BackendSettings = Field(default_factory=BackendSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
-
-    @field_validator("workers")
-    @classmethod
-    def _one_process(cls, workers: int) -> int:
-        if workers != 1:
-            raise ValueError("only 1 is possible so far: the gateway serves from one process")
-        return workers
 
     @field_validator("limiter")
     @classmethod

@@ -11,18 +11,26 @@ from gateway.settings import Settings, StartRefused
 from gateway.store import Store, open_store
 
 LOCK = "gateway.lock"
+# What the processes of a gateway need as long as they run.
+RUN = "run"
 
 
 def open_own_store(settings: Settings) -> Store:
     """The gateway's own database, its folder made where it is not there."""
+    make_folder(settings.state)
+    return open_store(store_place(settings))
+
+
+def make_folder(state: Path) -> Path:
+    """The state folder, made where it is not there."""
     try:
-        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(
-            f"the state folder {settings.state} cannot be made: {reason}; choose another state"
+            f"the state folder {state} cannot be made: {reason}; choose another state"
         ) from error
-    return open_store(store_place(settings))
+    return state
 
 
 def store_place(settings: Settings) -> str | Path:

@@ -19,6 +19,7 @@ FLOORS = (
         "gateway.policy",
         "gateway.booking",
         "gateway.usage",
+        "gateway.processes",
     },
     {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
     {"gateway.web"},

@@ -131,7 +131,7 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
         tmp_path,
         "listn: 127.0.0.1:1\n"
         "limiter: redis://cache\n"
-        "workers: 4\n"
+        "workers: 0\n"
         "public_url: https://x.example/api/v1\n"
         "operations_listen: nowhere\n"
         "backend:\n"
@@ -155,7 +155,7 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
     ]
     assert problems[0].endswith("listn is not known here (did you mean listen?)")
     assert "only memory: is possible so far" in problems[1]
-    assert "only 1 is possible so far" in problems[2]
+    assert "workers: must be greater than or equal to 1" in problems[2]
     assert problems[5].endswith("(did you mean mapping?)")
     assert "64 hexadecimal digits" in problems[6]
     assert problems[9].endswith("(did you mean GATEWAY_LISTEN?)")

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import ipaddress
 import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
@@ -15,21 +14,29 @@ from adapters.base import Trouble
 from adapters.problems import DocumentErrors, Problem
 from gateway.app import build
 from gateway.backend import bare_adapter_of
+from gateway.cli.lives import say_what_runs
 from gateway.cli.options import config_option
+from gateway.cli.processes import serve_in_processes
+from gateway.cli.warnings import warn
 from gateway.policy.reading.document import load_policy
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
-from gateway.state import open_to_others
 
 
 @click.command()
 @config_option
 def serve(config: Path | None) -> None:
-    """Serve the partners, and the operations listener."""
+    """Serve the partners, and the operations listener.
+
+    SIGTERM and SIGINT end it once running calls have ended; SIGHUP has the policy looked at. With
+    several workers SIGUSR2 replaces them one by one, by ones with the configuration as it is now.
+    """
     try:
         settings = load_settings(config)
     except ConfigurationErrors as error:
         raise asyncio.run(_all_problems(error)) from error
+    if settings.workers > 1:
+        raise click.exceptions.Exit(serve_in_processes(settings, config))
     asyncio.run(serve_until_stopped(settings))
 
 
@@ -67,6 +74,7 @@ async def serve_until_stopped(
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
     # until there is a gateway, its files are still to be read
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     for each in ends:
@@ -80,7 +88,7 @@ async def serve_until_stopped(
         if signal.SIGHUP not in ends:
             loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         await gateway.start()
-        _warn(gateway)
+        warn(settings, gateway.public.socket, gateway.events)
         if begun is not None:
             await begun(gateway)
         await stop.wait()
@@ -99,21 +107,3 @@ async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Gateway]) -
         with suppress(asyncio.CancelledError):
             await built
     return None if built.cancelled() else built.result()
-
-
-def _warn(gateway: Gateway) -> None:
-    """What does not keep a gateway from serving, but is better mended."""
-    state = gateway.settings.state
-    if gateway.settings.public_url is None and not _on_loopback(gateway):
-        gateway.events.warn(
-            "without public_url, Link and Location lead partners to their own machine",
-            remedy="set public_url to the address that partners call",
-        )
-    if open_to_others(state):
-        gateway.events.warn(
-            "the state folder is open to others", folder=str(state), remedy=f"chmod 700 {state}"
-        )
-
-
-def _on_loopback(gateway: Gateway) -> bool:
-    return ipaddress.ip_address(gateway.sockets[0].getsockname()[0]).is_loopback

@@ -176,3 +176,7 @@ class PolicyNews:
     def failed(self, error: Exception, said: str) -> None:
         event = "the policy cannot be followed; the last good one goes on"
         self._events.fault(event, error, said=said)
+
+    def untaken(self, error: Exception) -> None:
+        event = "what was decided of the policy cannot be taken; the last good one goes on"
+        self._events.fault(event, error)

@@ -10,13 +10,15 @@ from aiohttp import web
 
 from gateway.contract.errors import GatewayError, MethodNotAllowed, NotFound
 from gateway.observe.logs import Events
-from gateway.observe.metrics import CONTENT_TYPE, Metrics
+from gateway.observe.metrics import CONTENT_TYPE
 from gateway.web.documents import JSON
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 
 # Raises where the part is not ready; what it returns is shown.
 Probe = Callable[[], Awaitable[Mapping[str, Any]]]
+# All figures, as Prometheus reads them.
+Figures = Callable[[], Awaitable[bytes]]
 REMEMBERED = 1.0
 PATIENCE = 2.0
 
@@ -54,7 +56,7 @@ class Readiness:
             return {"ready": False, "reason": reason + further}
 
 
-def system_server(readiness: Readiness, metrics: Metrics, events: Events) -> Listener:
+def system_server(readiness: Readiness, figures: Figures, events: Events) -> Listener:
     """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
 
     async def healthz() -> web.Response:
@@ -64,13 +66,13 @@ def system_server(readiness: Readiness, metrics: Metrics, events: Events) -> Lis
         report = await readiness.report()
         return _response(200 if report["ready"] else 503, orjson.dumps(report))
 
-    async def figures() -> web.Response:
-        return _response(200, metrics.text(), CONTENT_TYPE)
+    async def metrics() -> web.Response:
+        return _response(200, await figures(), CONTENT_TYPE)
 
     def failed(error: BaseException) -> None:
         events.fault("the operations listener failed", error)
 
-    return _listener({"/healthz": healthz, "/readyz": readyz, "/metrics": figures}, failed)
+    return _listener({"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}, failed)
 
 
 def _listener(

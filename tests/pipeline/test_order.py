@@ -76,7 +76,7 @@ async def test_what_would_be_too_much_at_once_is_turned_away_uncounted(
 ) -> None:
     partner = await partner_of(World(), in_flight=2)
     other = await partner.with_key(permissions=["STOCK_READ"], limit=5)
-    pipeline = partner.gateway.gateway.front._pipeline
+    pipeline = partner.gateway.gateway.public.front._pipeline
     hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Quota:
@@ -103,7 +103,7 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
 ) -> None:
     partner = await partner_of(World(), in_flight_per_key=2)
     greedy, other = await partner.with_key(), await partner.with_key()
-    pipeline = partner.gateway.gateway.front._pipeline
+    pipeline = partner.gateway.gateway.public.front._pipeline
     hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Quota:

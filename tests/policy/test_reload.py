@@ -52,7 +52,7 @@ def hash_of(gateway: RunningGateway) -> str:
 
 async def ready(session: aiohttp.ClientSession, gateway: RunningGateway) -> Any:
     """The policy's part of readiness, once it is asked anew."""
-    gateway.gateway.readiness._asked = -100.0
+    gateway.gateway.system.readiness._asked = -100.0
     async with session.get(gateway.operations + "/readyz") as response:
         assert response.status == 200
         return (await response.json())["parts"]["policy"]
@@ -368,7 +368,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
     assert resident() - begun < GROWTH
     assert failed == []
     assert len(fields) == len(set(fields.values())) == 2
-    gateway.gateway.public.server.request_handler._observers.flush()
+    gateway.gateway.public.runner.server.request_handler._observers.flush()
     audit = {line["requestId"]: line for line in map(json.loads, gateway.lines("audit.jsonl"))}
     assert {fields[audit[each]["policy"]] == shown for each, shown in seen.items()} == {True}
     assert {audit[each]["level"] for each in seen} == {"FULL"}

@@ -18,7 +18,7 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.resources import RESOURCES
-from gateway.serving import Gateway
+from gateway.serving import Faults
 from gateway.web.noting import outcome
 from tests.conftest import Begin
 from tests.partner import Partner
@@ -27,7 +27,7 @@ from tests.world import SOME_ID, World, record_of
 
 def lines_of(partner: Partner, name: str) -> list[dict[str, Any]]:
     gateway = partner.gateway
-    gateway.gateway.public.server.request_handler._observers.flush()
+    gateway.gateway.public.runner.server.request_handler._observers.flush()
     return [json.loads(line) for line in gateway.lines(name)]
 
 
@@ -97,7 +97,7 @@ async def test_a_call_that_is_cut_off_is_in_the_audit_as_what_may_have_happened(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World())
-    front = partner.gateway.gateway.front
+    front = partner.gateway.gateway.public.front
     inside = asyncio.Event()
 
     async def never(call: object) -> None:
@@ -126,7 +126,7 @@ async def test_a_call_that_runs_when_the_end_begins_is_the_last_on_its_connectio
     partner = await partner_of(world)
 
     def leaves(query: Query) -> Record:
-        partner.gateway.gateway.front.leave()
+        partner.gateway.gateway.public.front.leave()
         return record_of(RESOURCES[0])
 
     world.one = leaves
@@ -139,14 +139,11 @@ def test_the_same_fault_is_said_once_a_second_and_counted() -> None:
     clock = [100.0]
     loop = SimpleNamespace(time=lambda: clock[0])
     told: list[dict[str, Any]] = []
-    gateway = SimpleNamespace(
-        faults=0, fault_at=0.0,
-        events=SimpleNamespace(fault=lambda event, error, **more: told.append(more)),
-    )  # fmt: skip
+    said = Faults(SimpleNamespace(fault=lambda event, error, **more: told.append(more)))  # type: ignore[arg-type]
     for _ in range(50):
-        Gateway._fault(gateway, loop, {"exception": OSError("too many open files")})  # type: ignore[arg-type]
+        said(loop, {"exception": OSError("too many open files")})  # type: ignore[arg-type]
     clock[0] += 1.0
-    Gateway._fault(gateway, loop, {"message": "again"})  # type: ignore[arg-type]
+    said(loop, {"message": "again"})  # type: ignore[arg-type]
     assert told == [{"times": 1}, {"times": 50}]
 
 

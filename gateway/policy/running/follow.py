@@ -5,20 +5,17 @@ of changes, the file is read again twice a second all the same.
 """
 
 import asyncio
-import os
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from uuid import uuid4
 
 from watchfiles import awatch
 
 from gateway.policy.cases.run import cases_beside
 from gateway.policy.running.keeper import Keeper, Watcher
+from gateway.policy.running.presence import Presence
 from gateway.policy.running.standing import Standing
-from gateway.policy.running.versions import HEARTBEAT, Process, Versions
+from gateway.policy.running.versions import Versions
 from gateway.store.base import StoreError
 
 # Seconds between two looks; and before a folder that could not be watched is tried again.
@@ -36,21 +33,21 @@ class Follower:
         keeper: Keeper,
         path: Path,
         versions: Versions,
+        presence: Presence,
         watcher: Watcher,
-        now: Callable[[], datetime],
+        hand: Callable[[Keeper, int], None] = lambda keeper, revision: None,
     ) -> None:
         self._keeper = keeper
         self._path = path
         self._versions = versions
+        self._presence = presence
         self._watcher = watcher
-        self._now = now
-        self._id, self._started_at = str(uuid4()), now()
+        self._hand = hand
         self._wake = asyncio.Event()
         self._asked = False
         self._mark: object = None
         self._revision = 0
-        self._said: tuple[Standing, int] | None = None
-        self._said_at = now()
+        self._handed: tuple[Standing, int] | None = None
         self._failing = False
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -58,6 +55,7 @@ class Follower:
         """Begin to follow. StoreError where the store cannot be used."""
         self._revision = await self._versions.revision()
         await self._tell()
+        self._pass_on()
         for each in (self._follow(), self._watch()):
             self._tasks.append(asyncio.create_task(each))
 
@@ -74,7 +72,7 @@ class Follower:
             await asyncio.wait(self._tasks)
             with suppress(StoreError):
                 await self._tell()
-                await self._versions.leave(self._id)
+            await self._presence.leave()
 
     async def _follow(self) -> None:
         turn = 0
@@ -102,11 +100,12 @@ class Follower:
             revision = await self._newest(certainly=certainly)
         except StoreError:
             await self._keeper.look(asked=asked)
+            self._pass_on()
             raise
         await self._keeper.look(asked=asked or revision != self._revision)
         self._revision = revision
-        if self._keeper.unwritten or self._said != self._now_said or self._is_due:
-            await self._tell()
+        self._pass_on()
+        await self._tell()
 
     async def _newest(self, *, certainly: bool) -> int:
         """The revision; as it was where the store looks untouched, since asking costs more."""
@@ -117,28 +116,17 @@ class Follower:
         self._mark = mark
         return revision
 
-    @property
-    def _now_said(self) -> tuple[Standing, int]:
-        return self._keeper.standing, self._revision
-
-    @property
-    def _is_due(self) -> bool:
-        return self._now() - self._said_at >= HEARTBEAT
+    def _pass_on(self) -> None:
+        """Have those that serve know what is decided here, before anybody else hears of it."""
+        now = (self._keeper.standing, self._revision)
+        if self._handed != now:
+            self._hand(self._keeper, self._revision)
+            self._handed = now
 
     async def _tell(self) -> None:
-        said, events = self._now_said, list(self._keeper.unwritten)
-        process = Process(
-            id=self._id,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            started_at=self._started_at,
-            seen_at=self._now(),
-            revision=self._revision,
-            state=self._keeper.standing.told(),
-        )
-        await self._versions.write(events, process)
+        events = list(self._keeper.unwritten)
+        await self._presence.say(self._keeper.standing.told(), self._revision, events)
         self._keeper.written(events)
-        self._said, self._said_at = said, process.seen_at
 
     async def _watch(self) -> None:
         """Look at once where a name changes that may lead to the file."""

@@ -77,6 +77,14 @@ class Keeper:
         self._seen = Found(b"", "")
         self._standing: Standing | None = None
         self._policy: Policy | None = None
+        self._version: Version | None = None
+
+    @property
+    def running(self) -> Version:
+        """The text of what runs."""
+        if self._version is None:
+            raise RuntimeError("the policy has not begun to run")
+        return self._version
 
     @property
     def standing(self) -> Standing:
@@ -102,18 +110,26 @@ class Keeper:
         """
         self._seen = found
         if self._approve and last is not None and last.hash != policy.hash:
-            before = await asyncio.to_thread(self._stored, last)
-            self._put(
-                Standing(
-                    policy=before, loaded_at=self._now(), file_hash=found.hash, made_of=last.made_of
-                )
-            )
+            await self.go_on(last, self._now())
             await self._take(policy, found)
             return
         self._put(Standing(policy=policy, loaded_at=self._now(), file_hash=found.hash))
+        self._version = Version(hash=policy.hash, content=found.content, file=policy.file)
         if last is None or last.hash != policy.hash:
             self._ran(policy, found.content)
         self._watcher.loaded(last.hash if last else policy.hash, policy.hash, self._now())
+
+    async def go_on(self, last: Version, since: datetime) -> None:
+        """Run what ran before, whatever the file says: that is looked at the next time.
+
+        StartRefused where it cannot be read.
+        """
+        before = await asyncio.to_thread(self._stored, last)
+        file_hash = last.made_of[1] if last.made_of else last.hash
+        self._put(
+            Standing(policy=before, loaded_at=since, file_hash=file_hash, made_of=last.made_of)
+        )
+        self._version = last
 
     async def look(self, *, asked: bool = False) -> None:
         """Take the file as it is now, unless it is as it was.
@@ -175,6 +191,7 @@ class Keeper:
         """Run a sound policy, or as much of it as may run."""
         standing = self.standing
         if policy.hash == standing.policy.hash:
+            self._version = replace(self.running, made_of=None)
             self._put(
                 replace(standing, file_hash=found.hash, waiting=None, problems=(), made_of=None)
             )
@@ -239,6 +256,7 @@ class Keeper:
 
     def _ran(self, policy: Policy, content: bytes, made_of: tuple[str, str] | None = None) -> None:
         version = Version(hash=policy.hash, content=content, file=policy.file, made_of=made_of)
+        self._version = version
         self._note(RAN, policy.hash, version=version)
 
     def _hold(self, waiting: Policy, found: Found) -> None:

@@ -1,7 +1,7 @@
 """The policies in the store: which ran, what became of each file, what each process says of it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -122,6 +122,18 @@ class Versions:
         """The process serves no more."""
         async with self._store.begin() as connection:
             await connection.execute(delete(_processes).where(_processes.c.id == process_id))
+
+    async def pids(self, host: str) -> set[int]:
+        """The ids of all processes of a machine that did not say that they leave."""
+        query = select(_processes.c.pid).where(_processes.c.host == host)
+        async with self._store.begin() as connection:
+            return set((await connection.execute(query)).scalars())
+
+    async def forget(self, host: str, pids: Collection[int]) -> None:
+        """These processes of a machine have ended without a word."""
+        gone = (_processes.c.host == host) & _processes.c.pid.in_(pids)
+        async with self._store.begin() as connection:
+            await connection.execute(delete(_processes).where(gone))
 
     async def running(self, now: datetime) -> list[Process]:
         """The processes that serve, the oldest first."""

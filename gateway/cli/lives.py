@@ -1,0 +1,120 @@
+"""The lives of a gateway's processes: how each begins, serves, hears its signals, and ends."""
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import click
+
+from adapters.base import AdapterError
+from adapters.problems import DocumentErrors
+from gateway.app import Shared, build_operations, build_worker
+from gateway.cli.refusals import said_plainly
+from gateway.observe.logs import Events
+from gateway.processes.child import Inherited
+from gateway.settings import Settings, StartRefused
+from gateway.store import StoreError
+
+BEAT_EVERY = 1.0
+Serving = Callable[[Inherited, asyncio.Event], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Stage:
+    """Whether the gateway serves already, as a child finds it that is forked."""
+
+    is_begun: bool = False
+
+
+def live(serving: Serving, stage: Stage, inherited: Inherited) -> int:
+    """A child's life: its exit code, which is 0 where it was told to end."""
+    try:
+        with said_in_the_log() if stage.is_begun else said_plainly():
+            asyncio.run(_until_told(serving, inherited))
+    except click.exceptions.Exit as refused:
+        return refused.exit_code
+    return 0
+
+
+@contextmanager
+def said_in_the_log() -> Iterator[None]:
+    """Once the gateway serves, its log is read by programs: there too a refusal is one line."""
+    try:
+        yield
+    except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:
+        first, *more = str(error).splitlines()
+        event = "a process of the gateway cannot begin"
+        Events().warn(event, problem=first, problems=1 + len(more))
+        raise click.exceptions.Exit(1) from error
+
+
+async def _until_told(serving: Serving, inherited: Inherited) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    loop.add_reader(inherited.life, stop.set)
+    loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
+    beating = asyncio.create_task(_beat(inherited))
+    try:
+        await serving(inherited, stop)
+    finally:
+        beating.cancel()
+
+
+async def _beat(inherited: Inherited) -> None:
+    while True:
+        inherited.beat()
+        await asyncio.sleep(BEAT_EVERY)
+
+
+async def operate(
+    settings: Settings, shared: Shared, inherited: Inherited, stop: asyncio.Event
+) -> None:
+    """Operations: at the end it goes on to answer until every worker has ended."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, lambda: None)
+    loop.add_signal_handler(signal.SIGUSR1, stop.set)
+    operations = await build_operations(settings, shared)
+    try:
+        gc.freeze()
+        loop.add_signal_handler(signal.SIGHUP, operations.follower.ask)
+        loop.add_signal_handler(signal.SIGTERM, operations.leave)
+        await operations.start()
+        inherited.well()
+        await stop.wait()
+    finally:
+        await operations.aclose()
+
+
+async def work(
+    settings: Settings, shared: Shared, number: int, inherited: Inherited, stop: asyncio.Event
+) -> None:
+    """A worker: SIGTERM ends it with all the others, SIGUSR1 alone."""
+    loop = asyncio.get_running_loop()
+    replaced = asyncio.Event()
+
+    def replace() -> None:
+        replaced.set()
+        stop.set()
+
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGUSR1, replace)
+    worker = await build_worker(settings, shared, number)
+    try:
+        gc.freeze()
+        await worker.start()
+        inherited.well()
+        await stop.wait()
+        await worker.drain(alone=not replaced.is_set())
+    finally:
+        await worker.aclose()
+
+
+def say_what_runs() -> None:
+    """Every task of this process and where it waits, on stderr: places in the code, no values."""
+    for task in asyncio.all_tasks():
+        task.print_stack(file=sys.stderr)

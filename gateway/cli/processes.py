@@ -1,0 +1,98 @@
+"""`clinic-gateway serve` with several workers: what they share, and what their parent runs."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+from socket import socket
+
+from adapters.problems import DocumentErrors
+from gateway.app import Shared, bind_both
+from gateway.backend import check_configured
+from gateway.cli.lives import Stage, live, operate, work
+from gateway.cli.warnings import warn
+from gateway.observe.logs import Events
+from gateway.processes.parent import Parent, Plan
+from gateway.processes.reports import socket_path
+from gateway.settings import Settings, load_settings
+from gateway.state import RUN, make_folder, sole_use
+from gateway.web.server import check_runtime
+
+# What a roll cannot change, since the parent has it.
+_FIXED = ("listen", "operations_listen", "state", "workers")
+
+
+def serve_in_processes(settings: Settings, config: Path | None) -> int:
+    """Serve with several workers until a signal ends it; the exit code.
+
+    StartRefused where the parent itself cannot begin; what refuses a child's start that one says.
+    """
+    check_runtime()
+    check_configured(settings)
+    events = Events()
+    with ExitStack() as stack:
+        public, system = bind_both(settings)
+        for each in (public, system):
+            stack.callback(each.close)
+        run = make_folder(settings.state) / RUN
+        stack.enter_context(sole_use(settings.state))
+        shared = stack.enter_context(_shared(run, public, system))
+
+        stage = Stage()
+
+        def begun() -> None:
+            stage.is_begun = True
+            port, operations_port = (each.getsockname()[1] for each in (public, system))
+            events.info(
+                "serving", port=port, operations_port=operations_port, workers=settings.workers
+            )
+            warn(settings, public, events)
+
+        replan = partial(_again, settings, config, shared, stage)
+        parent = Parent(plan_of(settings, shared, stage), events, replan, begun)
+        # what was made for the start stays, and is shared as long as nobody touches it
+        gc.freeze()
+        return parent.run()
+
+
+@contextmanager
+def _shared(run: Path, public: socket, system: socket) -> Iterator[Shared]:
+    """What the processes have in common; what a former life has left of it goes."""
+    run.mkdir(mode=0o700, exist_ok=True)
+    handed, reports = run / "policy.json", socket_path(run)
+    handed.unlink(missing_ok=True)
+    try:
+        yield Shared(public=public, system=system, handed=handed, reports=reports)
+    finally:
+        handed.unlink(missing_ok=True)
+        reports.unlink(missing_ok=True)
+        if reports.parent != run:
+            rmtree(reports.parent, ignore_errors=True)
+
+
+def plan_of(settings: Settings, shared: Shared, stage: Stage) -> Plan:
+    """What the parent is to run."""
+    return Plan(
+        operations=partial(live, partial(operate, settings, shared), stage),
+        worker=lambda number: partial(live, partial(work, settings, shared, number), stage),
+        workers=settings.workers,
+        patience=settings.shutdown_delay + 2 * settings.drain,
+    )
+
+
+def _again(before: Settings, config: Path | None, shared: Shared, stage: Stage) -> Plan | None:
+    """A plan by the configuration as it is now; None, and why, where that is no good."""
+    events = Events()
+    try:
+        settings = load_settings(config)
+    except DocumentErrors as error:
+        text = "the configuration is wrong: nothing is replaced"
+        events.warn(text, problem=str(error.problems[0]), problems=len(error.problems))
+        return None
+    kept = {name: getattr(before, name) for name in _FIXED}
+    changed = [name for name, value in kept.items() if getattr(settings, name) != value]
+    if changed:
+        events.warn("these settings take a restart; the others hold from now on", settings=changed)
+    return plan_of(settings.model_copy(update=kept), shared, stage)

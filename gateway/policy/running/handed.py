@@ -1,0 +1,172 @@
+"""The policy that runs, handed by the process that decides it to those that serve by it.
+
+It lies in a file of the state folder, replaced as a whole: so a process that is started later takes
+what runs, whatever the operator's own file says by then, and needs no store for it.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import DecodeError, Struct, json
+
+from adapters.base import Report
+from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.presence import Presence
+from gateway.policy.running.standing import Standing
+from gateway.policy.running.stored import read_version
+from gateway.policy.running.versions import Version
+from gateway.settings import StartRefused
+
+# Seconds between two looks at the file.
+POLL = 0.2
+
+
+class Handed(Struct, kw_only=True, frozen=True):
+    """What runs since when; `told` is how the one who decided says it stands.
+
+    `revision` is the store's, up to which that one has looked.
+    """
+
+    hash: str
+    content: bytes
+    file: str
+    made_of: tuple[str, str] | None
+    loaded_at: datetime
+    told: dict[str, Any]
+    revision: int
+
+    @property
+    def version(self) -> Version:
+        """As the store would keep it."""
+        return Version(hash=self.hash, content=self.content, file=self.file, made_of=self.made_of)
+
+
+_encode, _decode = json.Encoder().encode, json.Decoder(Handed).decode
+
+
+def handed(standing: Standing, running: Version, revision: int) -> Handed:
+    """How things stand, as it is handed on."""
+    return Handed(
+        hash=running.hash,
+        content=running.content,
+        file=running.file,
+        made_of=running.made_of,
+        loaded_at=standing.loaded_at,
+        told=standing.told(),
+        revision=revision,
+    )
+
+
+def hand_over(path: Path, keeper: Keeper, revision: int) -> None:
+    """Have those that serve take what runs by now. OSError."""
+    _put(path, handed(keeper.standing, keeper.running, revision))
+
+
+def nobody(keeper: Keeper, revision: int) -> None:
+    """Where one process decides and serves, there is nobody to hand anything to."""
+
+
+def _put(path: Path, what: Handed) -> None:
+    new = path.with_suffix(".new")
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(file, "wb") as stream:
+        stream.write(_encode(what))
+    new.replace(path)
+
+
+def take(path: Path) -> Handed | None:
+    """What lies there; None where nothing does, or nothing that can be read."""
+    try:
+        return _decode(path.read_bytes())
+    except (OSError, DecodeError):
+        return None
+
+
+class Taker:
+    """Serves by what is handed to it, and tells the store so."""
+
+    def __init__(
+        self, path: Path, report: Report, presence: Presence, failed: Callable[[Exception], None]
+    ) -> None:
+        self._path = path
+        self._report = report
+        self._presence = presence
+        self._failed = failed
+        self._failing = False
+        self._mark: tuple[int, int] | None = None
+        self._handed: Handed
+        self._policy: Policy
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """How it stands with the policy here."""
+        return {**self._handed.told, "hash": self._policy.short_hash}
+
+    def policy(self) -> Policy:
+        """What runs; a request asks once."""
+        return self._policy
+
+    async def begin(self) -> None:
+        """Take what lies there. StartRefused where nothing does."""
+        mark, found = self._look()
+        if found is None:
+            raise StartRefused(f"no policy has been handed over in {self._path}")
+        self._policy = await asyncio.to_thread(self._compiled, found, None)
+        self._mark, self._handed = mark, found
+
+    def start(self) -> None:
+        """Follow what is handed, until `aclose`."""
+        self._task = asyncio.create_task(self._follow(), name="take the policy")
+
+    async def aclose(self) -> None:
+        """Follow no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            await self._presence.leave()
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self._turn()
+                await self._presence.say(self.told, self._handed.revision)
+            except Exception as error:  # noqa: BLE001 - what runs goes on, and is followed on
+                if not self._failing:
+                    self._failed(error)
+                self._failing = True
+            else:
+                self._failing = False
+            await asyncio.sleep(POLL)
+
+    async def _turn(self) -> None:
+        mark = _mark(self._path)
+        if mark == self._mark:
+            return
+        mark, found = self._look()
+        if found is None:
+            return
+        if found.hash != self._policy.hash:
+            self._policy = await asyncio.to_thread(self._compiled, found, self._policy)
+        self._mark, self._handed = mark, found
+
+    def _look(self) -> tuple[tuple[int, int] | None, Handed | None]:
+        # marked first: what is put there meanwhile is then seen the next time
+        return _mark(self._path), take(self._path)
+
+    def _compiled(self, found: Handed, like: Policy | None) -> Policy:
+        rules = read_version(found.version)
+        return compile_policy(found.file, found.hash, rules, self._report, like)
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_ino, found.st_mtime_ns
+    return None

@@ -1,0 +1,186 @@
+"""The children of a parent: started, heard, reaped, started again, and killed where they hang."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway.processes.child import Child, Nest, Pulses, Work
+from gateway.processes.ears import Ears
+
+# A child that died is started again after this many seconds, twice as many each time, and
+# this many at the most; one that lived for so long begins anew.
+FIRST_PAUSE, LONGEST_PAUSE, LIVED_WELL = 0.1, 10.0, 20.0
+# Seconds without a turn of its event loop after which a child is taken for hung, and killed.
+HUNG = 30.0
+# Seconds that a child has to begin its work.
+BEGIN_IN = 120.0
+# Seconds that the parent waits for something to happen before it looks by itself.
+STEP = 1.0
+
+
+class Log(Protocol):
+    """Where it is said what becomes of the children."""
+
+    def info(self, event: str, **details: Any) -> None: ...
+
+    def warn(self, event: str, **details: Any) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Post:
+    """One place that a child fills; `due` is when the next may be started."""
+
+    name: str
+    place: int
+    child: Child | None = None
+    due: float = 0.0
+    pause: float = FIRST_PAUSE
+
+
+class Brood:
+    """The posts, the children in them, and those that were replaced and are on their way out."""
+
+    def __init__(
+        self, posts: Collection[Post], log: Log, ears: Ears, hear: Callable[[int], None]
+    ) -> None:
+        self.posts = posts
+        self._log = log
+        self._ears = ears
+        self._hear = hear
+        self._leaving: list[Child] = []
+        # while it is replaced, a child and the next one stand side by side
+        self._nest = Nest(pulses=Pulses(2 * len(posts)))
+        self._turned = time.monotonic()
+        # only what has begun is started again
+        self.lasts = False
+
+    def children(self) -> Iterator[Child]:
+        """All that live."""
+        yield from self._leaving
+        for post in self.posts:
+            if post.child is not None:
+                yield post.child
+
+    def start(self, post: Post, work: Work) -> Child:
+        """A child in that post, in the place of none, or beside the one that leaves."""
+        taken = {each.place for each in self.children()}
+        place = post.place if post.place not in taken else post.place + len(self.posts)
+        post.child = self._nest.fork(post.name, place, work, list(self.children()))
+        return post.child
+
+    def set_aside(self, post: Post) -> Child | None:
+        """The post's child, which is on its way out from now on."""
+        child, post.child = post.child, None
+        if child is not None:
+            self._leaving.append(child)
+        return child
+
+    def put_back(self, post: Post, child: Child | None) -> None:
+        """One that was set aside, as the next one is not good."""
+        failed = self.set_aside(post)
+        if failed is not None:
+            failed.signal(signal.SIGKILL)
+        if child is not None and not child.is_gone:
+            self._leaving.remove(child)
+            post.child = child
+
+    def end_of_life(self) -> None:
+        """Whoever still lives sees that its parent goes."""
+        self._nest.end()
+
+    def wait(self, over: Callable[[], bool], seconds: float) -> bool:
+        """Whether that came true in time; what happens meanwhile is dealt with."""
+        until = time.monotonic() + seconds
+        while not over():
+            if time.monotonic() >= until:
+                return False
+            self.step()
+        return True
+
+    def step(self) -> None:
+        """Wait for something to happen, for a moment at the most, and deal with it."""
+        heard = {each.said: each for each in self.children() if each.is_heard}
+        ears = self._ears.fileno()
+        ready, _, _ = select.select([ears, *heard], [], [], self._until_due())
+        for each in ready:
+            if each in heard:
+                heard[each].hear()
+        for number in self._ears.heard():
+            self._hear(number)
+        self._reap()
+        self._kill_the_hung()
+
+    def due(self) -> Iterator[Post]:
+        """The posts without a child in which one may be started now."""
+        now = time.monotonic()
+        yield from [each for each in self.posts if each.child is None and now >= each.due]
+
+    def _until_due(self) -> float:
+        due = [post.due for post in self.posts if post.child is None]
+        return min([STEP, *(max(0.0, each - time.monotonic()) for each in due)])
+
+    def _reap(self) -> None:
+        for child in list(self.children()):
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid:
+                child.status = os.waitstatus_to_exitcode(status)
+                if child.is_heard:
+                    child.hear()
+                self._gone(child)
+
+    def _gone(self, child: Child) -> None:
+        if child in self._leaving:
+            self._leaving.remove(child)
+            return
+        post = next(each for each in self.posts if each.child is child)
+        post.child = None
+        if not self.lasts:
+            return
+        if time.monotonic() - child.began >= LIVED_WELL:
+            post.pause = FIRST_PAUSE
+        post.due = time.monotonic() + post.pause
+        self._log.warn(
+            "a process of the gateway has ended: it is started again",
+            process=child.name,
+            pid=child.pid,
+            ended=_ended(child.status),
+            after=post.pause,
+        )
+        post.pause = min(post.pause * 2, LONGEST_PAUSE)
+
+    def _kill_the_hung(self) -> None:
+        """But not after a pause of the whole machine, in which nobody's loop turned."""
+        now = time.monotonic()
+        paused, self._turned = now - self._turned > STEP * 5, now
+        for child in self.children():
+            last = max(self._nest.pulses.last(child.place), child.began)
+            if not paused and now - last > (HUNG if child.is_well else BEGIN_IN):
+                self.kill(child, "a process of the gateway hangs: it is killed")
+
+    def kill(self, child: Child, event: str) -> None:
+        """Say why, once, and kill it."""
+        if not child.is_killed:
+            self._log.warn(event, process=child.name, pid=child.pid)
+            child.is_killed = True
+        child.signal(signal.SIGKILL)
+
+    def wait_for_the_end(self, children: Collection[Child], seconds: float) -> None:
+        """Until these have ended, by themselves or not."""
+        self.wait(lambda: all(each.is_gone for each in children), seconds)
+        for child in children:
+            if not child.is_gone:
+                self.kill(child, "a process of the gateway did not end in time: it is killed")
+                with suppress(ChildProcessError):
+                    os.waitpid(child.pid, 0)
+
+
+def _ended(status: int | None) -> str:
+    """How a process ended, in words."""
+    if status is None:
+        return "nobody knows how"
+    return f"by signal {signal.Signals(-status).name}" if status < 0 else f"with {status}"

@@ -1,0 +1,154 @@
+"""A process that the parent has forked: how it is begun, told that it is well, and ended."""
+
+import mmap
+import os
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+# What a child does; it ends with this, and 0 means that it was told to.
+Work = Callable[["Inherited"], int]
+# These come to a whole terminal at once, and the parent says what to do.
+IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD, signal.SIGQUIT)
+
+
+class Pulses:
+    """When each child's event loop last turned, in memory that all of them share.
+
+    In seconds of a clock that is the same in every process of the machine; 0 before the first turn.
+    """
+
+    _ONE = struct.Struct("d")
+
+    def __init__(self, children: int) -> None:
+        self._shared = mmap.mmap(-1, self._ONE.size * children)
+
+    def beat(self, place: int) -> None:
+        """This child's loop turns."""
+        self._ONE.pack_into(self._shared, place * self._ONE.size, time.monotonic())
+
+    def last(self, place: int) -> float:
+        """When it last did."""
+        moment: float = self._ONE.unpack_from(self._shared, place * self._ONE.size)[0]
+        return moment
+
+    def forget(self, place: int) -> None:
+        """For the next child in this place."""
+        self._ONE.pack_into(self._shared, place * self._ONE.size, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What a child has of its parent: `life` reads as ended once the parent is gone."""
+
+    place: int
+    life: int
+    pulses: Pulses
+    _well: int
+
+    def beat(self) -> None:
+        """Say that the event loop turns."""
+        self.pulses.beat(self.place)
+
+    def well(self) -> None:
+        """Say that this child does its work from now on."""
+        self.beat()
+        with suppress(OSError):
+            os.write(self._well, b"1")
+            os.close(self._well)
+
+
+@dataclass(slots=True, kw_only=True)
+class Child:
+    """A forked process as the parent sees it; `said` reads what it says of itself."""
+
+    name: str
+    place: int
+    pid: int
+    said: int
+    began: float
+    is_well: bool = False
+    is_killed: bool = False
+    status: int | None = None
+    _closed: bool = field(default=False, init=False)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has ended."""
+        return self.status is not None
+
+    def hear(self) -> None:
+        """Read what it says: one byte once it is well, the end of the stream where it is gone."""
+        self.is_well = bool(os.read(self.said, 1)) or self.is_well
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is to be heard."""
+        if not self._closed:
+            os.close(self.said)
+            self._closed = True
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether it may still say something."""
+        return not self._closed
+
+    def signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if not self.is_gone:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+@dataclass(slots=True, kw_only=True)
+class Nest:
+    """Where children are forked: what they inherit, and what they must let go of."""
+
+    pulses: Pulses
+    life: tuple[int, int] = field(default_factory=os.pipe)
+
+    def fork(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
+        """A new child that does the work; `others` are the parent's business alone."""
+        heard, well = os.pipe()
+        self.pulses.forget(place)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            os.close(heard)
+            os.close(self.life[1])
+            for each in others:
+                each.close()
+            inherited = Inherited(place=place, life=self.life[0], pulses=self.pulses, _well=well)
+            _live(work, inherited)
+        os.close(well)
+        return Child(name=name, place=place, pid=pid, said=heard, began=time.monotonic())
+
+    def end(self) -> None:
+        """Whoever still lives sees that the parent is gone."""
+        for each in self.life:
+            with suppress(OSError):
+                os.close(each)
+
+
+def _live(work: Work, inherited: Inherited) -> None:
+    """The rest of a child's life; nothing of the parent's own ending runs in it."""
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in _RESET:
+            signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
+        code = work(inherited)
+    except BaseException:  # noqa: BLE001 - there is nobody above who could say it
+        traceback.print_exc()
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)

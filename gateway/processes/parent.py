@@ -1,0 +1,151 @@
+"""The parent of several processes: it forks them, restarts the dead, rolls them, and ends them.
+
+It serves nobody, starts no thread and opens no database: whatever happens to its children, it goes
+on. Signals: SIGTERM and SIGINT end everything, SIGUSR2 replaces the children one by one, SIGHUP has
+the policy looked at, SIGQUIT has every child say what it is doing.
+"""
+
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from gateway.processes import ears
+from gateway.processes.brood import BEGIN_IN, Brood, Log, Post
+from gateway.processes.child import Work
+
+OPERATIONS = "operations"
+# Seconds that a child has to end beyond what its calls have.
+END_IN = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to run: the work of the operations process and of each worker, by its number.
+
+    `patience` is how many seconds the calls of a worker have to end.
+    """
+
+    operations: Work
+    worker: Callable[[int], Work]
+    workers: int
+    patience: float
+
+
+class Parent:
+    """Runs a plan until it is told to end; `replan` gives what a roll is to run from then on."""
+
+    def __init__(
+        self, plan: Plan, log: Log, replan: Callable[[], Plan | None], begun: Callable[[], None]
+    ) -> None:
+        self._plan = plan
+        self._log = log
+        self._replan = replan
+        self._begun = begun
+        self._operations = Post(OPERATIONS, 0)
+        self._workers = [Post(f"worker {n}", n) for n in range(1, plan.workers + 1)]
+        self._ending = False
+        self._rolling = False
+        self._brood: Brood
+
+    def run(self) -> int:
+        """Until the end: 0 where somebody asked for it, 1 where it could not begin."""
+        with ExitStack() as stack:
+            hearing = stack.enter_context(ears.opened())
+            posts = [self._operations, *self._workers]
+            self._brood = Brood(posts, self._log, hearing, self._hear)
+            stack.callback(self._end)
+            if not self._begin():
+                return 0 if self._ending else 1
+            self._brood.lasts = True
+            self._begun()
+            while not self._ending:
+                self._keep()
+        return 0
+
+    def _begin(self) -> bool:
+        """Operations first: it makes what the workers find."""
+        return all(self._start_well(posts) for posts in ([self._operations], self._workers))
+
+    def _start_well(self, posts: list[Post]) -> bool:
+        """Whether a new child in each post begins its work, and nobody asks for the end."""
+        children = [self._brood.start(post, self._work(post)) for post in posts]
+
+        def decided() -> bool:
+            gone = any(each.is_gone for each in children)
+            return gone or self._ending or all(each.is_well for each in children)
+
+        in_time = self._brood.wait(decided, BEGIN_IN)
+        lost = any(each.is_gone for each in children)
+        return in_time and not lost and not self._ending
+
+    def _work(self, post: Post) -> Work:
+        plan = self._plan
+        return plan.operations if post is self._operations else plan.worker(post.place)
+
+    def _keep(self) -> None:
+        """Start what is missing, replace what is to be replaced, and wait for what comes."""
+        for post in self._brood.due():
+            self._brood.start(post, self._work(post))
+        if self._rolling:
+            self._rolling = False
+            self._roll()
+        self._brood.step()
+
+    def _hear(self, number: int) -> None:
+        if number in {signal.SIGTERM, signal.SIGINT}:
+            self._ending = True
+            self._brood.lasts = False
+        elif number == signal.SIGUSR2:
+            self._rolling = True
+        elif number == signal.SIGHUP and self._operations.child is not None:
+            self._operations.child.signal(signal.SIGHUP)
+        elif number == signal.SIGQUIT:
+            for child in self._brood.children():
+                child.signal(signal.SIGQUIT)
+
+    def _roll(self) -> None:
+        """One worker after the other, each old one until the new one answers; operations last."""
+        plan = self._replan()
+        if plan is None:
+            return
+        before, self._plan = self._plan, plan
+        for post in self._workers:
+            if not self._replace(post):
+                self._plan = before
+                if not self._ending:
+                    self._log.warn("the roll is given up: the old processes go on")
+                return
+        self._replace_operations()
+        if not self._ending:
+            self._log.info("all processes of the gateway were replaced")
+
+    def _replace(self, post: Post) -> bool:
+        """Whether a new worker has taken the place of the old one."""
+        old = self._brood.set_aside(post)
+        if self._start_well([post]):
+            if old is not None:
+                old.signal(signal.SIGUSR1)
+            return True
+        self._brood.put_back(post, old)
+        return False
+
+    def _replace_operations(self) -> None:
+        """There is one of it at a time, as it decides for all."""
+        old = self._brood.set_aside(self._operations)
+        if old is not None:
+            old.signal(signal.SIGUSR1)
+            self._brood.wait_for_the_end([old], END_IN)
+        self._start_well([self._operations])
+
+    def _end(self) -> None:
+        """Workers first, while operations says that the end has begun; then that one too."""
+        brood, operations = self._brood, self._operations.child
+        self._ending, brood.lasts = True, False
+        for child in brood.children():
+            child.signal(signal.SIGTERM)
+        workers = [each for each in brood.children() if each is not operations]
+        brood.wait_for_the_end(workers, self._plan.patience + END_IN)
+        brood.end_of_life()
+        if operations is not None:
+            brood.wait_for_the_end([operations], END_IN)

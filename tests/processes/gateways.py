@@ -1,0 +1,233 @@
+"""A gateway of several processes, started as an operator would, and partners that count losses."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Self
+
+from tests.command import clinic_gateway
+
+BEGIN_IN = 30.0
+
+
+class Several:
+    """`clinic-gateway serve` with several workers, in a folder with a `gateway.yaml`.
+
+    `spoilt` is Python that runs before it.
+    """
+
+    def __init__(
+        self, folder: Path, *, lines: Sequence[str] = ("workers: 2",), spoilt: str = ""
+    ) -> None:
+        self.folder = folder
+        self.config = folder / "gateway.yaml"
+        self.config.write_text(self.config.read_text() + "".join(f"{each}\n" for each in lines))
+        self._said = (folder / "stderr.txt").open("wb")
+        self._forgotten = 0
+        self.process = subprocess.Popen(
+            [sys.executable, *_program(spoilt), "serve", "--config", str(self.config)],
+            stderr=self._said,
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            began = self.event("serving", within=BEGIN_IN)
+        except BaseException:
+            self.process.kill()
+            raise
+        self.port, self.operations_port = began["port"], began["operations_port"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(5)
+        self._said.close()
+
+    def said(self) -> list[dict[str, Any]]:
+        """Every event since the last `forget`; a line that is none fails."""
+        lines = (self.folder / "stderr.txt").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines[self._forgotten :]]
+
+    def forget(self) -> None:
+        """What was said until now is no news any more."""
+        self._forgotten += len(self.said())
+
+    def event(self, name: str, *, within: float = 15.0, times: int = 1) -> dict[str, Any]:
+        """The event with that name, once it is said so many times."""
+
+        def found() -> dict[str, Any] | None:
+            alike = [each for each in self.said() if each["event"] == name]
+            return alike[times - 1] if len(alike) >= times else None
+
+        try:
+            return eventually(found, within=within, alive=self.process)
+        except AssertionError as error:
+            raise AssertionError((self.folder / "stderr.txt").read_text()) from error
+
+    def get(self, path: str) -> tuple[int, Any]:
+        """What the operations listener answers."""
+        return get(self.operations_port, path)
+
+    def ready(self) -> dict[str, Any]:
+        """The readiness, ready or not."""
+        report: dict[str, Any] = self.get("/readyz")[1]
+        return report
+
+    def workers(self) -> dict[int, int]:
+        """Worker number -> process id, of those that answer."""
+        each = self.ready()["parts"]["workers"].get("each", ())
+        return {told["worker"]: told["pid"] for told in each}
+
+    def children(self) -> set[int]:
+        """The process ids of all that the parent has forked."""
+        with suppress(FileNotFoundError):
+            text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+            return set(map(int, text.split()))
+        return set()
+
+    def operations(self) -> int:
+        """The operations process's id."""
+        [pid] = self.children() - set(self.workers().values())
+        return pid
+
+    def mint(self, *words: str) -> tuple[str, str]:
+        """A new key with every permission that reads and books: its id and its secret."""
+        permissions = ("CLIENT_READ", "APPOINTMENT_READ", "APPOINTMENT_CREATE", "PATIENT_READ")
+        wanted = [word for each in permissions for word in ("--permission", each)]
+        made = self.command("keys", "create", "--name", "x", *wanted, "--level", "FULL", *words)
+        return made["id"], made["key"]
+
+    def command(self, *words: str) -> Any:
+        """What a command prints as JSON."""
+        done = clinic_gateway(*words, "--json", "--config", str(self.config))
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    def end(self, number: int = signal.SIGTERM, *, within: float = 20.0) -> int:
+        """The exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(within)
+
+
+def _program(spoilt: str) -> list[str]:
+    """The gateway; `spoilt` is Python that runs before it, in all of its processes."""
+    return (
+        ["-c", f"{spoilt}\nfrom gateway.cli import main\nmain()"] if spoilt else ["-m", "gateway"]
+    )
+
+
+def eventually(
+    found: Callable[[], Any], *, within: float = 10.0, alive: subprocess.Popen[bytes] | None = None
+) -> Any:
+    """What it gives once that is something; AssertionError where it does not in time."""
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if value := found():
+            return value
+        if alive is not None and alive.poll() is not None:
+            break
+        time.sleep(0.02)
+    raise AssertionError("it did not come")
+
+
+def get(port: int, path: str, secret: str | None = None) -> tuple[int, Any]:
+    """Status and data of one call on a connection of its own."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path, headers={} if secret is None else {"X-API-Key": secret})
+        answer = connection.getresponse()
+        body = answer.read()
+    finally:
+        connection.close()
+    is_json = answer.headers["Content-Type"].startswith("application/json")
+    return answer.status, json.loads(body) if is_json else body.decode()
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, one that has ended and waits for its parent aside."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@dataclass
+class Load:
+    """Partners that call again and again, each on one connection for as long as it is kept.
+
+    A call is lost where its connection ends without a whole answer, though the answer before did
+    not say that it would.
+    """
+
+    port: int
+    request: bytes
+    statuses: dict[int, int] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    async def run(self, partners: int, stop: asyncio.Event) -> None:
+        """Until told to stop."""
+        await asyncio.gather(*(self._partner(stop) for _ in range(partners)))
+
+    async def _partner(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            except OSError as error:
+                self.lost.append(f"no connection: {error}")
+                await asyncio.sleep(0.01)
+                continue
+            try:
+                while not stop.is_set() and await self._call(reader, writer):
+                    pass
+            except (OSError, asyncio.IncompleteReadError) as error:
+                self.lost.append(type(error).__name__)
+            finally:
+                writer.close()
+
+    async def _call(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        writer.write(self.request)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        await reader.readexactly(length)
+        status = int(head[9:12])
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        return b"connection: close" not in head
+
+    @property
+    def answered(self) -> int:
+        """How many calls were answered."""
+        return sum(self.statuses.values())
+
+
+def request(path: str, secret: str) -> bytes:
+    """A read, in bytes."""
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {secret}\r\n\r\n".encode()
+
+
+def copy_of(folder: Path, to: Path) -> Path:
+    """A state folder of its own, closed to others."""
+    made = Path(shutil.copytree(folder, to))
+    made.chmod(0o700)
+    return made
+
+
+def stopped(pid: int) -> None:
+    """The process stands still until it gets SIGCONT."""
+    os.kill(pid, signal.SIGSTOP)

@@ -1,0 +1,233 @@
+"""Several workers on one machine: one gateway to partners, whatever happens to its processes."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import clinic_gateway
+from tests.conftest import Template
+from tests.processes.gateways import (
+    Load,
+    Several,
+    copy_of,
+    eventually,
+    get,
+    is_running,
+    request,
+    stopped,
+)
+
+CLIENTS = "/api/v1/clients?limit=2"
+
+
+@pytest.fixture
+def folder(template: Template, tmp_path: Path) -> Path:
+    return copy_of(template.folder, tmp_path / "state")
+
+
+@pytest.fixture(scope="module")
+def lasting(template: Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
+    with Several(copy_of(template.folder, tmp_path_factory.mktemp("several") / "state")) as running:
+        yield running
+
+
+@pytest.fixture
+def several(lasting: Several) -> Several:
+    """One gateway for all tests that leave it well, each with keys of its own."""
+    eventually(lambda: len(lasting.workers()) == 2)
+    lasting.forget()
+    return lasting
+
+
+@pytest.fixture
+def mortal(folder: Path) -> Iterator[Several]:
+    """One that the test may end."""
+    with Several(folder) as running:
+        yield running
+
+
+def test_one_gateway_of_several_processes(several: Several) -> None:
+    _, secret = several.mint()
+    status, ready = several.get("/readyz")
+    assert (status, ready["ready"]) == (200, True)
+    assert {"backend", "policy", "store", "workers"} == set(ready["parts"])
+    assert set(several.workers()) == {1, 2}
+    assert len(several.children()) == 3
+    assert eventually(lambda: get(several.port, CLIENTS, secret)[0] == 200, within=1)
+    told = several.command("policy", "status")["processes"]
+    assert sorted(each["role"] for each in told) == ["operations", "worker 1", "worker 2"]
+
+
+def test_a_key_and_its_end_are_known_in_every_worker_within_a_second(several: Several) -> None:
+    key_id, secret = several.mint()
+    time.sleep(1)
+    # each connection may come to another worker
+    assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {200}
+    several.command("keys", "revoke", key_id)
+    time.sleep(1)
+    assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {401}
+
+
+def test_a_worker_that_dies_is_replaced_and_meanwhile_the_other_serves(several: Several) -> None:
+    _, secret = several.mint()
+    before = several.workers()
+    os.kill(before[1], signal.SIGKILL)
+    for _ in range(20):
+        assert get(several.port, CLIENTS, secret)[0] in {200, 401}
+    said = several.event("a process of the gateway has ended: it is started again")
+    assert (said["process"], said["ended"]) == ("worker 1", "by signal SIGKILL")
+    eventually(lambda: several.workers().get(1, before[1]) != before[1])
+    assert several.workers()[2] == before[2]
+
+
+def test_operations_that_die_are_replaced_and_partners_do_not_notice(several: Several) -> None:
+    _, secret = several.mint()
+    time.sleep(1)
+    os.kill(several.operations(), signal.SIGKILL)
+    assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {200}
+    several.event("a process of the gateway has ended: it is started again")
+    assert eventually(lambda: len(several.workers()) == 2)
+
+
+def test_a_worker_that_hangs_takes_no_calls_from_the_others(several: Several) -> None:
+    _, secret = several.mint()
+    time.sleep(1)
+    pid = several.workers()[1]
+    stopped(pid)
+    try:
+        assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {200}
+        eventually(lambda: told(several, 1).get("reason") == "it does not answer")
+        assert told(several, 2)["ready"]
+        assert several.get("/readyz")[0] == 200
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def told(several: Several, worker: int) -> dict[str, Any]:
+    """What readiness says of one worker."""
+    each = several.ready()["parts"]["workers"]["each"]
+    return {told["worker"]: told for told in each}[worker]
+
+
+async def test_no_call_is_lost_while_all_processes_are_replaced_under_load(
+    several: Several,
+) -> None:
+    _, secret = several.mint("--limit", "100000")
+    eventually(lambda: {get(several.port, CLIENTS, secret)[0] for _ in range(9)} == {200})
+    load, stop = Load(several.port, request(CLIENTS, secret)), asyncio.Event()
+    calling = asyncio.create_task(load.run(8, stop))
+    before = several.children()
+    for times in (1, 2):
+        several.process.send_signal(signal.SIGUSR2)
+        await asyncio.to_thread(
+            several.event, "all processes of the gateway were replaced", times=times, within=30
+        )
+    stop.set()
+    await calling
+    assert not load.lost
+    assert set(load.statuses) == {200}
+    assert load.answered > 100
+    eventually(lambda: not before & several.children(), within=5)
+
+
+def test_a_roll_takes_the_configuration_as_it_is_now(several: Several) -> None:
+    before = several.workers()
+    good = several.config.read_text()
+    several.config.write_text(good + "drane: 3\n")
+    several.process.send_signal(signal.SIGUSR2)
+    said = several.event("the configuration is wrong: nothing is replaced")
+    assert "drane" in said["problem"]
+    assert several.workers() == before
+    several.config.write_text(good.replace("workers: 2", "workers: 3"))
+    several.process.send_signal(signal.SIGUSR2)
+    said = several.event("these settings take a restart; the others hold from now on")
+    assert said["settings"] == ["workers"]
+    several.event("all processes of the gateway were replaced", within=30)
+    several.config.write_text(good)
+    eventually(lambda: {**several.workers(), 0: 0}.keys() == {0, 1, 2})
+    assert not set(several.workers().values()) & set(before.values())
+
+
+def test_a_roll_whose_first_worker_cannot_begin_leaves_all_as_it_was(several: Several) -> None:
+    before = several.workers()
+    text = several.config.read_text()
+    broken = several.folder / "broken.yaml"
+    broken.write_text("version: 1\n")
+    mapping = next(line for line in text.splitlines() if "mapping:" in line)
+    several.config.write_text(text.replace(mapping, "  mapping: broken.yaml"))
+    several.process.send_signal(signal.SIGUSR2)
+    eventually(lambda: "the roll is given up" in (several.folder / "stderr.txt").read_text())
+    several.config.write_text(text)
+    assert several.workers() == before
+    os.kill(before[2], signal.SIGKILL)  # and what is started later is as before, too
+    eventually(lambda: several.workers().get(2, before[2]) != before[2])
+
+
+def test_a_worker_that_starts_later_takes_the_policy_that_runs_not_the_files(
+    folder: Path, template: Template
+) -> None:
+    shipped = Path(__file__).parents[2] / "policies.yaml"
+    policy = folder / "policies.yaml"
+    policy.write_text(shipped.read_text())
+    with Several(folder, lines=("workers: 2", "policy: policies.yaml")) as several:
+        _, secret = several.mint()
+        runs = several.ready()["parts"]["policy"]["hash"]
+        policy.write_text("version: 1\n")
+        said = several.event("policy refused; the last good one goes on")
+        assert said["running"] == runs
+        before = several.workers()
+        for pid in (*before.values(), several.operations()):
+            os.kill(pid, signal.SIGKILL)
+        after = eventually(
+            lambda: several.workers() if len(several.workers()) == 2 else None, within=20
+        )
+        assert not set(after.values()) & set(before.values())
+        assert eventually(lambda: get(several.port, CLIENTS, secret)[0] == 200)
+        assert several.ready()["parts"]["policy"]["hash"] == runs
+        eventually(lambda: several.ready()["parts"]["policy"]["state"] == "stale")
+        # a policy that is good again reaches the new workers
+        narrower = shipped.read_text().replace("[id, firstName, lastName]", "[id, firstName]")
+        policy.write_text(narrower.replace("STANDARD: [phone", "STANDARD: [lastName, phone", 1))
+        done = clinic_gateway("policy", "reload", "--config", str(several.config))
+        assert done.returncode == 0, done
+        assert len({line for line in done.stdout.splitlines() if "runs" in line}) == 1
+        eventually(lambda: several.ready()["parts"]["policy"]["hash"] != runs)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_end_finishes_the_calls_that_run(mortal: Several, number: signal.Signals) -> None:
+    _, secret = mortal.mint()
+    eventually(lambda: {get(mortal.port, CLIENTS, secret)[0] for _ in range(9)} == {200})
+    pids = mortal.children()
+    assert mortal.end(number) == 0
+    assert not any(map(is_running, pids))
+    assert not (mortal.folder / "run" / "policy.json").exists()
+    assert not [each for each in mortal.said() if each["level"] == "error"]
+
+
+def test_children_end_where_their_parent_is_gone(mortal: Several) -> None:
+    pids = mortal.children()
+    assert len(pids) == 3
+    mortal.process.kill()
+    assert eventually(lambda: not any(map(is_running, pids)))
+
+
+def test_a_start_that_is_refused_says_why_once(folder: Path) -> None:
+    config = folder / "gateway.yaml"
+    config.write_text(config.read_text() + "workers: 2\npolicy: nothing.yaml\n")
+    done = clinic_gateway("serve", "--config", str(config))
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "nothing.yaml" in done.stderr
+
+
+def test_a_second_gateway_on_the_state_folder_is_refused(several: Several) -> None:
+    done = clinic_gateway("serve", "--config", str(several.config))
+    assert done.returncode == 1
+    assert "another gateway serves from the state folder" in done.stderr
