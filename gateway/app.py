@@ -21,25 +21,32 @@ from gateway.backend import (
     unserved_rows,
 )
 from gateway.booking.ledger import Ledger
+from gateway.booking.standing import LedgerStanding
 from gateway.booking.watch import Watch
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
+from gateway.observe.lag import Lag
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
+from gateway.observe.process import watch_process
+from gateway.observe.tracing import open_traces
+from gateway.observe.tracing.base import Traces
 from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
     KeyTroubles,
     LogTroubles,
     PolicyNews,
+    TraceTroubles,
     Troubles,
     UsageTroubles,
 )
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
+from gateway.pipeline.redact import hidden_fields
 from gateway.pipeline.shed import Gate
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
@@ -48,7 +55,7 @@ from gateway.policy.running.follow import Follower
 from gateway.policy.running.found import Found, find
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import RAN, Versions
-from gateway.readiness import of_backend, of_keys, of_limiter, of_policy, of_store
+from gateway.readiness import of_backend, of_keys, of_limiter, of_loop, of_policy, of_store
 from gateway.serving import Gateway
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
@@ -59,7 +66,7 @@ from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer, bind, check_runtime
-from gateway.web.system import Readiness, system_server
+from gateway.web.system import Readiness, system_server, watch_readiness
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -157,11 +164,13 @@ class _Assembly:
             documents=documents,
             replies=replies,
             observers=observers,
+            traces=self.traces(),
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
         readiness = self.readiness(own, practice.probe, keeper, ring, ledger)
-        system = system_server(readiness, self.metrics, self.events)
+        system = system_server(readiness, self.metrics, self.events, self.standing(own).look)
+        self.figures(front, server, ledger, keeper, readiness)
         return Gateway(
             settings=settings,
             port=port,
@@ -255,6 +264,47 @@ class _Assembly:
         self.closing(watch).start(self.now)
         return ledger
 
+    def traces(self) -> Traces:
+        """Spans for a collector, where one is named."""
+        told, tracing = TraceTroubles(self.metrics, self.events), self.settings.tracing
+        try:
+            traces = open_traces(tracing.endpoint, tracing.share, told.lost, told.failed)
+        except ImportError as error:
+            raise StartRefused(
+                f"tracing.endpoint needs {error.name}, which is not installed:"
+                " pip install 'clinic-gateway[otel]', or leave the setting out"
+            ) from error
+        return self.closing(traces)
+
+    def lag(self) -> Lag:
+        lag = Lag(self.metrics)
+        self.closing(lag).start()
+        return lag
+
+    def standing(self, store: Store) -> LedgerStanding:
+        """What the ledger holds, as the figures tell it."""
+        standing = LedgerStanding(store, self.now)
+        self.metrics.ask_all("gateway_ledger_bookings", standing.states)
+        self.metrics.ask("gateway_ledger_oldest_unknown_seconds", standing.oldest_unknown)
+        return standing
+
+    def figures(
+        self,
+        front: Front,
+        server: PublicServer,
+        ledger: Ledger,
+        keeper: Keeper,
+        readiness: Readiness,
+    ) -> None:
+        """What is looked up when the figures are read."""
+        ask = self.metrics.ask
+        ask("gateway_calls_in_flight", lambda: front.running)
+        ask("gateway_connections", lambda: len(server.connections))
+        ask("gateway_ledger_unwritten", lambda: ledger.waiting)
+        self.metrics.hides(partial(hidden_fields, keeper.policy))
+        watch_readiness(readiness, self.metrics)
+        watch_process(self.metrics)
+
     def journal(self) -> Journal:
         try:
             journal = Journal(self.settings.state, LogTroubles(self.metrics, self.events))
@@ -264,15 +314,27 @@ class _Assembly:
                 f"the logs in the state folder {self.settings.state} cannot be written: {reason}"
             ) from error
         self.closers.callback(journal.close)
+        files = journal.files
+        self.metrics.ask_all(
+            "gateway_log_lines_waiting",
+            lambda: {(name,): lines.waiting for name, lines in files.items()},
+        )
+        self.metrics.ask_all(
+            "gateway_log_writable",
+            lambda: {(name,): not lines.broken for name, lines in files.items()},
+        )
         return journal
 
     def pipeline(
         self, practice: _Practice, keeper: Keeper, ring: MemoryKeyRing, ledger: Ledger
     ) -> Pipeline:
         settings = self.settings
+        limiter = self.closing(open_limiter(settings.limiter))
+        # one that others share has more to tell
+        self.metrics.ask("gateway_limiter_degraded", lambda: getattr(limiter, "degraded", False))
         return Pipeline(
             keys=ring,
-            limiter=self.closing(open_limiter(settings.limiter)),
+            limiter=limiter,
             policy=keeper.policy,
             adapter=practice.adapter,
             ledger=ledger,
@@ -296,5 +358,6 @@ class _Assembly:
                 "keys": of_keys(ring),
                 "policy": of_policy(lambda: keeper.standing),
                 "limiter": of_limiter(self.settings.limiter),
+                "loop": of_loop(self.lag()),
             }
         )
