@@ -19,6 +19,7 @@ from aiocache.base import BaseCache  # type: ignore[import-untyped]  # it has no
 from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
 from cachebox import VTTLCache
 
+from adapters.asking import joining
 from adapters.base import (
     Adapter,
     Condition,
@@ -75,6 +76,16 @@ class Memory(BaseCache):  # type: ignore[misc]  # it has no types
         self._kept: VTTLCache[str, tuple[float, bytes]] = VTTLCache(
             size, getsizeof=lambda key, value: ENTRY + len(key) + len(value[1])
         )
+
+    @property
+    def entries(self) -> int:
+        """How many answers are kept."""
+        return len(self._kept)
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take."""
+        return self._kept.current_size()
 
     async def _get(self, key: str, encoding: object = None, _conn: object = None) -> bytes | None:
         end, value = self._kept.get(key, _NOTHING)
@@ -140,6 +151,8 @@ class Cached:
         self._bookings = [0] * COUNTERS
         self._all_bookings = 0
         self._reads: dict[str, asyncio.Task[Any]] = {}
+        # of what may be remembered: told from memory, told with another's answer, asked
+        self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
 
     @property
     def resources(self) -> frozenset[str]:
@@ -228,12 +241,17 @@ class Cached:
         if key is None:
             return await ask(query)
         kept = await self._cache.get(key)
-        if kept is None:
-            read = self._reads.get(key)
-            if read is None:
-                read = asyncio.create_task(self._read(key, seconds, form, lambda: ask(query)))
-                self._reads[key] = read
-                read.add_done_callback(lambda done: self._reads.pop(key))
+        if kept is not None:
+            self.outcomes["hit"] += 1
+        elif (read := self._reads.get(key)) is not None:
+            self.outcomes["joined"] += 1
+            with joining():
+                kept = await asyncio.shield(read)
+        else:
+            self.outcomes["miss"] += 1
+            read = asyncio.create_task(self._read(key, seconds, form, lambda: ask(query)))
+            self._reads[key] = read
+            read.add_done_callback(lambda done: self._reads.pop(key))
             kept = await asyncio.shield(read)
         # each gets records of its own
         return form.read(kept) if isinstance(kept, bytes) else deepcopy(kept)

@@ -8,6 +8,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any, TypeVar
 
+from adapters.asking import ASKING, Question, waiting
 from adapters.base import (
     WATCHED_AT_ONCE,
     WATCHED_IN_A_READ,
@@ -30,6 +31,7 @@ from adapters.retry import again
 from adapters.room import Room
 
 T = TypeVar("T")
+Called = Callable[[str, str, str, float | None], None]
 
 # What says that the practice system is down or does not answer. Whatever else an adapter raises
 # was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
@@ -61,9 +63,11 @@ class Limits:
 class Guarded:
     """The inner adapter, asked with care.
 
-    `called` hears the verb, the resource and the outcome of each call: `answered`, the name of an
-    AdapterError, `not asked` where there was no room or the breaker was open, or `fault`.
-    `changed` hears each new state of the breaker.
+    `called` hears of each call the verb, the resource, the outcome and the seconds that it took.
+    The outcome is `answered`, the name of an AdapterError, `fault`, `given up` where who asked did
+    not wait, or `not asked` where there was no room or the breaker was open: then there are no
+    seconds. `changed` hears each new state of the breaker. The partner's call on whose behalf this
+    is, ASKING, is told the seconds too.
     """
 
     def __init__(
@@ -72,13 +76,13 @@ class Guarded:
         limits: Limits,
         *,
         changed: Callable[[str], None] = lambda state: None,
-        called: Callable[[str, str, str], None] = lambda verb, resource, outcome: None,
+        called: Called = lambda verb, resource, outcome, seconds: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._inner = inner
         self._breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
         self._called = called
-        self._room = Room(limits.in_flight, limits.queue, limits.patience)
+        self.room = Room(limits.in_flight, limits.queue, limits.patience)
         bookings = max(1, limits.in_flight // 2)
         self._bookings = Room(bookings, limits.queue, limits.patience)
         self._reading = Deadline(limits.timeout + limits.grace)
@@ -154,9 +158,10 @@ class Guarded:
         try:
             # what cannot go through must not wait for room
             self._breaker.check()
-            await self._bookings.enter()
+            with waiting():
+                await self._bookings.enter()
         except BackendUnavailable:
-            self._called(kind.verb, "appointments", "not asked")
+            self._called(kind.verb, "appointments", "not asked", None)
             raise
         try:
             return await self._ask(kind, "appointments", ask, *given)
@@ -167,10 +172,11 @@ class Guarded:
     async def _ask(
         self, kind: "Kind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
     ) -> T:
-        if self._breaker.closed and self._room.take():
+        if self._breaker.closed and self.room.take():
             turn = self._breaker.turn
         else:
             turn = await self._admit(kind.verb, resource)
+        outcome, question = "given up", Question(kind.verb, resource, ASKING.get())
         try:
             with kind.deadline.span() as span:
                 try:
@@ -183,7 +189,7 @@ class Guarded:
             known = kind.late() if isinstance(error, TimeoutError) and span.late else error
             self._learn(kind, turn, known)
             own = isinstance(known, AdapterError)
-            self._called(kind.verb, resource, type(known).__name__ if own else "fault")
+            outcome = type(known).__name__ if own else "fault"
             if known is error:
                 raise
             raise known from error
@@ -192,23 +198,25 @@ class Guarded:
             raise
         else:
             self._breaker.answered(turn)
-            self._called(kind.verb, resource, "answered")
+            outcome = "answered"
             return answer
         finally:
-            self._room.leave()
+            self.room.leave()
+            self._called(kind.verb, resource, outcome, question.end(outcome))
 
     async def _admit(self, verb: str, resource: str) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""
         try:
             self._breaker.check()
-            await self._room.enter()
+            with waiting():
+                await self.room.enter()
             try:
                 return self._breaker.enter()
             except BackendUnavailable:
-                self._room.leave()
+                self.room.leave()
                 raise
         except BackendUnavailable:
-            self._called(verb, resource, "not asked")
+            self._called(verb, resource, "not asked", None)
             raise
 
     def _worth_another(self, kind: "Kind", span: Span) -> bool:

@@ -14,10 +14,20 @@ class Room:
     """
 
     def __init__(self, most: int, queue: int, patience: float) -> None:
-        self._free = most
+        self._most = self._free = most
         self._queue = queue
         self._patience = patience
         self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def in_use(self) -> int:
+        """How many are inside."""
+        return self._most - self._free
+
+    @property
+    def waiting(self) -> int:
+        """How many wait to come in."""
+        return len(self._waiting)
 
     def take(self) -> bool:
         """Whether there is room for this call, at once."""

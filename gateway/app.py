@@ -23,25 +23,32 @@ from gateway.backend import (
     unserved_rows,
 )
 from gateway.booking.ledger import Ledger
+from gateway.booking.standing import LedgerStanding
 from gateway.booking.watch import Watch
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
 from gateway.observe.audit import Journal
+from gateway.observe.lag import Lag
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
+from gateway.observe.process import watch_process
+from gateway.observe.tracing import open_traces
+from gateway.observe.tracing.base import Traces
 from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
     KeyTroubles,
     LogTroubles,
     PolicyNews,
+    TraceTroubles,
     Troubles,
     UsageTroubles,
 )
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
+from gateway.pipeline.redact import hidden_fields
 from gateway.pipeline.shed import Gate
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
@@ -59,6 +66,7 @@ from gateway.readiness import (
     of_keys,
     of_ledger,
     of_limiter,
+    of_loop,
     of_policy,
     of_store,
     of_workers,
@@ -73,7 +81,7 @@ from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer, bind, check_runtime
-from gateway.web.system import Probe, Readiness, system_server
+from gateway.web.system import Probe, Readiness, system_server, watch_parts, watch_readiness
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -122,7 +130,7 @@ async def build_operations(
 ) -> Operations:
     """The process beside the workers of a gateway; as `build`."""
     async with AsyncExitStack() as closers:
-        operations = await _Assembly(settings, closers, now).operations(shared)
+        operations = await _Assembly(settings, closers, now, "operations").operations(shared)
         operations.closers = closers.pop_all()
     return operations
 
@@ -132,7 +140,7 @@ async def build_worker(
 ) -> Worker:
     """One of the workers of a gateway; as `build`."""
     async with AsyncExitStack() as closers:
-        worker = await _Assembly(settings, closers, now).worker(shared, number)
+        worker = await _Assembly(settings, closers, now, f"worker {number}").worker(shared, number)
         worker.closers = closers.pop_all()
     return worker
 
@@ -179,13 +187,18 @@ class _Assembly:
     """Opens the parts in their order, each with its closing."""
 
     def __init__(
-        self, settings: Settings, closers: AsyncExitStack, now: Callable[[], datetime]
+        self,
+        settings: Settings,
+        closers: AsyncExitStack,
+        now: Callable[[], datetime],
+        process: str = "gateway",
     ) -> None:
         self.settings = settings
         self.closers = closers
         self.now = now
         self.events = Events()
-        self.metrics = Metrics([*(each.id for each in OPERATIONS), *NAMES.values()])
+        operations = [*(each.id for each in OPERATIONS), *NAMES.values()]
+        self.metrics = Metrics(operations, process)
         self.backend = BackendTroubles(self.metrics, self.events)
         self.bookings = BookingTroubles(self.events)
         self.report = Troubles(self.metrics, self.events).report
@@ -210,6 +223,13 @@ class _Assembly:
         answering = await self.answering((store, own), practice, keeper.policy, port)
         self.watch(store, practice.adapter)
         readiness = Readiness({**self.deciding_parts(practice, keeper), **answering.parts})
+        watch_readiness(readiness, self.metrics)
+        look = self.standing(own).look
+
+        async def figures() -> bytes:
+            await look()
+            return self.metrics.text()
+
         return Gateway(
             settings=settings,
             store=store,
@@ -222,7 +242,7 @@ class _Assembly:
             usage=answering.usage,
             events=self.events,
             public=self.public(answering, public),
-            system=self.system(readiness, system, self.figures),
+            system=self.system(readiness, system, figures),
             closers=self.closers,
         )
 
@@ -245,7 +265,13 @@ class _Assembly:
             "workers": of_workers(workers, reports),
         }
 
+        readiness = Readiness(parts)
+        watch_readiness(readiness, self.metrics)
+        watch_process(self.metrics)
+        look = self.standing(store).look
+
         async def figures() -> bytes:
+            await look()
             return workers.figures(await reports.ask())
 
         return Operations(
@@ -253,7 +279,7 @@ class _Assembly:
             follower=follower,
             probe=practice.probe,
             events=self.events,
-            system=self.system(Readiness(parts), shared.system, figures),
+            system=self.system(readiness, shared.system, figures),
             closers=self.closers,
         )
 
@@ -270,6 +296,7 @@ class _Assembly:
         port = shared.public.getsockname()[1]
         answering = await self.answering((store, own), practice, taker.policy, port)
         readiness = Readiness(answering.parts)
+        watch_parts(readiness, self.metrics)
 
         async def report() -> Report:
             return Report(
@@ -277,7 +304,7 @@ class _Assembly:
                 pid=os.getpid(),
                 stopping=readiness.stopping,
                 parts=(await readiness.report())["parts"],
-                figures=self.metrics.snapshot(),
+                figures=dict(self.metrics.snapshot()),
             )
 
         return Worker(
@@ -366,6 +393,8 @@ class _Assembly:
         usage = self.usage(own)
         ledger = self.ledger(store)
         limiter = self.closing(open_limiter(settings.limiter))
+        # one that others share has more to tell
+        self.metrics.ask("gateway_limiter_degraded", lambda: getattr(limiter, "degraded", False))
         pipeline = Pipeline(
             keys=ring,
             limiter=limiter,
@@ -387,14 +416,18 @@ class _Assembly:
             documents=documents,
             replies=replies,
             observers=observers,
+            traces=self.traces(),
             body_timeout=settings.body_timeout,
         )
         parts = {
             "store": of_ledger(own, ledger),
             "keys": of_keys(ring),
             "limiter": of_limiter(settings.limiter),
+            "loop": of_loop(self.lag()),
         }
         server = PublicServer(front, replies, observers)
+        self.watch_answering(front, server, ledger)
+        self.metrics.hides(partial(hidden_fields, policy))
         return _Answering(front=front, server=server, ring=ring, usage=usage, parts=parts)
 
     def deciding_parts(self, practice: _Practice, keeper: Keeper) -> Mapping[str, Probe]:
@@ -421,10 +454,6 @@ class _Assembly:
         runner = web.ServerRunner(server, shutdown_timeout=CUT_OFF)
         return SystemSide(readiness=readiness, runner=runner, socket=listening)
 
-    async def figures(self) -> bytes:
-        """Of this process, which is the only one."""
-        return self.metrics.text()
-
     async def ring(self, store: Store) -> MemoryKeyRing:
         ring = MemoryKeyRing(KeyStore(store), KeyTroubles(self.events))
         self.metrics.keys_loaded(lambda: len(ring))
@@ -449,6 +478,38 @@ class _Assembly:
         self.metrics.overwritten(lambda: watch.overwritten)
         self.closing(watch).start(self.now)
 
+    def traces(self) -> Traces:
+        """Spans for a collector, where one is named."""
+        told, tracing = TraceTroubles(self.metrics, self.events), self.settings.tracing
+        try:
+            traces = open_traces(tracing.endpoint, tracing.share, told.lost, told.failed)
+        except ImportError as error:
+            raise StartRefused(
+                f"tracing.endpoint needs {error.name}, which is not installed:"
+                " pip install 'clinic-gateway[otel]', or leave the setting out"
+            ) from error
+        return self.closing(traces)
+
+    def lag(self) -> Lag:
+        lag = Lag(self.metrics)
+        self.closing(lag).start()
+        return lag
+
+    def standing(self, store: Store) -> LedgerStanding:
+        """What the ledger holds, as the figures tell it."""
+        standing = LedgerStanding(store, self.now)
+        self.metrics.ask_all("gateway_ledger_bookings", standing.states)
+        self.metrics.ask("gateway_ledger_oldest_unknown_seconds", standing.oldest_unknown)
+        return standing
+
+    def watch_answering(self, front: Front, server: PublicServer, ledger: Ledger) -> None:
+        """What is looked up when the figures are read."""
+        ask = self.metrics.ask
+        ask("gateway_calls_in_flight", lambda: front.running)
+        ask("gateway_connections", lambda: len(server.connections))
+        ask("gateway_ledger_unwritten", lambda: ledger.waiting)
+        watch_process(self.metrics)
+
     def journal(self) -> Journal:
         try:
             journal = Journal(self.settings.state, LogTroubles(self.metrics, self.events))
@@ -458,4 +519,13 @@ class _Assembly:
                 f"the logs in the state folder {self.settings.state} cannot be written: {reason}"
             ) from error
         self.closers.callback(journal.close)
+        files = journal.files
+        self.metrics.ask_all(
+            "gateway_log_lines_waiting",
+            lambda: {(name,): lines.waiting for name, lines in files.items()},
+        )
+        self.metrics.ask_all(
+            "gateway_log_writable",
+            lambda: {(name,): not lines.broken for name, lines in files.items()},
+        )
         return journal

@@ -73,10 +73,16 @@ def wrapped(settings: Settings, inner: Adapter, troubles: BackendTroubles | None
         guarded = Guarded(inner, limits)
     else:
         guarded = Guarded(inner, limits, changed=troubles.changed, called=troubles.called)
+        room = guarded.room
+        troubles.watch_pool(lambda: room.in_use, lambda: room.waiting)
     kept = list(remembered(settings))
     if not any(each.seconds for each in kept):
         return guarded
-    return Cached(guarded, kept, Memory(settings.cache.entries, settings.cache.bytes))
+    memory = Memory(settings.cache.entries, settings.cache.bytes)
+    cached = Cached(guarded, kept, memory)
+    if troubles is not None:
+        troubles.watch_cache(cached.outcomes, lambda: memory.entries, lambda: memory.size)
+    return cached
 
 
 def remembered(settings: Settings) -> Iterator[Kept]:

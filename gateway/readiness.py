@@ -6,11 +6,20 @@ from typing import Any
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
+from gateway.observe.lag import Lag
 from gateway.policy.running.standing import Standing
 from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
 from gateway.store import Store, StoreError
 from gateway.web.system import Probe
+
+# Seconds for which the event loop may stand still, and how long that counts.
+LAG_TOO_MUCH = 1.0
+LAG_COUNTS = 5.0
+
+
+class Stood(Exception):
+    """The event loop was blocked."""
 
 
 def of_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Probe:
@@ -68,6 +77,18 @@ def of_policy(standing: Callable[[], Standing]) -> Probe:
 
     async def told() -> Mapping[str, Any]:
         return standing().told()
+
+    return told
+
+
+def of_loop(lag: Lag) -> Probe:
+    """The event loop has not stood still lately: while it does, no call is answered."""
+
+    async def told() -> Mapping[str, Any]:
+        late, ago = lag.most(LAG_COUNTS)
+        if late >= LAG_TOO_MUCH:
+            raise Stood(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
+        return {"lag": round(late, 3)}
 
     return told
 

@@ -215,6 +215,30 @@ CacheSettings = create_model(
 )
 
 
+def _collector(text: str) -> str:
+    scheme, _, rest = text.partition("://")
+    if scheme not in {"http", "https"} or not rest or set(rest) & set(" <>\"'\\?#@\r\n\t"):
+        raise ValueError("must be a collector's address, such as http://127.0.0.1:4318")
+    host, _, path = rest.partition("/")
+    return f"{scheme}://{host}/{path.rstrip('/') or 'v1/traces'}"
+
+
+class TracingSettings(_Group):
+    """Where traces go."""
+
+    endpoint: Annotated[str, AfterValidator(_collector)] | None = Field(
+        None,
+        description="A collector of OpenTelemetry that takes OTLP over HTTP, such as"
+        " http://127.0.0.1:4318; without it there are no traces. It needs the extra `otel`.",
+    )
+    share: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="The share of the traces that is kept, from 0 to 1, whatever partners ask.",
+    )
+
+
 class Settings(_Group):
     """The gateway's settings; every path is absolute."""
 
@@ -266,6 +290,7 @@ class Settings(_Group):
     )
     backend: BackendSettings = Field(default_factory=BackendSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
+    tracing: TracingSettings = Field(default_factory=TracingSettings)
 
     @field_validator("limiter")
     @classmethod
@@ -279,7 +304,11 @@ class Settings(_Group):
         return self.public_url or f"http://127.0.0.1:{port}"
 
 
-GROUPS: Mapping[str, type[BaseModel]] = {"backend": BackendSettings, "cache": CacheSettings}
+GROUPS: Mapping[str, type[BaseModel]] = {
+    "backend": BackendSettings,
+    "cache": CacheSettings,
+    "tracing": TracingSettings,
+}
 
 
 def read_sealing_secret(text: str) -> bytes:

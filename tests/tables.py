@@ -14,7 +14,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
-from gateway.observe.metrics import Metrics
+from gateway.observe.figures import FIGURES
 from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.kinds import KINDS as CODES
@@ -23,7 +23,8 @@ from gateway.settings import GROUPS, Settings, names
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "connecting.md", ROOT / "docs" / "policies.md")
+DOCS = ("connecting", "policies", "operations")
+PAGES = (README, *(ROOT / "docs" / f"{name}.md" for name in DOCS))
 
 
 def operations() -> list[str]:
@@ -164,37 +165,15 @@ READS = {
 
 
 def metrics() -> list[str]:
-    figures = Metrics([])
-    figures.keys_loaded(lambda: 0)
-    figures.overwritten(lambda: 0)
-    figures.breaker(lambda: "closed")
     rows = []
-    for family in figures.registry.collect():
-        labels = " ".join(f"`{label}`" for label in LABELS[family.name])
-        name = family.name + ("_total" if family.type == "counter" else "")
-        name += "_info" if family.type == "info" else ""
-        rows.append(f"| `{name}` | {labels} | {family.documentation} |")
+    for each in FIGURES:
+        labels = " ".join(f"`{label}`" for label in each.labels)
+        cells = (f"`{each.name}`", each.kind, labels, MERGED[each.merge], each.help)
+        rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
-# A family without samples does not tell its labels; tests/observe hold them.
-LABELS = {
-    "gateway_requests": ("operation", "status"),
-    "gateway_request_seconds": ("operation",),
-    "gateway_backend_calls": ("verb", "resource", "outcome"),
-    "gateway_backend_breaker": (),
-    "gateway_authentication_failures": ("reason",),
-    "gateway_limit_denials": (),
-    "gateway_unusable_values": ("kind", "resource", "field"),
-    "gateway_log_lines_lost": (),
-    "gateway_usage_lost": (),
-    "gateway_policy": ("hash", "file_hash"),
-    "gateway_policy_loaded_timestamp_seconds": (),
-    "gateway_policy_stale": (),
-    "gateway_policy_reloads": ("outcome",),
-    "gateway_keys_loaded": (),
-    "gateway_bookings_overwritten": (),
-}
+MERGED = {"sum": "sum", "max": "largest", "min": "smallest", "each": "each"}
 
 
 MASKED: dict[str, Any] = {

@@ -33,13 +33,13 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 FILES = {"adapters.document", "adapters.problems"}
 # What of the practice system's house each room sees; `base` is its shape.
 ADAPTERS = {
-    "gateway.observe": {"adapters.base"},
+    "gateway.observe": {"adapters.asking", "adapters.base"},
     "gateway.policy": {"adapters.base", "adapters.examine", *FILES},
     "gateway.booking": {"adapters.base"},
     "gateway.public_ids": {"adapters.base"},
     "gateway.settings": {"adapters.modelled", *FILES},
-    "gateway.pipeline": {"adapters.base", "adapters.problems"},
-    "gateway.web": {"adapters.base"},
+    "gateway.pipeline": {"adapters.asking", "adapters.base", "adapters.problems"},
+    "gateway.web": {"adapters.asking", "adapters.base"},
     "gateway.backend": {
         "adapters",
         "adapters.base",
@@ -75,7 +75,8 @@ ROOMS_OF = {
         "adapters.sql",
     ),
     "alembic": ("gateway.store",),
-    "prometheus_client": ("gateway.observe.metrics",),
+    "prometheus_client": ("gateway.observe.merged",),
+    "opentelemetry": ("gateway.observe.tracing.otlp",),
     "aiocache": ("adapters.cached",),
     "cachebox": ("adapters.cached", "adapters.ids"),
     "purgatory": ("adapters.breaker",),

@@ -17,6 +17,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from adapters.asking import ASKING
 from adapters.base import (
     AdapterError,
     BackendNonsense,
@@ -202,11 +203,13 @@ class Client:
     ) -> Received:
         data = orjson.dumps(request.body) if request.sends_body else None
         kind = {"Content-Type": "application/json"} if request.sends_body else {}
+        asking = ASKING.get()
+        trace = {"traceparent": asking.traceparent} if asking and asking.traceparent else {}
         async with session.request(
             request.method,
             self._url(request),
             data=data,
-            headers={**OWN_HEADERS, **kind, **headers},
+            headers={**OWN_HEADERS, **kind, **trace, **headers},
             allow_redirects=False,
             # not `connect`: it would bound the wait for a connection in use too
             timeout=aiohttp.ClientTimeout(

@@ -1,27 +1,16 @@
 """The access log and the audit: one line each per call, made when the call has ended."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, Struct, json
 
+from gateway.observe.access import Access
 from gateway.observe.lines import Lines, Watcher
 
 ACCESS, AUDIT = "access.jsonl", "audit.jsonl"
-
-
-class Access(Struct, rename="camel", gc=False):
-    """Who called what and how long it took; `operation` is empty where the path is none."""
-
-    time: datetime
-    request_id: str
-    key_id: str | None
-    operation: str
-    method: str
-    status: int
-    ms: float
 
 
 # How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made.
@@ -57,6 +46,11 @@ class Journal:
         """Both lines of one call."""
         self._access.add(access)
         self._audit.add(audit)
+
+    @property
+    def files(self) -> Mapping[str, Lines]:
+        """Both, by what they are called in the figures."""
+        return {"access": self._access, "audit": self._audit}
 
     def flush(self) -> None:
         """Write at once what waits in both."""

@@ -52,6 +52,11 @@ class Lines:
         self._timer: asyncio.TimerHandle | None = None
         self.broken = False
 
+    @property
+    def waiting(self) -> int:
+        """How many lines are not written yet."""
+        return len(self._waiting)
+
     def add(self, line: msgspec.Struct) -> None:
         """One more line, written within 0.2 seconds."""
         if len(self._waiting) == MOST_WAITING:

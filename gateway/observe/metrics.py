@@ -1,234 +1,138 @@
-"""What is counted, in a registry of its own, in the text form that Prometheus reads."""
+"""What is counted: one method per kind of event, and one snapshot of it all."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from itertools import accumulate
-
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Info,
-    disable_created_metrics,
-    generate_latest,
-)
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from adapters.base import Trouble
+from gateway.observe.figures import BY_NAME, Kind, Merge
+from gateway.observe.merged import Labels, Sample, Snapshot, exposition
+from gateway.observe.tallies import OTHER, BackendCalls, Calls, Hidden, Shown
 
+__all__ = ["CONTENT_TYPE", "OTHER", "Metrics"]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-OTHER = "other"
 BREAKER = ("closed", "half-open", "open")
 
 
-class _Tally:
-    """The calls of one operation with one status."""
+class Metrics:
+    """The gateway's figures; `operations` are the names that may stand in a label.
 
-    __slots__ = ("buckets", "count", "seconds")
-
-    def __init__(self) -> None:
-        self.count, self.seconds = 0, 0.0
-        self.buckets = [0] * (len(_SECONDS) + 1)
-
-
-class Calls(Collector):
-    """Counts the answered calls.
-
-    Plain numbers, made into Prometheus' families when they are read: its own counters and
-    histograms lock for each call what only the event loop's thread ever touches.
+    `process` is what this process is called beside others of the same node.
     """
 
-    def __init__(self, operations: Iterable[str]) -> None:
-        self._operations = frozenset(operations)
-        self._tallies: dict[tuple[str, int], _Tally] = {}
+    def __init__(self, operations: Iterable[str], process: str = "gateway") -> None:
+        self._process = process
+        self._numbers: dict[str, dict[Labels, float]] = {
+            each.name: {(): 0.0}
+            for each in BY_NAME.values()
+            if each.kind is Kind.COUNTER and not each.labels
+        }
+        self._asked: dict[str, Callable[[], Mapping[Labels, float]]] = {}
+        self._told: dict[str, Callable[[], Iterable[Sample]]] = {}
+        self._lock = threading.Lock()
+        self.hits = 0
+        self.ask("gateway_limit_hits_total", lambda: self.hits)
+        self._count_calls(operations)
 
-    def count(self, operation: str, status: int, seconds: float) -> None:
-        """One answered call; a name that is no operation is counted as `other`."""
-        tally = self._tallies.get((operation, status))
-        if tally is None:
-            name = operation if operation in self._operations else OTHER
-            tally = self._tallies.setdefault((name, status), _Tally())
-            self._tallies[operation, status] = tally
-        tally.count += 1
-        tally.seconds += seconds
-        tally.buckets[bisect_left(_SECONDS, seconds)] += 1
-
-    def collect(self) -> Iterator[Metric]:
-        """The counter by operation and status, and the histogram by operation."""
-        requests = CounterMetricFamily(
-            "gateway_requests", "Calls by operation and status.", labels=["operation", "status"]
-        )
-        latency = HistogramMetricFamily(
-            "gateway_request_seconds",
-            "Seconds from the head of a call to its answer, by operation.",
-            labels=["operation"],
-        )
-        whole: dict[str, _Tally] = {}
-        for (name, status), tally in sorted(self._tallies.items()):
-            if name not in self._operations and name != OTHER:
-                continue
-            requests.add_metric([name, str(status)], tally.count)
-            total = whole.setdefault(name, _Tally())
-            total.seconds += tally.seconds
-            total.buckets = [a + b for a, b in zip(total.buckets, tally.buckets, strict=True)]
-        limits = [*map(floatToGoString, _SECONDS), "+Inf"]
-        for name, total in whole.items():
-            buckets = list(zip(limits, accumulate(total.buckets), strict=True))
-            latency.add_metric([name], buckets, sum_value=total.seconds)
-        yield requests
-        yield latency
-
-
-class BackendCalls(Collector):
-    """Counts what the practice system was asked, in plain numbers too."""
-
-    def __init__(self) -> None:
-        self._tallies: dict[tuple[str, str, str], int] = {}
-
-    def count(self, verb: str, resource: str, outcome: str) -> None:
-        """One call; `outcome` is `answered`, or what it was instead."""
-        call = (verb, resource, outcome)
-        self._tallies[call] = self._tallies.get(call, 0) + 1
-
-    def collect(self) -> Iterator[Metric]:
-        """The counter by verb, resource and outcome."""
-        calls = CounterMetricFamily(
-            "gateway_backend_calls",
-            "Calls of the practice system: what was asked of which resource, and what became of"
-            " it.",
-            labels=["verb", "resource", "outcome"],
-        )
-        for call, times in sorted(self._tallies.items()):
-            calls.add_metric(list(call), times)
-        yield calls
-
-
-class Metrics:
-    """The gateway's figures; `operations` are the names that may stand in a label."""
-
-    def __init__(self, operations: Iterable[str]) -> None:
-        # else each counter comes with a series that says when it was made
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
-        self.registry = CollectorRegistry()
-        self._calls = Calls(operations)
-        self.registry.register(self._calls)
-        self.count = self._calls.count
-        backend = BackendCalls()
-        self.registry.register(backend)
+    def _count_calls(self, operations: Iterable[str]) -> None:
+        calls, backend, self._shown = Calls(operations), BackendCalls(), Shown()
+        self.count = calls.count
         self.backend_call = backend.count
-        self._failed_keys = Counter(
-            "gateway_authentication_failures",
-            "Calls without a usable key.",
-            ["reason"],
-            registry=self.registry,
-        )
-        self._denied = Counter(
-            "gateway_limit_denials", "Calls beyond a key's hour.", registry=self.registry
-        )
-        self._troubles = Counter(
-            "gateway_unusable_values",
-            "Values and rows of the practice system that could not be used.",
-            ["kind", "resource", "field"],
-            registry=self.registry,
-        )
-        self._lines_lost = Counter(
-            "gateway_log_lines_lost",
-            "Lines of the access log and the audit that could not be kept.",
-            registry=self.registry,
-        )
-        self._usage_lost = Counter(
-            "gateway_usage_lost",
-            "Calls that are missing in the usage of their keys.",
-            registry=self.registry,
-        )
-        self._policy = Info(
-            "gateway_policy",
-            "The policy in force, and what lies in its file.",
-            registry=self.registry,
-        )
-        self._policy_loaded = Gauge(
-            "gateway_policy_loaded_timestamp_seconds",
-            "When the policy in force began to be so, in seconds since 1970.",
-            registry=self.registry,
-        )
-        self._policy_stale = Gauge(
-            "gateway_policy_stale",
-            "Whether the policy's file is another one than what runs, since it was refused or is"
-            " held back: 0 no, 1 yes.",
-            registry=self.registry,
-        )
-        self._policy_reloads = Counter(
-            "gateway_policy_reloads",
-            "Changes of the policy's file: loaded, refused, held back.",
-            ["outcome"],
-            registry=self.registry,
-        )
+        self.shown = self._shown.count
+        self.ask_all("gateway_requests_total", calls.requests)
+        self.tell("gateway_request_seconds", calls.latency)
+        self.ask_all("gateway_backend_calls_total", backend.calls)
+        self.tell("gateway_backend_seconds", backend.latency)
+        self.ask_all("gateway_records_shown_total", self._shown.records)
+        self.ask_all("gateway_fields_hidden_total", self._shown.fields)
+
+    def hides(self, hidden: Hidden) -> None:
+        """Who knows how many fields a level does not see."""
+        self._shown.hidden = hidden
+
+    def ask(self, name: str, value: Callable[[], float], *labels: str) -> None:
+        """A figure that is looked up when the figures are read."""
+        self.ask_all(name, lambda: {labels: value()})
+
+    def ask_all(self, name: str, values: Callable[[], Mapping[Labels, float]]) -> None:
+        """The same of all series of one figure; KeyError for a name that is none's."""
+        self._asked[BY_NAME[name].name] = values
+
+    def tell(self, name: str, samples: Callable[[], Iterable[Sample]]) -> None:
+        """The same of a histogram."""
+        self._told[BY_NAME[name].name] = samples
+
+    def add(self, name: str, times: float = 1, *labels: str) -> None:
+        """So much more of a counter; from any thread, so it is nothing for every call."""
+        series = self._numbers.setdefault(BY_NAME[name].name, {})
+        with self._lock:
+            series[labels] = series.get(labels, 0.0) + times
+
+    def put(self, name: str, value: float, *labels: str) -> None:
+        """A gauge's value from now on."""
+        self._numbers.setdefault(BY_NAME[name].name, {})[labels] = value
 
     def refused_key(self, reason: str) -> None:
         """A call whose key is missing or invalid."""
-        self._failed_keys.labels(reason).inc()
+        self.add("gateway_authentication_failures_total", 1, reason)
 
     def denied(self) -> None:
         """A call that the limiter turned down."""
-        self._denied.inc()
+        self.add("gateway_limit_denials_total")
 
     def trouble(self, trouble: Trouble) -> None:
-        """A value or row that could not be used."""
-        self._troubles.labels(trouble.kind, trouble.resource, trouble.field).inc()
+        """A value or row that could not be used; from any thread."""
+        labels = (trouble.kind, trouble.resource, trouble.field)
+        self.add("gateway_unusable_values_total", 1, *labels)
 
     def lines_lost(self, lines: int) -> None:
         """Lines of a log that will not be written any more."""
-        self._lines_lost.inc(lines)
+        self.add("gateway_log_lines_lost_total", lines)
 
     def usage_lost(self, calls: int) -> None:
         """Calls that will not be written into the usage any more."""
-        self._usage_lost.inc(calls)
+        self.add("gateway_usage_lost_total", calls)
 
     def policy(self, short_hash: str, file_hash: str) -> None:
         """The policy in force, and what lies in its file: "" where that cannot be read."""
-        self._policy.info({"hash": short_hash, "file_hash": file_hash})
+        self._numbers["gateway_policy_info"] = {(short_hash, file_hash): 1}
 
     def policy_loaded(self, at: datetime) -> None:
         """Since when it is in force."""
-        self._policy_loaded.set(at.timestamp())
+        self.put("gateway_policy_loaded_timestamp_seconds", at.timestamp())
 
     def policy_stale(self, *, is_stale: bool) -> None:
         """Whether the file is another one."""
-        self._policy_stale.set(is_stale)
+        self.put("gateway_policy_stale", is_stale)
 
     def policy_reload(self, outcome: str) -> None:
         """The file has changed, and what came of it."""
-        self._policy_reloads.labels(outcome).inc()
+        self.add("gateway_policy_reloads_total", 1, outcome)
 
     def keys_loaded(self, count: Callable[[], float]) -> None:
-        """How many keys are known, asked when the figures are read."""
-        gauge = Gauge(
-            "gateway_keys_loaded", "Keys that are known and not revoked.", registry=self.registry
-        )
-        gauge.set_function(count)
+        """How many keys are known."""
+        self.ask("gateway_keys_loaded", count)
 
     def overwritten(self, count: Callable[[], float]) -> None:
-        """How many bookings something else is written over, asked when the figures are read."""
-        gauge = Gauge(
-            "gateway_bookings_overwritten",
-            "Coming bookings over which the practice's desk has written something else.",
-            registry=self.registry,
-        )
-        gauge.set_function(count)
+        """How many bookings something else is written over."""
+        self.ask("gateway_bookings_overwritten", count)
 
     def breaker(self, state: Callable[[], str]) -> None:
-        """Whether the practice system is asked, looked at when the figures are read."""
-        gauge = Gauge(
-            "gateway_backend_breaker",
-            "Whether the practice system is asked: 0 yes, 1 by one call that tries it, 2 no.",
-            registry=self.registry,
-        )
-        gauge.set_function(lambda: BREAKER.index(state()))
+        """Whether the practice system is asked."""
+        self.ask("gateway_backend_breaker", lambda: BREAKER.index(state()))
+
+    def snapshot(self) -> Snapshot:
+        """All figures as they are now, as plain data."""
+        with self._lock:
+            numbers = {name: dict(series) for name, series in self._numbers.items()}
+        numbers |= {name: dict(values()) for name, values in self._asked.items()}
+        found = {name: self._samples(name, series) for name, series in numbers.items()}
+        return found | {name: tuple(samples()) for name, samples in self._told.items()}
+
+    def _samples(self, name: str, series: Mapping[Labels, float]) -> tuple[Sample, ...]:
+        own = (self._process,) if BY_NAME[name].merge is Merge.EACH else ()
+        return tuple(Sample((*labels, *own), float(value)) for labels, value in series.items())
 
     def text(self) -> bytes:
-        """All figures, in Prometheus' text form."""
-        return generate_latest(self.registry)
+        """All figures of this process, in Prometheus' text form."""
+        return exposition(self.snapshot())

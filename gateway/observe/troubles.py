@@ -1,6 +1,6 @@
 """What goes wrong with values, bookings, the logs, the store and the policy, and who says it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from adapters.base import Trouble
@@ -40,7 +40,28 @@ class BackendTroubles:
         self.called = metrics.backend_call
         self._events = events
         self._alone = False
+        self._metrics = metrics
         metrics.breaker(lambda: self.state)
+
+    def watch_pool(self, in_use: Callable[[], float], waiting: Callable[[], float]) -> None:
+        """How many calls of it are under way, and how many wait."""
+        self._metrics.ask("gateway_backend_pool_in_use", in_use)
+        self._metrics.ask("gateway_backend_pool_waiting", waiting)
+
+    def watch_cache(
+        self,
+        outcomes: Mapping[str, float],
+        entries: Callable[[], float],
+        size: Callable[[], float],
+    ) -> None:
+        """What became of reads that may be remembered, and how much is."""
+
+        def reads() -> Mapping[tuple[str, ...], float]:
+            return {(outcome,): times for outcome, times in outcomes.items()}
+
+        self._metrics.ask_all("gateway_cache_reads_total", reads)
+        self._metrics.ask("gateway_cache_entries", entries)
+        self._metrics.ask("gateway_cache_bytes", size)
 
     def changed(self, state: str) -> None:
         """The breaker's new state; a try that fails is no news."""
@@ -110,6 +131,20 @@ class BookingTroubles:
     def outcome_waits(self, error: Exception) -> None:
         event = "a booking's outcome cannot be written yet; it is kept"
         self._events.fault(event, error, said=str(error))
+
+
+class TraceTroubles:
+    """Says on stderr, and counts, what the collector of traces does not take; from any thread."""
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self._metrics = metrics
+        self._events = events
+
+    def lost(self, spans: int) -> None:
+        self._metrics.add("gateway_spans_lost_total", spans)
+
+    def failed(self) -> None:
+        self._events.warn("the collector of traces takes no spans: these are lost")
 
 
 class UsageTroubles:

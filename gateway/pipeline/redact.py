@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from adapters.base import Only, Record
+from gateway.contract.access import AccessLevel
 from gateway.contract.errors import BackendUnusable
-from gateway.contract.operations import Operation
+from gateway.contract.operations import OPERATIONS, Operation
 from gateway.keys.key import Key
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import NoUsableId, Redactor
@@ -29,3 +30,13 @@ def redact(redactor: Redactor, record: Record) -> bytes:
         return redactor.one(record)
     except NoUsableId as error:
         raise BackendUnusable from error
+
+
+def hidden_fields(policy: Callable[[], Policy], operation: str, level: str) -> tuple[str, int]:
+    """The resource that an operation answers with, and how many of its fields the level lacks."""
+    resource = next(each.returns for each in OPERATIONS if each.id == operation)
+    if not resource.governed:
+        return resource.name, 0
+    redactor = policy().redactor(resource.name, AccessLevel(level))
+    shown = redactor.visible | redactor.masks.keys()
+    return resource.name, len(frozenset(resource.paths) - shown)

@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec import DecodeError, Struct, json
 
+from gateway.observe.merged import Sample
+
 # A longer path than this cannot name a socket everywhere.
 LONGEST_PATH = 100
 ASK_EVERY = 1.0
@@ -29,7 +31,7 @@ class Report(Struct, kw_only=True):
     pid: int
     stopping: bool
     parts: dict[str, dict[str, Any]]
-    figures: Any
+    figures: dict[str, tuple[Sample, ...]]
 
 
 _encode, _decode = json.Encoder().encode, json.Decoder(Report).decode

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from aiohttp import HttpVersion11, web
 from multidict import istr
 
+from adapters.asking import ASKING
 from gateway.contract.errors import (
     BodyTooLarge,
     BodyTooSlow,
@@ -22,6 +23,7 @@ from gateway.contract.errors import (
     Unavailable,
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.observe.tracing.base import Traces
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body
@@ -35,6 +37,7 @@ X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
 UPGRADE = istr("Upgrade")
+TRACEPARENT = istr("traceparent")
 
 _request_id = re.compile("[A-Za-z0-9._-]{8,64}").fullmatch
 _BELOW = f"{BASE_PATH}/"
@@ -53,6 +56,7 @@ class Front:
         documents: Documents,
         replies: Replies,
         observers: Observers,
+        traces: Traces,
         body_timeout: float,
     ) -> None:
         self._routes = Routes(OPERATIONS)
@@ -60,11 +64,17 @@ class Front:
         self._documents = documents
         self._replies = replies
         self._observers = observers
+        self._traces = traces
         self._body_timeout = body_timeout
         self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
         self._leaving = False
+
+    @property
+    def running(self) -> int:
+        """How many calls are under way."""
+        return self._running
 
     def leave(self) -> None:
         """From now on every answer is the last on its connection."""
@@ -85,9 +95,10 @@ class Front:
         """The answer; every fault of our own is one too."""
         began = time.perf_counter()
         path, query = asked(request)
-        call = self._call(request, path, query)
-        wanted = call.target
+        wanted = self._routes.match(request.method, path)
         name = wanted.operation.id if isinstance(wanted, Target) else NAMES.get(path, "")
+        call = self._call(request, wanted, name, query)
+        ASKING.set(call.asking)
         error: GatewayError | None = None
         self._running += 1
         try:
@@ -121,15 +132,18 @@ class Front:
             self._observers.flush()
         return answer
 
-    def _call(self, request: web.BaseRequest, path: str, query: str) -> Call:
+    def _call(
+        self, request: web.BaseRequest, target: Target | GatewayError, name: str, query: str
+    ) -> Call:
         headers = request.headers
         return Call(
             request_id=self.request_id(headers.get(X_REQUEST_ID)),
             method=request.method,
-            target=self._routes.match(request.method, path),
+            target=target,
             secrets=headers.getall(X_API_KEY, ()),
             query=query,
             upload=Body(request, self._body_timeout),
+            asking=self._traces.begin(name, headers.getall(TRACEPARENT, ())),
         )
 
     def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:

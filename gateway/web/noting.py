@@ -12,7 +12,8 @@ from gateway.contract.errors import (
     LimitExceeded,
 )
 from gateway.observe import audit
-from gateway.observe.audit import Access, Audit, Journal
+from gateway.observe.access import Access
+from gateway.observe.audit import Audit, Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.pipeline.call import Call
@@ -44,14 +45,31 @@ class Observers:
         self.metrics.count(operation, status, seconds)
         if error is not None:
             self._refused(call, operation, error)
+        elif call.level is not None:
+            self.metrics.shown(operation, call.level, call.policy, len(call.records))
+        if call.quota is not None:
+            self.metrics.hits += 1
         now = self._now()
-        # whole microseconds, so that the line stays short
-        milliseconds = int(seconds * 1e6) / 1000
+        asking = call.asking
         key_id = None if call.key is None else call.key.id
         if key_id is not None:
             self.usage.count(key_id, operation or OTHER, status)
+        if asking.traced:
+            asking.ended(status, key_id)
         self.journal.note(
-            Access(now, call.request_id, key_id, operation, call.method, status, milliseconds),
+            Access(
+                now,
+                call.request_id,
+                key_id,
+                operation,
+                call.method,
+                status,
+                # whole microseconds, so that the line stays short
+                int(seconds * 1e6) / 1000,
+                int(asking.seconds * 1e6) / 1000,
+                int(asking.waited * 1e6) / 1000,
+                asking.trace_id,
+            ),
             Audit(
                 now,
                 call.request_id,

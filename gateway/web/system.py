@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway.contract.errors import GatewayError, MethodNotAllowed, NotFound
 from gateway.observe.logs import Events
-from gateway.observe.metrics import CONTENT_TYPE
+from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.web.documents import JSON
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
@@ -29,20 +29,24 @@ class Readiness:
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self._probes = probes
         self._asked = -REMEMBERED
-        self._parts: dict[str, dict[str, Any]] = {}
+        self.parts: dict[str, dict[str, Any]] = {}
         self._lock = asyncio.Lock()
         self.stopping = False
+
+    @property
+    def ready(self) -> bool:
+        """As it was found when the parts were asked last."""
+        return not self.stopping and all(part["ready"] for part in self.parts.values())
 
     async def report(self) -> dict[str, Any]:
         """`ready`, and for each part whether it is and if not why."""
         async with self._lock:
             if time.monotonic() - self._asked >= REMEMBERED:
                 found = await asyncio.gather(*map(self._ask, self._probes.values()))
-                self._parts = dict(zip(self._probes, found, strict=True))
+                self.parts = dict(zip(self._probes, found, strict=True))
                 self._asked = time.monotonic()
-        ready = not self.stopping and all(part["ready"] for part in self._parts.values())
         stopping = {"reason": "the gateway is shutting down"} if self.stopping else {}
-        return {"ready": ready, **stopping, "parts": self._parts}
+        return {"ready": self.ready, **stopping, "parts": self.parts}
 
     async def _ask(self, probe: Probe) -> dict[str, Any]:
         try:
@@ -56,6 +60,21 @@ class Readiness:
             return {"ready": False, "reason": reason + further}
 
 
+def watch_readiness(readiness: Readiness, metrics: Metrics) -> None:
+    """Tell it among the figures, as it was when it was asked last."""
+    metrics.ask("gateway_ready", lambda: float(readiness.ready))
+    watch_parts(readiness, metrics)
+
+
+def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
+    """Tell of the parts alone, where they are not a whole gateway's."""
+
+    def parts() -> Mapping[tuple[str, ...], float]:
+        return {(name,): float(part["ready"]) for name, part in readiness.parts.items()}
+
+    metrics.ask_all("gateway_part_ready", parts)
+
+
 def system_server(readiness: Readiness, figures: Figures, events: Events) -> Listener:
     """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
 
@@ -67,6 +86,7 @@ def system_server(readiness: Readiness, figures: Figures, events: Events) -> Lis
         return _response(200 if report["ready"] else 503, orjson.dumps(report))
 
     async def metrics() -> web.Response:
+        await readiness.report()
         return _response(200, await figures(), CONTENT_TYPE)
 
     def failed(error: BaseException) -> None:

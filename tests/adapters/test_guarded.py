@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from adapters.asking import ASKING, Asking
 from adapters.base import (
     AdapterError,
     BackendNonsense,
@@ -52,13 +53,18 @@ class World:
         self.now = 0.0
         self.states: list[str] = []
         self.calls: list[tuple[str, str, str]] = []
+        self.seconds: list[float | None] = []
         self.guarded = Guarded(
             self.practice,
             Limits(**limits),
             changed=self.states.append,
-            called=lambda *call: self.calls.append(call),
+            called=self.called,
             clock=lambda: self.now,
         )
+
+    def called(self, verb: str, resource: str, outcome: str, seconds: float | None) -> None:
+        self.calls.append((verb, resource, outcome))
+        self.seconds.append(seconds)
 
     async def fail(self, times: int = 5) -> None:
         """Calls of a practice that is down."""
@@ -261,7 +267,53 @@ async def test_a_caller_who_goes_away_as_its_turn_comes_leaks_nothing() -> None:
         callers[2].cancel()
         await asyncio.gather(*callers, return_exceptions=True)
     assert (await world.guarded.read_one(client()))["id"] == "client-1"
-    assert world.guarded._room._free == 1
+    assert world.guarded.room._free == 1
+
+
+# What a call is told of its own questions
+
+
+async def test_a_call_is_told_how_long_it_asked_and_how_long_it_waited_for_room() -> None:
+    world = World(lambda: asyncio.sleep(0.05), in_flight=1)
+
+    async def call() -> Asking:
+        asking = Asking()
+        ASKING.set(asking)
+        await world.guarded.read_one(client())
+        return asking
+
+    first, second = await asyncio.gather(call(), call())
+    assert first.waited == 0 < first.seconds
+    assert second.waited > 0.04
+    assert 0.04 < second.seconds < second.waited + second.seconds
+    assert sorted(world.seconds) == pytest.approx(sorted([first.seconds, second.seconds]))  # type: ignore[type-var]
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled(asyncio.create_task(call()))
+    assert world.calls[-1] == ("read_one", "clients", "given up")
+
+
+async def cancelled(task: "asyncio.Task[Asking]") -> None:
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await task
+
+
+async def test_a_booking_waits_too_and_what_was_not_asked_has_no_seconds() -> None:
+    world = World(lambda: asyncio.sleep(0.05), in_flight=2)
+
+    async def book() -> Asking:
+        asking = Asking()
+        ASKING.set(asking)
+        await world.guarded.find_appointments(DRAFT, NOW)
+        return asking
+
+    first, second = await asyncio.gather(book(), book())
+    assert first.waited < 0.01
+    assert second.waited > 0.04
+    await world.fail()
+    with pytest.raises(BackendUnavailable, match="left alone"):
+        await world.guarded.read_one(client())
+    assert (world.calls[-1][2], world.seconds[-1]) == ("not asked", None)
 
 
 # The retry

@@ -52,33 +52,3 @@ def test_the_rest_is_counted_too() -> None:
     assert found['gateway_policy_info{file_hash="012345abcdef",hash="abcdef012345"}'] == 1
     labels = 'field="status",kind="unknown code",resource="patients"'
     assert found[f"gateway_unusable_values_total{{{labels}}}"] == 1
-
-
-def test_no_series_is_told_but_those_that_are_listed() -> None:
-    metrics = Metrics(["get_client"])
-    metrics.count("get_client", 200, 0.1)
-    metrics.refused_key("KeyInvalid")
-    metrics.denied()
-    metrics.lines_lost(3)
-    metrics.usage_lost(2)
-    metrics.trouble(Trouble("unknown code", "patients", "status", "id"))
-    metrics.keys_loaded(lambda: 7)
-    metrics.backend_call("read_one", "clients", "answered")
-    metrics.breaker(lambda: "closed")
-    assert {name.partition("{")[0] for name in figures(metrics)} == {
-        "gateway_requests_total",
-        "gateway_request_seconds_bucket",
-        "gateway_request_seconds_count",
-        "gateway_request_seconds_sum",
-        "gateway_authentication_failures_total",
-        "gateway_limit_denials_total",
-        "gateway_log_lines_lost_total",
-        "gateway_usage_lost_total",
-        "gateway_unusable_values_total",
-        "gateway_policy_info",
-        "gateway_policy_loaded_timestamp_seconds",
-        "gateway_policy_stale",
-        "gateway_keys_loaded",
-        "gateway_backend_calls_total",
-        "gateway_backend_breaker",
-    }

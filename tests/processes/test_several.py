@@ -64,6 +64,31 @@ def test_one_gateway_of_several_processes(several: Several) -> None:
     assert sorted(each["role"] for each in told) == ["operations", "worker 1", "worker 2"]
 
 
+def test_the_figures_are_those_of_all_processes_and_of_the_dead(several: Several) -> None:
+    _, secret = several.mint()
+    time.sleep(1)
+    before = counted(several)
+    for _ in range(30):
+        assert get(several.port, CLIENTS, secret)[0] == 200
+    assert counted(several) == before + 30
+    time.sleep(1.2)  # what a worker has told until it dies stays
+    os.kill(several.workers()[1], signal.SIGKILL)
+    several.event("a process of the gateway has ended: it is started again")
+    assert counted(several) == before + 30
+    text = several.get("/metrics")[1]
+    assert 'process_open_fds{process="operations"}' in text
+    assert 'process_open_fds{process="worker 2"}' in text
+
+
+def counted(several: Several) -> float:
+    """The calls of lists of clients that were answered, as the figures have it."""
+    text = several.get("/metrics")[1]
+    start = 'gateway_requests_total{operation="list_clients",status="200"} '
+    return sum(
+        float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(start)
+    )
+
+
 def test_a_key_and_its_end_are_known_in_every_worker_within_a_second(several: Several) -> None:
     key_id, secret = several.mint()
     time.sleep(1)

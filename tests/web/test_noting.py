@@ -39,7 +39,7 @@ async def test_each_call_leaves_one_access_and_one_audit_line(partner_of: Begin)
     await partner.anonymous().get("/nowhere?name=Renaud")
     first, second = lines_of(partner, "access.jsonl")
     assert first.keys() == {
-        "time", "requestId", "keyId", "operation", "method", "status", "ms"
+        "time", "requestId", "keyId", "operation", "method", "status", "ms", "backendMs", "waitedMs"
     }  # fmt: skip
     assert (first["operation"], first["method"], first["status"]) == ("get_client", "GET", 200)
     assert (first["requestId"], first["keyId"]) == ("partner-call-1", partner._key_id)

@@ -1,0 +1,226 @@
+"""The gateway's figures, each declared once: its name, labels and meaning, and how it is merged.
+
+The documented list, the samples that are counted and the sums over several processes are all read
+off this table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+CALLS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+LAGS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+class Kind(StrEnum):
+    """Prometheus' kinds."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+
+
+class Merge(StrEnum):
+    """What one node tells where several of its processes have a value.
+
+    `EACH` keeps them apart by the label `process`. Counters and histograms are always sums.
+    """
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+    EACH = "each"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One metric. `name` is what a query says, without a histogram's `_bucket` and the like."""
+
+    name: str
+    kind: Kind
+    help: str
+    own_labels: tuple[str, ...] = ()
+    merge: Merge = Merge.SUM
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that a sample has."""
+        return (*self.own_labels, *(("process",) if self.merge is Merge.EACH else ()))
+
+    @property
+    def samples(self) -> frozenset[str]:
+        """The names under which a query finds it."""
+        if self.kind is not Kind.HISTOGRAM:
+            return frozenset({self.name})
+        return frozenset(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
+
+
+def _counter(name: str, told: str, *labels: str) -> Figure:
+    return Figure(f"gateway_{name}_total", Kind.COUNTER, told, labels)
+
+
+def _gauge(name: str, told: str, *labels: str, merge: Merge) -> Figure:
+    return Figure(f"gateway_{name}", Kind.GAUGE, told, labels, merge)
+
+
+def _histogram(name: str, told: str, *labels: str, buckets: tuple[float, ...]) -> Figure:
+    return Figure(f"gateway_{name}", Kind.HISTOGRAM, told, labels, Merge.SUM, buckets)
+
+
+FIGURES = (
+    _counter("requests", "Calls by operation and status.", "operation", "status"),
+    _histogram(
+        "request_seconds",
+        "Seconds from the head of a call to its answer, by operation.",
+        "operation",
+        buckets=CALLS,
+    ),
+    _gauge("calls_in_flight", "Calls that are under way now.", merge=Merge.SUM),
+    _gauge("connections", "Connections of partners that are open now.", merge=Merge.SUM),
+    _counter("authentication_failures", "Calls without a usable key.", "reason"),
+    _counter("limit_hits", "Calls that the limiter was asked about, denied ones included."),
+    _counter("limit_denials", "Calls beyond a key's hour."),
+    _gauge(
+        "limiter_degraded",
+        "Whether calls are counted by this process alone, since the shared limiter does not"
+        " answer: 0 no, 1 yes.",
+        merge=Merge.MAX,
+    ),
+    _counter(
+        "records_shown", "Records in answers, by resource and access level.", "resource", "level"
+    ),
+    _counter(
+        "fields_hidden",
+        "Fields that the policy left out of these records, masked ones not counted; a field of"
+        " the objects in a list counts once per record.",
+        "resource",
+        "level",
+    ),
+    _counter(
+        "unusable_values",
+        "Values and rows of the practice system that could not be used: unknown codes, unreadable"
+        " values, rows without an id.",
+        "kind",
+        "resource",
+        "field",
+    ),
+    _counter(
+        "backend_calls",
+        "Calls of the practice system: what was asked of which resource, and what became of it.",
+        "verb",
+        "resource",
+        "outcome",
+    ),
+    _histogram(
+        "backend_seconds",
+        "Seconds that the practice system took, the wait for room not counted, by verb and"
+        " resource.",
+        "verb",
+        "resource",
+        buckets=CALLS,
+    ),
+    _gauge(
+        "backend_breaker",
+        "Whether the practice system is asked: 0 yes, 1 by one call that tries it, 2 no.",
+        merge=Merge.MAX,
+    ),
+    _gauge(
+        "backend_pool_in_use",
+        "Calls of the practice system that are under way now.",
+        merge=Merge.SUM,
+    ),
+    _gauge(
+        "backend_pool_waiting", "Calls that wait for room to ask the practice system.",
+        merge=Merge.SUM,
+    ),
+    _counter(
+        "cache_reads",
+        "Reads of what may be remembered: hit (told from memory), joined (told with another call's"
+        " answer), miss (asked).",
+        "outcome",
+    ),
+    _gauge("cache_entries", "Answers that are remembered.", merge=Merge.SUM),
+    _gauge("cache_bytes", "Bytes that these take.", merge=Merge.SUM),
+    _gauge("ledger_bookings", "Bookings in the ledger, by state.", "state", merge=Merge.MAX),
+    _gauge(
+        "ledger_oldest_unknown_seconds",
+        "Age of the oldest booking whose outcome is not known; 0 where there is none.",
+        merge=Merge.MAX,
+    ),
+    _gauge(
+        "ledger_unwritten",
+        "Outcomes of bookings that wait for the store to be written.",
+        merge=Merge.SUM,
+    ),
+    _gauge(
+        "bookings_overwritten",
+        "Coming bookings over which the practice's desk has written something else.",
+        merge=Merge.MAX,
+    ),
+    Figure(
+        "gateway_policy_info",
+        Kind.INFO,
+        "The policy in force, and what lies in its file: always 1.",
+        ("hash", "file_hash"),
+        Merge.MAX,
+    ),
+    _gauge(
+        "policy_loaded_timestamp_seconds",
+        "When the policy in force began to be so, in seconds since 1970.",
+        merge=Merge.MAX,
+    ),
+    _gauge(
+        "policy_stale",
+        "Whether the policy's file is another one than what runs, since it was refused or is held"
+        " back: 0 no, 1 yes.",
+        merge=Merge.MAX,
+    ),
+    _counter(
+        "policy_reloads", "Changes of the policy's file: loaded, refused, held back.", "outcome"
+    ),
+    _gauge("keys_loaded", "Keys that are known and not revoked.", merge=Merge.MAX),
+    _gauge("ready", "Whether the gateway should get calls: 0 no, 1 yes.", merge=Merge.MIN),
+    _gauge(
+        "part_ready", "The same of each part, as /readyz tells it.", "part", merge=Merge.MIN
+    ),
+    _gauge(
+        "log_lines_waiting",
+        "Lines of a log (access, audit) that wait to be written.",
+        "log",
+        merge=Merge.SUM,
+    ),
+    _gauge(
+        "log_writable", "Whether a log can be written: 0 no, 1 yes.", "log", merge=Merge.MIN
+    ),
+    _counter("log_lines_lost", "Lines of the access log and the audit that could not be kept."),
+    _counter("usage_lost", "Calls that are missing in the usage of their keys."),
+    _counter("spans_lost", "Spans of traces that no collector took."),
+    _histogram(
+        "loop_lag_seconds",
+        "How late the event loop came back to a task that waits a tenth of a second at a time.",
+        buckets=LAGS,
+    ),
+    _gauge(
+        "loop_lag_max_seconds", "The largest of these in the last minute.", merge=Merge.MAX
+    ),
+    Figure(
+        "process_start_time_seconds",
+        Kind.GAUGE,
+        "When the process began, in seconds since 1970.",
+        merge=Merge.EACH,
+    ),
+    Figure(
+        "process_cpu_seconds_total", Kind.COUNTER, "Seconds of CPU that were used, by all."
+    ),
+    Figure(
+        "process_resident_memory_bytes",
+        Kind.GAUGE,
+        "Memory that the process holds.",
+        merge=Merge.EACH,
+    ),
+    Figure("process_open_fds", Kind.GAUGE, "Open files and sockets.", merge=Merge.EACH),
+    Figure("process_max_fds", Kind.GAUGE, "How many may be open.", merge=Merge.EACH),
+)  # fmt: skip
+BY_NAME: Mapping[str, Figure] = {each.name: each for each in FIGURES}

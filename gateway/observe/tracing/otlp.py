@@ -1,0 +1,181 @@
+"""Spans of each call and of what it asks, sent to a collector over HTTP by a thread of its own.
+
+A span holds names alone: the operation, the key's id, the status; the verb, the resource and what
+became of it. What the collector does not take in time is dropped and counted; no call waits.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, Tracer
+
+from adapters.asking import Asking
+from gateway.observe.tracing.base import read
+
+# Spans that wait for the collector at most; then the oldest go.
+QUEUE = 2048
+BATCH = 512
+EVERY = 1000  # milliseconds
+PATIENCE = 5.0
+CLOSING = 2.0
+# What the practice system said no to is no fault of its.
+_ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "Rejected"})
+
+
+class Traced(Asking):
+    """A call with a span, and one more for each question to the practice system."""
+
+    __slots__ = ("_context", "_span", "_tracer")
+    traced = True
+
+    def __init__(self, tracer: Tracer, operation: str, given: str) -> None:
+        parent = trace.set_span_in_context(_remote(given)) if given else None
+        self._tracer = tracer
+        self._span = tracer.start_span(operation, context=parent, kind=SpanKind.SERVER)
+        self._context = trace.set_span_in_context(self._span)
+        super().__init__(_written(self._span))
+
+    def begin(self, verb: str, resource: str) -> Span:
+        """A span of the question; what is sent over HTTP names it as its parent."""
+        named = {"gateway.verb": verb, "gateway.resource": resource}
+        span = self._tracer.start_span(
+            f"{verb} {resource}", context=self._context, kind=SpanKind.CLIENT, attributes=named
+        )
+        self.traceparent = _written(span)
+        return span
+
+    def end(self, begun: Span, outcome: str) -> None:
+        """Its end."""
+        begun.set_attribute("gateway.outcome", outcome)
+        if outcome not in _ANSWERS:
+            begun.set_status(StatusCode.ERROR)
+        begun.end()
+
+    def ended(self, status: int, key_id: str | None) -> None:
+        """The end of the call."""
+        self._span.set_attribute("http.response.status_code", status)
+        if key_id is not None:
+            self._span.set_attribute("gateway.key_id", key_id)
+        if status >= 500:
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end()
+
+
+class Otlp:
+    """Begins spans; a collector at `endpoint` gets them, of that share of the traces."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        share: float,
+        lost: Callable[[int], None],
+        failed: Callable[[], None],
+    ) -> None:
+        # what they say quotes addresses and answers: `failed` says it instead
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
+        exporter = OTLPSpanExporter(endpoint=endpoint, timeout=PATIENCE)
+        self._sending = _Sending(exporter, lost, failed)
+        self._provider = TracerProvider(
+            sampler=TraceIdRatioBased(share),
+            resource=Resource({SERVICE_NAME: "clinic-gateway"}),
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(_Waiting(self._sending, lost))
+        self._tracer = self._provider.get_tracer("clinic-gateway")
+
+    def begin(self, operation: str, given: Sequence[str]) -> Asking:
+        """A new trace, or the partner's own where its header is sound."""
+        return Traced(self._tracer, operation or "other", read(given) if given else "")
+
+    async def aclose(self) -> None:
+        """Send what waits; a collector that hangs is left after two seconds."""
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def close() -> None:
+            self._provider.shutdown()
+            loop.call_soon_threadsafe(done.set)
+
+        # a daemon: a thread of asyncio's own would hold up the end of the process
+        threading.Thread(target=_quietly, args=(close,), daemon=True).start()
+        try:
+            async with asyncio.timeout(CLOSING):
+                await done.wait()
+        except TimeoutError:
+            await asyncio.get_running_loop().run_in_executor(None, self._sending.shutdown)
+
+
+def _quietly(close: Callable[[], None]) -> None:
+    try:
+        close()
+    except RuntimeError:  # the loop has ended meanwhile, nobody waits
+        return
+
+
+class _Sending(SpanExporter):
+    """The library's exporter, with a word on what does not arrive."""
+
+    def __init__(
+        self, inner: SpanExporter, lost: Callable[[int], None], failed: Callable[[], None]
+    ) -> None:
+        self._inner = inner
+        self._lost = lost
+        self._failed = failed
+        self._down = False
+        self.taken = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.taken += len(spans)
+        result = self._inner.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            self._down = False
+            return result
+        self._lost(len(spans))
+        if not self._down:
+            self._down = True
+            self._failed()
+        return result
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+
+class _Waiting(BatchSpanProcessor):
+    """The library's queue, which drops the oldest where it is full, with a count of these."""
+
+    def __init__(self, sending: _Sending, lost: Callable[[int], None]) -> None:
+        super().__init__(sending, QUEUE, EVERY, BATCH)
+        self._sending = sending
+        self._lost = lost
+        self._come = self._dropped = 0
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.context is None or not span.context.trace_flags.sampled:
+            return
+        if self._come - self._dropped - self._sending.taken >= QUEUE:
+            self._dropped += 1
+            self._lost(1)
+        self._come += 1
+        super().on_end(span)
+
+
+def _remote(given: str) -> Span:
+    _, trace_id, span_id, flags = given.split("-")
+    return NonRecordingSpan(
+        SpanContext(
+            int(trace_id, 16), int(span_id, 16), is_remote=True,
+            trace_flags=trace.TraceFlags(int(flags, 16)),
+        )
+    )  # fmt: skip
+
+
+def _written(span: Span) -> str:
+    context = span.get_span_context()
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
