@@ -25,7 +25,7 @@ from gateway.booking.watch import Watch
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
-from gateway.limits import open_limiter
+from gateway.limits import Limiter, open_limiter, place_of
 from gateway.observe.audit import Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
@@ -33,6 +33,7 @@ from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
     KeyTroubles,
+    LimiterTroubles,
     LogTroubles,
     PolicyNews,
     Troubles,
@@ -152,15 +153,16 @@ class _Assembly:
             adapter=practice.adapter,
             now=self.now,
         )
+        limiter = await self.limiter()
         front = Front(
-            pipeline=self.pipeline(practice, keeper, ring, ledger),
+            pipeline=self.pipeline(practice, keeper, ring, ledger, limiter),
             documents=documents,
             replies=replies,
             observers=observers,
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        readiness = self.readiness(own, practice.probe, keeper, ring, ledger)
+        readiness = self.readiness(own, practice.probe, keeper, ring, ledger, limiter)
         system = system_server(readiness, self.metrics, self.events)
         return Gateway(
             settings=settings,
@@ -266,13 +268,29 @@ class _Assembly:
         self.closers.callback(journal.close)
         return journal
 
+    async def limiter(self) -> Limiter:
+        settings, url = self.settings, self.settings.limiter.get_secret_value()
+        watcher = LimiterTroubles(self.metrics, self.events)
+        try:
+            limiter = open_limiter(url, watcher, share=settings.nodes * settings.workers)
+        except ValueError as error:
+            raise StartRefused(str(error), "limiter") from error
+        self.metrics.limiter(lambda: limiter.degraded)
+        await self.closing(limiter).start()
+        return limiter
+
     def pipeline(
-        self, practice: _Practice, keeper: Keeper, ring: MemoryKeyRing, ledger: Ledger
+        self,
+        practice: _Practice,
+        keeper: Keeper,
+        ring: MemoryKeyRing,
+        ledger: Ledger,
+        limiter: Limiter,
     ) -> Pipeline:
         settings = self.settings
         return Pipeline(
             keys=ring,
-            limiter=self.closing(open_limiter(settings.limiter)),
+            limiter=limiter,
             policy=keeper.policy,
             adapter=practice.adapter,
             ledger=ledger,
@@ -288,6 +306,7 @@ class _Assembly:
         keeper: Keeper,
         ring: MemoryKeyRing,
         ledger: Ledger,
+        limiter: Limiter,
     ) -> Readiness:
         return Readiness(
             {
@@ -295,6 +314,6 @@ class _Assembly:
                 "store": of_store(store, ledger),
                 "keys": of_keys(ring),
                 "policy": of_policy(lambda: keeper.standing),
-                "limiter": of_limiter(self.settings.limiter),
+                "limiter": of_limiter(place_of(self.settings.limiter.get_secret_value()), limiter),
             }
         )

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
+from gateway.limits import Limiter
 from gateway.policy.running.standing import Standing
 from gateway.store import Store, StoreError
 from gateway.web.system import Probe
@@ -51,10 +52,10 @@ def of_policy(standing: Callable[[], Standing]) -> Probe:
     return told
 
 
-def of_limiter(url: str) -> Probe:
-    """Where it counts."""
+def of_limiter(place: str, limiter: Limiter) -> Probe:
+    """Always ready: where it is down, each process counts its share, and that is said."""
 
     async def told() -> Mapping[str, Any]:
-        return {"url": url}
+        return {"url": place, **({"degraded": True} if limiter.degraded else {})}
 
     return told

@@ -81,6 +81,8 @@ ROOMS_OF = {
     "stamina": ("adapters.retry",),
     "pytest": ("adapters.conformance",),
     "watchfiles": ("gateway.policy.running.follow",),
+    "redis": ("gateway.limits.redis", "adapters.memory.redis"),
+    "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
     "cryptography": ("gateway.pipeline.cursor",),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }

@@ -129,6 +129,11 @@ class Metrics:
         self._denied = Counter(
             "gateway_limit_denials", "Calls beyond a key's hour.", registry=self.registry
         )
+        self._counted_here = Counter(
+            "gateway_limiter_local",
+            "Calls that a process counted by itself, as the limiter was down.",
+            registry=self.registry,
+        )
         self._troubles = Counter(
             "gateway_unusable_values",
             "Values and rows of the practice system that could not be used.",
@@ -175,6 +180,19 @@ class Metrics:
     def denied(self) -> None:
         """A call that the limiter turned down."""
         self._denied.inc()
+
+    def counted_here(self) -> None:
+        """A call that is counted against this process's share of a limit."""
+        self._counted_here.inc()
+
+    def limiter(self, is_degraded: Callable[[], bool]) -> None:
+        """Whether the limiter is down, looked at when the figures are read."""
+        gauge = Gauge(
+            "gateway_limiter_degraded",
+            "Whether the limiter is down and each process counts its share: 0 no, 1 yes.",
+            registry=self.registry,
+        )
+        gauge.set_function(is_degraded)
 
     def trouble(self, trouble: Trouble) -> None:
         """A value or row that could not be used."""
