@@ -12,7 +12,13 @@ from typing import Any
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, RedisError
+from redis.exceptions import (
+    AuthenticationError,
+    ConnectionError,  # noqa: A004 - the driver's name of it
+    NoPermissionError,
+    NoScriptError,
+    RedisError,
+)
 
 from gateway.limits.base import PATIENCE, TRIAL, WINDOW, LimiterDown, Quota
 
@@ -97,11 +103,18 @@ class RedisLimiter:
 
     async def _ask_for(self, calls: Sequence["_Call"]) -> None:
         try:
-            answers = await self._answers(calls)
+            answers = await self._answered(calls)
         except (RedisError, OSError) as error:
             answers = [error] * len(calls)
         for call, answer in zip(calls, answers, strict=True):
             call.tell(answer)
+
+    async def _answered(self, calls: Sequence["_Call"]) -> list[Any]:
+        try:
+            return await self._answers(calls)
+        except ConnectionError:
+            # it may have closed this connection long ago; at worst these calls count twice
+            return await self._answers(calls)
 
     async def _answers(self, calls: Sequence["_Call"]) -> list[Any]:
         async with self._client.pipeline(transaction=False) as messages:
