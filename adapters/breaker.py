@@ -4,9 +4,12 @@ import math
 import time
 from collections.abc import Callable
 
-from purgatory.domain.model import CLOSED, OPENED, Context, HalfOpenedState
-
 from adapters.base import BackendUnavailable
+from adapters.unloaded import without
+
+# purgatory would import the driver of Redis wherever it is installed
+with without("redis"):
+    from purgatory.domain.model import CLOSED, OPENED, Context, HalfOpenedState
 
 _NAMES = {"closed": "closed", "opened": "open", "half-opened": "half-open"}
 

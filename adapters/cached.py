@@ -5,8 +5,6 @@ bookings are never remembered.
 """
 
 import asyncio
-import math
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -15,9 +13,6 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 import orjson
-from aiocache.base import BaseCache  # type: ignore[import-untyped]  # it has no types
-from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
-from cachebox import VTTLCache
 
 from adapters.asking import joining
 from adapters.base import (
@@ -31,17 +26,16 @@ from adapters.base import (
     Record,
     Watched,
 )
+from adapters.memory import Memory
+from adapters.memory.base import Found
 from adapters.problems import Problem
 
 T = TypeVar("T")
 
 # A free time may be taken at the practice's own desk at any moment: so long at most is it told.
 SLOTS_AT_MOST = 5.0
-# Bytes that an entry costs beside its key and its value.
-ENTRY = 200
-# Vets share so many counters of bookings: with few a booking drops a little more than it must.
-COUNTERS = 1024
-_NOTHING = (-math.inf, b"")
+# The mark under which all appointments are remembered; free times have one of their vet.
+APPOINTMENTS = "appointments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,59 +50,6 @@ class Kept:
     many: bool
     seconds: float
     only: frozenset[Filter] = frozenset()
-
-
-class Memory(BaseCache):  # type: ignore[misc]  # it has no types
-    """Remembers bytes in this process: at most `entries`, and at most `size` bytes in all.
-
-    Where there is no room, what ends soonest goes first; what is larger than all is not taken.
-    """
-
-    NAME = "bounded memory"
-
-    def __init__(
-        self, entries: int, size: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        super().__init__(serializer=NullSerializer(), timeout=0)
-        self._entries = entries
-        self._clock = clock
-        # each value with its end: by `clock`, which does not jump
-        self._kept: VTTLCache[str, tuple[float, bytes]] = VTTLCache(
-            size, getsizeof=lambda key, value: ENTRY + len(key) + len(value[1])
-        )
-
-    @property
-    def entries(self) -> int:
-        """How many answers are kept."""
-        return len(self._kept)
-
-    @property
-    def size(self) -> int:
-        """Bytes that they take."""
-        return self._kept.current_size()
-
-    async def _get(self, key: str, encoding: object = None, _conn: object = None) -> bytes | None:
-        end, value = self._kept.get(key, _NOTHING)
-        return value if self._clock() < end else None
-
-    async def _set(
-        self,
-        key: str,
-        value: bytes,
-        ttl: float,
-        _cas_token: object = None,
-        _conn: object = None,
-    ) -> bool:
-        self._kept.pop(key, None)
-        if len(self._kept) >= self._entries:
-            self._kept.expire()
-        if len(self._kept) >= self._entries:
-            self._kept.popitem()
-        try:
-            self._kept.insert(key, (self._clock() + ttl, value), ttl=ttl)
-        except OverflowError:
-            return False
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +80,19 @@ class Cached:
     and after: what is under way meanwhile is told to those who asked before, and to nobody else.
     """
 
-    def __init__(self, inner: Adapter, kept: Iterable[Kept], cache: BaseCache) -> None:
+    def __init__(self, inner: Adapter, kept: Iterable[Kept], memory: Memory) -> None:
         self._inner = inner
-        self._cache = cache
+        self._memory = memory
         self._kinds: dict[tuple[str, bool], list[Kept]] = {}
         for each in sorted(kept, key=lambda kind: -len(kind.only)):
             self._kinds.setdefault((each.resource, each.many), []).append(each)
         for kind, found in list(self._kinds.items()):
             if not any(each.seconds for each in found):
                 del self._kinds[kind]
-        self._bookings = [0] * COUNTERS
-        self._all_bookings = 0
-        self._reads: dict[str, asyncio.Task[Any]] = {}
+        self._drops = 0
         # of what may be remembered: told from memory, told with another's answer, asked
         self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
+        self._reads: dict[tuple[str, bytes | None, int], asyncio.Task[Any]] = {}
 
     @property
     def resources(self) -> frozenset[str]:
@@ -183,18 +123,18 @@ class Cached:
 
     async def create_appointment(self, draft: Draft) -> Record:
         """As it is; whatever became of it, nothing older is told thereafter."""
-        self._drop(draft.vet_id)
+        await self._drop(draft.vet_id)
         try:
             return await self._inner.create_appointment(draft)
         finally:
-            self._drop(draft.vet_id)
+            await self._drop(draft.vet_id)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """As it is; an appointment that is found may be newer than what is remembered."""
         try:
             return await self._inner.find_appointments(draft, since)
         finally:
-            self._drop(draft.vet_id)
+            await self._drop(draft.vet_id)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """As it is."""
@@ -214,7 +154,7 @@ class Cached:
         for read in reads:
             read.cancel()
         await asyncio.gather(*reads, return_exceptions=True)
-        await self._cache.close()
+        await self._memory.aclose()
         await self._inner.aclose()
 
     def _seconds(self, query: Query, *, many: bool) -> float:
@@ -224,52 +164,65 @@ class Cached:
                 return min(kind.seconds, SLOTS_AT_MOST) if slots else kind.seconds
         return 0
 
-    def _drop(self, vet: str) -> None:
-        self._bookings[hash(vet) % COUNTERS] += 1
-        self._all_bookings += 1
-
-    def _version(self, query: Query) -> int:
-        """What a booking changes: part of the key of all that it makes old."""
-        if query.resource == "slots":
-            return self._bookings[hash(query.values.get("vetId")) % COUNTERS]
-        return self._all_bookings if query.resource == "appointments" else 0
+    async def _drop(self, vet: str) -> None:
+        self._drops += 1
+        await self._memory.drop([_vet(vet), APPOINTMENTS])
 
     async def _remembered(
         self, query: Query, seconds: float, form: _Form[T], ask: Callable[[Query], Awaitable[T]]
     ) -> T:
-        key = _key(query, form.many, self._version(query))
+        key = _key(query, form.many)
         if key is None:
             return await ask(query)
-        kept = await self._cache.get(key)
+        version, data = await self._memory.look(key, _mark(query))
+        kept: Any = data
+        # who asks after a booking does not wait for what was read before it
+        turn = (key, version, self._drops)
         if kept is not None:
             self.outcomes["hit"] += 1
-        elif (read := self._reads.get(key)) is not None:
+        elif (read := self._reads.get(turn)) is not None:
             self.outcomes["joined"] += 1
             with joining():
                 kept = await asyncio.shield(read)
         else:
             self.outcomes["miss"] += 1
-            read = asyncio.create_task(self._read(key, seconds, form, lambda: ask(query)))
-            self._reads[key] = read
-            read.add_done_callback(lambda done: self._reads.pop(key))
+
+            async def keep(data: bytes) -> None:
+                await self._memory.keep(key, _mark(query), Found(version, data), seconds)
+
+            read = asyncio.create_task(_read(form, lambda: ask(query), keep))
+            self._reads[turn] = read
+            read.add_done_callback(lambda done: self._reads.pop(turn))
             kept = await asyncio.shield(read)
         # each gets records of its own
         return form.read(kept) if isinstance(kept, bytes) else deepcopy(kept)
 
-    async def _read(
-        self, key: str, seconds: float, form: _Form[T], ask: Callable[[], Awaitable[T]]
-    ) -> bytes | T:
-        """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
-        answer = await ask()
-        try:
-            data = form.write(answer)
-        except TypeError:
-            return answer
-        await self._cache.set(key, data, ttl=seconds)
-        return data
+
+async def _read(
+    form: _Form[T], ask: Callable[[], Awaitable[T]], keep: Callable[[bytes], Awaitable[None]]
+) -> bytes | T:
+    """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
+    answer = await ask()
+    try:
+        data = form.write(answer)
+    except TypeError:
+        return answer
+    await keep(data)
+    return data
 
 
-def _key(query: Query, many: bool, version: int) -> str | None:
+def _mark(query: Query) -> str:
+    """What a booking drops of what is remembered."""
+    if query.resource == "slots":
+        return _vet(query.values.get("vetId"))
+    return APPOINTMENTS if query.resource == "appointments" else ""
+
+
+def _vet(vet: object) -> str:
+    return f"vet {vet}"
+
+
+def _key(query: Query, many: bool) -> str | None:
     """All of a query that changes the answer, in one spelling; None where it has none.
 
     `now` is no part of it: of what is remembered only free times look at it.
@@ -286,7 +239,6 @@ def _key(query: Query, many: bool, version: int) -> str | None:
             query.values,
             query.limit,
             query.after,
-            version,
         ]
         return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:

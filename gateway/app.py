@@ -28,7 +28,7 @@ from gateway.booking.watch import Watch
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
-from gateway.limits import open_limiter
+from gateway.limits import Counters, Limiter, open_limiter, place_of
 from gateway.observe.audit import Journal
 from gateway.observe.lag import Lag
 from gateway.observe.logs import Events
@@ -40,6 +40,7 @@ from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
     KeyTroubles,
+    LimiterTroubles,
     LogTroubles,
     PolicyNews,
     TraceTroubles,
@@ -111,6 +112,7 @@ class Shared:
     system: socket
     handed: Path
     reports: Path
+    counters: Counters | None
 
 
 async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Gateway:
@@ -294,7 +296,9 @@ class _Assembly:
         taker = self.closing(Taker(shared.handed, self.report, presence, news.untaken))
         await taker.begin()
         port = shared.public.getsockname()[1]
-        answering = await self.answering((store, own), practice, taker.policy, port)
+        answering = await self.answering(
+            (store, own), practice, taker.policy, port, shared.counters
+        )
         readiness = Readiness(answering.parts)
         watch_parts(readiness, self.metrics)
 
@@ -385,6 +389,7 @@ class _Assembly:
         practice: _Practice,
         policy: Callable[[], Policy],
         port: int,
+        counters: Counters | None = None,
     ) -> _Answering:
         """What answers partners at that port; the ledger has the first store for itself."""
         settings = self.settings
@@ -392,9 +397,7 @@ class _Assembly:
         ring = await self.ring(own)
         usage = self.usage(own)
         ledger = self.ledger(store)
-        limiter = self.closing(open_limiter(settings.limiter))
-        # one that others share has more to tell
-        self.metrics.ask("gateway_limiter_degraded", lambda: getattr(limiter, "degraded", False))
+        limiter = await self.limiter(counters)
         pipeline = Pipeline(
             keys=ring,
             limiter=limiter,
@@ -422,7 +425,7 @@ class _Assembly:
         parts = {
             "store": of_ledger(own, ledger),
             "keys": of_keys(ring),
-            "limiter": of_limiter(settings.limiter),
+            "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
             "loop": of_loop(self.lag()),
         }
         server = PublicServer(front, replies, observers)
@@ -477,6 +480,18 @@ class _Assembly:
         watch = Watch(store, adapter, told.overwritten, told.unreadable, told.watch_failed)
         self.metrics.overwritten(lambda: watch.overwritten)
         self.closing(watch).start(self.now)
+
+    async def limiter(self, counters: Counters | None) -> Limiter:
+        settings, url = self.settings, self.settings.limiter.get_secret_value()
+        watcher = LimiterTroubles(self.metrics, self.events)
+        share = settings.nodes * settings.workers
+        try:
+            limiter = open_limiter(url, watcher, share=share, counters=counters)
+        except ValueError as error:
+            raise StartRefused(str(error), "limiter") from error
+        self.metrics.limiter(lambda: limiter.degraded)
+        await self.closing(limiter).start()
+        return limiter
 
     def traces(self) -> Traces:
         """Spans for a collector, where one is named."""

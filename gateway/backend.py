@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 
 from adapters import ADAPTERS, open_adapter
 from adapters.base import (
@@ -15,9 +16,11 @@ from adapters.base import (
     Report,
     Shapes,
 )
-from adapters.cached import Cached, Kept, Memory
+from adapters.cached import Cached, Kept
 from adapters.guarded import Guarded, Limits
+from adapters.memory import LocalMemory, Memory, open_shared
 from adapters.problems import Problem
+from gateway import __version__
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.observe.troubles import BackendTroubles
@@ -55,11 +58,19 @@ async def open_backend(
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
     inner = bare_adapter_of(settings, secret, report, StoredIds(store))
-    return wrapped(settings, inner, troubles), secret
+    return wrapped(settings, inner, troubles, secret), secret
 
 
-def wrapped(settings: Settings, inner: Adapter, troubles: BackendTroubles | None = None) -> Adapter:
-    """The adapter guarded, and remembering what the settings say; `troubles` hears how it fares."""
+def wrapped(
+    settings: Settings,
+    inner: Adapter,
+    troubles: BackendTroubles | None = None,
+    secret: bytes = b"",
+) -> Adapter:
+    """The adapter guarded, and remembering what the settings say; `troubles` hears how it fares.
+
+    Without the sealing secret it remembers in this process alone.
+    """
     backend = settings.backend
     limits = Limits(
         timeout=backend.timeout,
@@ -76,13 +87,35 @@ def wrapped(settings: Settings, inner: Adapter, troubles: BackendTroubles | None
         room = guarded.room
         troubles.watch_pool(lambda: room.in_use, lambda: room.waiting)
     kept = list(remembered(settings))
-    if not any(each.seconds for each in kept):
+    most = max(each.seconds for each in kept)
+    if not most:
         return guarded
-    memory = Memory(settings.cache.entries, settings.cache.bytes)
+    memory = _memory(settings, secret, most)
     cached = Cached(guarded, kept, memory)
     if troubles is not None:
-        troubles.watch_cache(cached.outcomes, lambda: memory.entries, lambda: memory.size)
+        own = memory if isinstance(memory, LocalMemory) else None
+        troubles.watch_cache(
+            cached.outcomes, lambda: own.entries if own else 0, lambda: own.size if own else 0
+        )
     return cached
+
+
+def _memory(settings: Settings, secret: bytes, most: float) -> Memory:
+    cache, url = settings.cache, settings.cache.url.get_secret_value()
+    if url == "memory:" or not secret:
+        return LocalMemory(cache.entries, cache.bytes)
+    try:
+        return open_shared(url, secret=secret, scope=_scope(settings.backend), most=most)
+    except ValueError as error:
+        raise StartRefused(str(error), "cache.url") from error
+
+
+def _scope(backend: BackendSettings) -> bytes:
+    """What of a practice system's answers depends on: where it is, and how it is read."""
+    mapping = backend.mapping.read_bytes() if backend.mapping else b""
+    url = backend.url.get_secret_value() if backend.url else ""
+    parts = (__version__, backend.adapter, url, sha256(mapping).hexdigest())
+    return "\n".join(parts).encode()
 
 
 def remembered(settings: Settings) -> Iterator[Kept]:

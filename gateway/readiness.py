@@ -6,6 +6,7 @@ from typing import Any
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
+from gateway.limits import Limiter
 from gateway.observe.lag import Lag
 from gateway.policy.running.standing import Standing
 from gateway.processes.reports import Reports
@@ -93,10 +94,10 @@ def of_loop(lag: Lag) -> Probe:
     return told
 
 
-def of_limiter(url: str) -> Probe:
-    """Where it counts."""
+def of_limiter(place: str, limiter: Limiter) -> Probe:
+    """Always ready: where it is down, each process counts its share, and that is said."""
 
     async def told() -> Mapping[str, Any]:
-        return {"url": url}
+        return {"url": place, **({"degraded": True} if limiter.degraded else {})}
 
     return told

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -108,6 +108,22 @@ def _database(address: SecretStr) -> SecretStr:
     return address
 
 
+def _shared_memory(address: SecretStr) -> SecretStr:
+    """`memory:`, or the address of a Redis; ValueError for any other."""
+    parts = urlsplit(address.get_secret_value())
+    if parts.geturl() == "memory:":
+        return address
+    if parts.scheme not in {"redis", "rediss"} or not parts.hostname or parts.query:
+        raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
+    try:
+        good = parts.port is None or parts.port > 0
+    except ValueError:
+        good = False
+    if not good or not re.fullmatch("(/[0-9]*)?", parts.path):
+        raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
+    return address
+
+
 def shipped_policy() -> Path:
     """The policy that comes with the gateway."""
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
@@ -116,6 +132,7 @@ def shipped_policy() -> Path:
 Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Database = Annotated[SecretStr, AfterValidator(_database)]
+Counting = Annotated[SecretStr, AfterValidator(_shared_memory)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
@@ -188,9 +205,16 @@ _AT_MOST = {SLOT.name: 5.0}
 
 
 class _Memory(_Group):
-    entries: int = Field(10_000, ge=1, description="Answers that are remembered at most.")
+    url: Counting = Field(
+        SecretStr("memory:"),
+        description="Where it is remembered: memory:, or for several processes and machines"
+        " together redis://user:password@host:6379.",
+    )
+    entries: int = Field(
+        10_000, ge=1, description="Answers that are remembered in memory: at most."
+    )
     bytes: int = Field(
-        16_777_216, ge=1, description="Bytes that all remembered answers take at most."
+        16_777_216, ge=1, description="Bytes that all answers in memory: take at most."
     )
 
 
@@ -264,9 +288,21 @@ class Settings(_Group):
         " `policy approve`; in the file also `policy: {file: FILE, widening: approve}`.",
     )
     store: Database | None = Field(
-        None, description="The database of keys and bookings; state/gateway.db by default."
+        None,
+        description="The database of keys and bookings; state/gateway.db by default. For several"
+        " machines postgresql://user:password@host/database.",
     )
-    limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
+    limiter: Counting = Field(
+        SecretStr("memory:"),
+        description="Where calls are counted: memory:, or for several machines"
+        " redis://user:password@host:6379 (rediss:// for TLS; Valkey too).",
+    )
+    nodes: int = Field(
+        1,
+        ge=1,
+        description="Machines that serve: where the limiter is down, each process counts"
+        " `limit / (nodes x workers)`.",
+    )
     workers: int = Field(
         1,
         ge=1,
@@ -292,12 +328,14 @@ class Settings(_Group):
     cache: CacheSettings = Field(default_factory=CacheSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
 
-    @field_validator("limiter")
-    @classmethod
-    def _in_memory(cls, limiter: str) -> str:
-        if limiter != "memory:":
-            raise ValueError("only memory: is possible so far")
-        return limiter
+    @model_validator(mode="after")
+    def _counted_together(self) -> "Settings":
+        if self.nodes > 1 and self.limiter.get_secret_value() == "memory:":
+            raise ValueError(
+                "nodes: more than one cannot count in memory:, as each would admit the whole limit;"
+                " name a limiter: redis://host:6379"
+            )
+        return self
 
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""

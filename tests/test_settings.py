@@ -130,7 +130,7 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
     config = written(
         tmp_path,
         "listn: 127.0.0.1:1\n"
-        "limiter: redis://cache\n"
+        "limiter: mysql://u:hunter2@cache\n"
         "workers: 0\n"
         "public_url: https://x.example/api/v1\n"
         "operations_listen: nowhere\n"
@@ -154,7 +154,8 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
         "environment variable GATEWAY_LISTN",
     ]
     assert problems[0].endswith("listn is not known here (did you mean listen?)")
-    assert "only memory: is possible so far" in problems[1]
+    assert problems[1].endswith("must be memory: or an address such as redis://127.0.0.1:6379/0")
+    assert "hunter2" not in str(problems)
     assert "workers: must be greater than or equal to 1" in problems[2]
     assert problems[5].endswith("(did you mean mapping?)")
     assert "64 hexadecimal digits" in problems[6]
@@ -189,6 +190,52 @@ def test_a_value_of_the_wrong_kind_is_said_in_plain_words(
     tmp_path: Path, text: str, problem: str
 ) -> None:
     assert problem in said(written(tmp_path, text))[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "memory:",
+        "redis://cache",
+        "redis://cache:6379/2",
+        "rediss://user:pa%20ss@cache.example:6380",
+        "redis://[::1]:6379",
+    ],
+)
+def test_where_calls_are_counted_is_an_address(tmp_path: Path, url: str) -> None:
+    text = f"limiter: '{url}'\ncache:\n  url: '{url}'\n"
+    settings = load_settings(written(tmp_path, text), {})
+    assert settings.limiter.get_secret_value() == url
+    assert settings.cache.url.get_secret_value() == url
+    assert "ss@cache" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "memory:x",
+        "memory",
+        "redis:",
+        "redis://",
+        "redis://cache:port",
+        "redis://cache:99999",
+        "redis://cache/x",
+        "redis://cache?db=1",
+        "unix:///run/redis",
+        "http://cache",
+    ],
+)
+def test_any_other_is_refused(tmp_path: Path, url: str) -> None:
+    [problem] = said(written(tmp_path, f"limiter: '{url}'\n"))
+    assert problem.endswith("must be memory: or an address such as redis://127.0.0.1:6379/0")
+
+
+def test_several_nodes_do_not_count_each_by_itself(tmp_path: Path) -> None:
+    [problem] = said(written(tmp_path, "nodes: 2\n"))
+    assert "more than one cannot count in memory:" in problem
+    settings = load_settings(written(tmp_path, "nodes: 2\nlimiter: redis://cache\n"), {})
+    assert settings.nodes == 2
 
 
 @pytest.mark.parametrize(

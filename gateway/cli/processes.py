@@ -13,6 +13,7 @@ from gateway.app import Shared, bind_both
 from gateway.backend import check_configured
 from gateway.cli.lives import Stage, live, operate, work
 from gateway.cli.warnings import warn
+from gateway.limits import Counters
 from gateway.observe.logs import Events
 from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_path
@@ -63,9 +64,14 @@ def _shared(run: Path, public: socket, system: socket) -> Iterator[Shared]:
     run.mkdir(mode=0o700, exist_ok=True)
     handed, reports = run / "policy.json", socket_path(run)
     handed.unlink(missing_ok=True)
+    # for a limiter in memory: made here, so that all who are forked count together
+    counters = Counters()
     try:
-        yield Shared(public=public, system=system, handed=handed, reports=reports)
+        yield Shared(
+            public=public, system=system, handed=handed, reports=reports, counters=counters
+        )
     finally:
+        counters.close()
         handed.unlink(missing_ok=True)
         reports.unlink(missing_ok=True)
         if reports.parent != run:

@@ -1,11 +1,46 @@
 """How often: the door of the limiters, chosen by address."""
 
+from urllib.parse import urlsplit
+
 from gateway.limits.base import Limiter
+from gateway.limits.counters import Counters
+from gateway.limits.degraded import Degrading, Watcher
 from gateway.limits.memory import MemoryLimiter
 
+__all__ = ["Counters", "Limiter", "Watcher", "open_limiter", "place_of"]
 
-def open_limiter(url: str) -> Limiter:
-    """The limiter at that address; ValueError, in a sentence, for one that is not there."""
+
+def open_limiter(
+    url: str, watcher: Watcher, *, share: int = 1, counters: Counters | None = None
+) -> Limiter:
+    """The limiter at that address; ValueError, in a sentence, for one that is not there.
+
+    `share` is how many processes count in all. `counters` is where those of this machine count
+    together; without it a limiter in memory is one process's own.
+    """
     if url == "memory:":
-        return MemoryLimiter()
-    raise ValueError(f"limiter: {url} is not possible so far; use memory:")
+        if counters is None:
+            return MemoryLimiter()
+        from gateway.limits.shared import SharedLimiter
+
+        return Degrading(SharedLimiter(counters), share, watcher)
+    if url.startswith(("redis://", "rediss://")):
+        return Degrading(_redis(url), share, watcher)
+    raise ValueError(f"limiter: {place_of(url)} is not possible; use memory: or redis://host:6379")
+
+
+def place_of(url: str) -> str:
+    """The address without what opens it."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else f"{parts.scheme}:{parts.path}"
+
+
+def _redis(url: str) -> Limiter:
+    try:
+        from gateway.limits.redis import RedisLimiter
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "limiter: Redis needs a driver: pip install 'clinic-gateway[redis]'"
+        ) from error
+    return RedisLimiter(url)

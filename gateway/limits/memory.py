@@ -10,10 +10,15 @@ from gateway.limits.base import WINDOW, Quota
 class MemoryLimiter:
     """Windows in a dict, in the order in which they started; `clock` is monotonic, in seconds."""
 
+    degraded = False
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         # key id -> [end of the window, calls admitted in it]; insertion order is order of ending
         self._windows: dict[str, list[float]] = {}
+
+    async def start(self) -> None:
+        """Nothing: it is there."""
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call; there is no await in here, so nothing can come between."""

@@ -82,6 +82,7 @@ FIGURES = (
     _counter("authentication_failures", "Calls without a usable key.", "reason"),
     _counter("limit_hits", "Calls that the limiter was asked about, denied ones included."),
     _counter("limit_denials", "Calls beyond a key's hour."),
+    _counter("limiter_local", "Calls that a process counted alone, as the limiter was down."),
     _gauge(
         "limiter_degraded",
         "Whether calls are counted by this process alone, since the shared limiter does not"

@@ -80,6 +80,14 @@ class Metrics:
         """A call that the limiter turned down."""
         self.add("gateway_limit_denials_total")
 
+    def counted_here(self) -> None:
+        """A call that is counted against this process's share of a limit."""
+        self.add("gateway_limiter_local_total")
+
+    def limiter(self, is_degraded: Callable[[], bool]) -> None:
+        """Whether the limiter is down, looked at when the figures are read."""
+        self.ask("gateway_limiter_degraded", is_degraded)
+
     def trouble(self, trouble: Trouble) -> None:
         """A value or row that could not be used; from any thread."""
         labels = (trouble.kind, trouble.resource, trouble.field)

@@ -165,6 +165,25 @@ class UsageTroubles:
         self._events.warn("calls are missing in the usage of their keys", calls=calls)
 
 
+class LimiterTroubles:
+    """Counts the calls that this process counted by itself, and says why, and until when."""
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self._events = events
+        self.counted_here = metrics.counted_here
+
+    def degraded(self, why: str) -> None:
+        event = "the limiter is down: each process counts its share of every limit"
+        self._events.warn(event, reason=why)
+
+    def restored(self) -> None:
+        self._events.info("the limiter counts for all processes again")
+
+    def full(self, why: str) -> None:
+        event = "the limiter has no room for a key: this process counts its share of its limit"
+        self._events.warn(event, reason=why)
+
+
 class PolicyNews:
     """Says on stderr, and in the figures, what becomes of the policy and of its file."""
 

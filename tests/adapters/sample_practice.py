@@ -12,9 +12,10 @@ import sqlalchemy
 from sqlalchemy import event
 
 from adapters.base import Adapter, Trouble
-from adapters.cached import Cached, Memory
+from adapters.cached import Cached
 from adapters.conformance import Place, Practice
 from adapters.guarded import Guarded, Limits
+from adapters.memory import LocalMemory
 from adapters.seal import Sealer
 from gateway.backend import remembered, shapes
 from gateway.settings import Settings
@@ -154,7 +155,7 @@ class CachedClinic(GuardedClinic):
     ahead = 0.0
 
     def open(self) -> Adapter:
-        memory = Memory(10_000, 1 << 24, clock=lambda: clocks.monotonic() + self.ahead)
+        memory = LocalMemory(10_000, 1 << 24, clock=lambda: clocks.monotonic() + self.ahead)
         return Cached(super().open(), remembered(Settings()), memory)
 
     async def settle(self) -> None:

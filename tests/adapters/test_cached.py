@@ -22,8 +22,9 @@ from adapters.base import (
     Query,
     SlotTaken,
 )
-from adapters.cached import Cached, Kept, Memory
+from adapters.cached import Cached, Kept
 from adapters.guarded import Guarded, Limits
+from adapters.memory import LocalMemory
 from adapters.problems import Problem
 from tests.adapters.stand_in import (
     DRAFT,
@@ -56,7 +57,7 @@ class World:
     ) -> None:
         self.practice = Practice(before) if before else Practice()
         self.now = 0.0
-        self.memory = Memory(entries, size, lambda: self.now)
+        self.memory = LocalMemory(entries, size, lambda: self.now)
         self.cached = Cached(self.practice, kept or KEPT, self.memory)
 
 
@@ -204,7 +205,7 @@ async def test_an_answer_that_json_does_not_have_is_told_as_it_is_to_each() -> N
             return Page(records=[{"id": "a", "odd": {1, 2}}])
 
     odd = Odd()
-    cached = Cached(odd, KEPT, Memory(10, 10_000))
+    cached = Cached(odd, KEPT, LocalMemory(10, 10_000))
     pages = await asyncio.gather(*(cached.read_many(clients()) for _ in range(2)))
     assert [each.records for each in pages] == [[{"id": "a", "odd": {1, 2}}]] * 2
     assert pages[0].records[0] is not pages[1].records[0]
@@ -312,7 +313,7 @@ async def test_no_more_is_kept_than_there_is_room_for() -> None:
     world = World(entries=10_000, size=20_000)
     for number in range(500):
         await world.cached.read_one(client(f"client-{number}"))
-    kept = world.memory._kept
+    kept = world.memory.cache.kept
     held = sum(len(key) + len(value[1]) for key, value in kept.items())
     assert 10 < len(kept) < 100
     assert held + 200 * len(kept) <= 20_000
@@ -322,8 +323,8 @@ async def test_no_more_entries_are_kept_than_may_be() -> None:
     world = World(entries=7)
     for number in range(50):
         await world.cached.read_one(client(f"client-{number}"))
-        assert len(world.memory._kept) <= 7
-    assert len(world.memory._kept) == 7
+        assert len(world.memory.cache.kept) <= 7
+    assert len(world.memory.cache.kept) == 7
     world.practice.renamed = 1
     assert (await world.cached.read_one(client("client-49")))["lastName"] == "name 0"
 
@@ -333,7 +334,7 @@ async def test_what_is_larger_than_all_room_is_told_and_not_kept() -> None:
     for _ in range(2):
         assert len((await world.cached.read_many(clients(after="x" * 300))).records) == 1
     assert world.practice.asked == {"read_many": 2}
-    assert len(world.memory._kept) == 0
+    assert len(world.memory.cache.kept) == 0
 
 
 # Free times
@@ -476,7 +477,7 @@ def test_whatever_is_read_and_booked_the_answers_are_those_of_the_bare_adapter(
     async def compare() -> None:
         bare, inner = Practice(), Practice()
         # so that only a booking, or the present, can make an answer old
-        cached = Cached(Guarded(inner, Limits()), KEPT, Memory(1000, 1_000_000, lambda: 0.0))
+        cached = Cached(Guarded(inner, Limits()), KEPT, LocalMemory(1000, 1_000_000, lambda: 0.0))
         now = NOW.astimezone(UTC)
         for seconds, step in chosen:
             now += timedelta(seconds=seconds)

@@ -1,109 +1,137 @@
 """Every limiter: a fixed window of an hour from the first counted call, exact under concurrency."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 
 import pytest
+import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.limits import open_limiter
+from gateway.limits import open_limiter, place_of
 from gateway.limits.base import Limiter, Quota
 from gateway.limits.memory import MemoryLimiter
+from tests.limits.subjects import SUBJECTS, InMemory, Noted, Shared, Subject
 
 
-class Clock:
-    """Seconds that stand still until a test moves them."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture(params=SUBJECTS)
+async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
+    made: Subject = SUBJECTS[request.param]()
+    yield made
+    await made.aclose()
 
 
-LIMITERS: list[Callable[[Clock], Limiter]] = [MemoryLimiter]
+@pytest.fixture
+def limiter(subject: Subject) -> Limiter:
+    return subject.limiter
 
 
-@pytest.mark.parametrize("make", LIMITERS)
-async def test_exactly_the_limit_is_admitted_whoever_asks_at_once(
-    make: Callable[[Clock], Limiter],
-) -> None:
-    limiter = make(Clock())
-    quotas = await asyncio.gather(*(limiter.hit("k", 1_000) for _ in range(1_500)))
+async def test_exactly_the_limit_is_admitted_whoever_asks_at_once(limiter: Limiter) -> None:
+    await limiter.start()
+    quotas = []
+    for _ in range(30):
+        quotas += await asyncio.gather(*(limiter.hit("k", 1_000) for _ in range(50)))
     admitted = [quota for quota in quotas if quota.admitted]
     assert len(admitted) == 1_000
     assert sorted(quota.remaining for quota in admitted) == list(range(1_000))
 
 
-@pytest.mark.parametrize("make", LIMITERS)
 async def test_the_window_begins_with_the_first_call_and_ends_an_hour_later(
-    make: Callable[[Clock], Limiter],
+    subject: Subject,
 ) -> None:
-    clock = Clock()
-    limiter = make(clock)
+    limiter = subject.limiter
     assert await limiter.hit("k", 2) == Quota(2, 1, 3600, admitted=True)
-    clock.now += 1_800.5
+    await subject.passes(1_800.5)
     assert await limiter.hit("k", 2) == Quota(2, 0, 1800, admitted=True)
-    clock.now += 1_799.4
-    assert await limiter.hit("k", 2) == Quota(2, 0, 1, admitted=False)
-    clock.now += 0.1
+    await subject.passes(1_797)
+    quota = await limiter.hit("k", 2)
+    assert not quota.admitted
+    assert 1 <= quota.reset <= 3
+    await subject.passes(2.5)
     assert await limiter.hit("k", 2) == Quota(2, 1, 3600, admitted=True)
 
 
-@pytest.mark.parametrize("make", LIMITERS)
 async def test_a_denied_call_does_not_count_and_a_changed_limit_holds_at_once(
-    make: Callable[[Clock], Limiter],
+    limiter: Limiter,
 ) -> None:
-    limiter = make(Clock())
     await limiter.hit("k", 1)
     for _ in range(5):
         assert not (await limiter.hit("k", 1)).admitted
     assert (await limiter.hit("k", 3)).remaining == 1
-    assert not (await limiter.hit("k", 2)).admitted
+    quota = await limiter.hit("k", 2)
+    assert (quota.limit, quota.remaining, quota.admitted) == (2, 0, False)
+    assert (await limiter.hit("k", 1)).remaining == 0
 
 
-@pytest.mark.parametrize("make", LIMITERS)
-async def test_one_key_does_not_use_up_another(make: Callable[[Clock], Limiter]) -> None:
-    limiter = make(Clock())
+async def test_one_key_does_not_use_up_another(limiter: Limiter) -> None:
     await limiter.hit("a", 1)
     assert (await limiter.hit("b", 1)).admitted
+
+
+async def test_a_limit_of_nothing_admits_nothing(limiter: Limiter) -> None:
+    for _ in range(2):
+        assert await limiter.hit("k", 0) == Quota(0, 0, 3600, admitted=False)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_wall_clock_that_is_set_changes_nothing(limiter: Limiter, hours: int) -> None:
+    before = await limiter.hit("k", 2)
+    with time_machine.travel(1_800_000_000 + hours * 3600, tick=True):
+        during = await limiter.hit("k", 2)
+        assert (during.remaining, during.admitted) == (0, True)
+        assert before.reset - during.reset <= 1
+        assert not (await limiter.hit("k", 2)).admitted
+
+
+async def test_what_one_reports_is_ready_and_counts_for_all(limiter: Limiter) -> None:
+    assert not limiter.degraded
 
 
 @given(
     steps=st.lists(st.tuples(st.integers(0, 2_000), st.sampled_from("ab")), max_size=40),
     limit=st.integers(1, 4),
+    kind=st.sampled_from([InMemory, Shared]),
 )
 def test_it_does_what_a_plain_list_of_admitted_calls_says(
-    steps: list[tuple[int, str]], limit: int
+    steps: list[tuple[int, str]], limit: int, kind: type[InMemory]
 ) -> None:
-    clock = Clock()
-    limiter = MemoryLimiter(clock)
+    asyncio.run(_as_a_list_says(steps, limit, kind()))
+
+
+async def _as_a_list_says(steps: list[tuple[int, str]], limit: int, subject: InMemory) -> None:
     windows: dict[str, list[float]] = {}
     for seconds, key in steps:
-        clock.now += seconds
+        subject.now += seconds
         calls = windows.get(key, [])
-        if not calls or clock.now >= calls[0] + 3600:
+        if not calls or subject.now >= calls[0] + 3600:
             calls = []
-        quota = asyncio.run(limiter.hit(key, limit))
+        quota = await subject.limiter.hit(key, limit)
         assert quota.admitted == (len(calls) < limit)
         if quota.admitted:
-            calls.append(clock.now)
+            calls.append(subject.now)
         windows[key] = calls
         assert quota.remaining == limit - len(calls)
-        assert quota.reset == calls[0] + 3600 - clock.now
+        assert quota.reset == calls[0] + 3600 - subject.now
+    await subject.aclose()
 
 
 async def test_windows_that_ended_take_no_memory() -> None:
-    clock = Clock()
-    limiter = MemoryLimiter(clock)
+    subject = InMemory()
+    assert isinstance(subject.limiter, MemoryLimiter)
     for number in range(1_000):
-        await limiter.hit(str(number), 5)
-    clock.now += 3_600
-    await limiter.hit("later", 5)
-    assert len(limiter._windows) == 1
+        await subject.limiter.hit(str(number), 5)
+    await subject.passes(3_600)
+    await subject.limiter.hit("later", 5)
+    assert len(subject.limiter._windows) == 1
 
 
-def test_a_limiter_that_is_not_there_is_refused_in_a_sentence() -> None:
-    with pytest.raises(ValueError, match="redis://x is not possible so far; use memory:"):
-        open_limiter("redis://x")
+@pytest.mark.parametrize("url", ["mysql://user:hunter2@x", "redis:x", ""])
+def test_a_limiter_that_is_not_there_is_refused_in_a_sentence(url: str) -> None:
+    with pytest.raises(ValueError, match="is not possible; use memory: or redis://") as raised:
+        open_limiter(url, Noted())
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_place_is_told_without_what_opens_it() -> None:
+    assert place_of("memory:") == "memory:"
+    assert place_of("rediss://user:hunter2@cache.example:6380/2") == "rediss://cache.example:6380/2"

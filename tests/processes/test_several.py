@@ -256,3 +256,16 @@ def test_a_second_gateway_on_the_state_folder_is_refused(several: Several) -> No
     done = clinic_gateway("serve", "--config", str(several.config))
     assert done.returncode == 1
     assert "another gateway serves from the state folder" in done.stderr
+
+
+async def test_a_limit_is_exact_over_the_workers(several: Several) -> None:
+    _, secret = several.mint("--limit", "300")
+    await asyncio.sleep(1)
+    load, stop = Load(several.port, request(CLIENTS, secret)), asyncio.Event()
+    calling = asyncio.create_task(load.run(20, stop))
+    while load.answered < 450:
+        await asyncio.sleep(0.02)
+    stop.set()
+    await calling
+    assert load.statuses[200] == 300
+    assert set(load.statuses) == {200, 429}

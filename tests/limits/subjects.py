@@ -1,0 +1,101 @@
+"""Every limiter, each with a way to let time pass."""
+
+from typing import Protocol
+from uuid import uuid4
+
+from redis.asyncio import Redis
+
+from gateway.limits.base import Limiter
+from gateway.limits.counters import Counters
+from gateway.limits.degraded import Degrading
+from gateway.limits.memory import MemoryLimiter
+from gateway.limits.redis import RedisLimiter
+from gateway.limits.shared import SharedLimiter
+from tests.redis_server import shared_redis
+
+
+class Noted:
+    """Keeps what a limiter says."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.here = 0
+
+    def degraded(self, why: str) -> None:
+        self.said.append(f"degraded: {why}")
+
+    def restored(self) -> None:
+        self.said.append("restored")
+
+    def counted_here(self) -> None:
+        self.here += 1
+
+    def full(self, why: str) -> None:
+        self.said.append(f"full: {why}")
+
+
+class Subject(Protocol):
+    """A limiter, and its time."""
+
+    limiter: Limiter
+
+    async def passes(self, seconds: float) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class InMemory:
+    """The limiter of one process."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.limiter: Limiter = self.made()
+
+    def made(self) -> Limiter:
+        return MemoryLimiter(lambda: self.now)
+
+    async def passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    async def aclose(self) -> None:
+        await self.limiter.aclose()
+
+
+class Shared(InMemory):
+    """The limiter of the processes of one machine, guarded as it is in a gateway."""
+
+    def made(self) -> Limiter:
+        self.counters, self.watcher = Counters(buckets=8), Noted()
+        shared = SharedLimiter(self.counters, lambda: round(self.now * 1e9))
+        return Degrading(shared, 4, self.watcher)
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        self.counters.close()
+        assert self.watcher.said == []
+
+
+class InRedis:
+    """The limiter of many machines; time passes as Redis would see it."""
+
+    def __init__(self) -> None:
+        url = shared_redis()
+        self.prefix = f"test-{uuid4().hex}:"
+        self.watcher = Noted()
+        self.limiter: Limiter = Degrading(RedisLimiter(url, self.prefix), 4, self.watcher)
+        self.client = Redis.from_url(url)
+
+    async def passes(self, seconds: float) -> None:
+        async for key in self.client.scan_iter(f"{self.prefix}*"):
+            left = await self.client.pttl(key) - round(seconds * 1000)
+            await self.client.pexpire(key, left)
+
+    async def aclose(self) -> None:
+        async for key in self.client.scan_iter(f"{self.prefix}*"):
+            await self.client.delete(key)
+        await self.client.aclose()
+        await self.limiter.aclose()
+        assert self.watcher.said == []
+
+
+SUBJECTS = {"memory": InMemory, "shared": Shared, "redis": InRedis}
