@@ -40,12 +40,14 @@ class Collector:
         self.spans: list[Span] = []
         self.paths: list[str] = []
         self.url = ""
+        self.tokens: list[str] = []
         self.came = asyncio.Event()
         self.answer: Callable[[], Any] = lambda: None
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
         self.paths.append(request.path)
+        self.tokens.append(request.headers.get("Authorization", ""))
         status = await self.answer() if asyncio.iscoroutinefunction(self.answer) else 200
         if status == 200:
             sent = ExportTraceServiceRequest.FromString(body)
@@ -209,8 +211,26 @@ async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_
     released.set()
 
 
-async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted(
+async def test_a_collector_may_want_a_token_and_the_library_may_be_turned_off(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector")
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    traces.begin("get_client", ()).ended(200, None)
+    await collector.of(1)
+    assert collector.tokens == ["Bearer of-the-collector"]
+    await traces.aclose()
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    asking = traces.begin("get_client", ())
+    asking.end(asking.begin("read_one", "clients"), "answered", 0.1)
+    assert (asking.traceparent, asking.trace_id) == ("", None)
+    await traces.aclose()
+    assert len(collector.spans) == 1
+
+
+async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(otlp, "PATIENCE", 0.1)
     lost: list[int] = []
@@ -225,6 +245,7 @@ async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted
     assert failed == [True]
     await traces.aclose()
     assert (sum(lost), failed) == (3, [True])
+    assert [each for each in caplog.records if each.levelname != "DEBUG"] == []
 
 
 # What the practice system is told

@@ -179,4 +179,6 @@ def _remote(given: str) -> Span:
 
 def _written(span: Span) -> str:
     context = span.get_span_context()
+    if not context.is_valid:  # the library was turned off in the environment
+        return ""
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
