@@ -1,6 +1,6 @@
 """Who asks: how long one call of a partner's asks the practice system, and the trace it is part of.
 
-The gateway sets ASKING for each call. What asks on its own behalf, such as a probe, has none.
+The gateway sets ASKING for each call.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Asking:
     """
 
     __slots__ = ("seconds", "traceparent", "waited")
-    # whether `begin` and `end` have anything to do
+    # whether somebody wants to know its end
     traced = False
 
     def __init__(self, traceparent: str = "") -> None:
@@ -33,37 +33,16 @@ class Asking:
     def begin(self, verb: str, resource: str) -> Any:
         """The practice system is asked; what is returned comes back in `end`."""
 
-    def end(self, begun: Any, outcome: str) -> None:
-        """It has answered, or not."""
+    def end(self, begun: Any, outcome: str, seconds: float) -> None:
+        """It has answered, or not, and took so long."""
+        self.seconds += seconds
 
     def ended(self, status: int, key_id: str | None) -> None:
         """The call has been answered."""
 
 
-ASKING: ContextVar[Asking | None] = ContextVar("asking", default=None)
-
-
-class Question:
-    """One question to the practice system, from the moment when it is put."""
-
-    __slots__ = ("_asking", "_began", "_begun")
-
-    def __init__(self, verb: str, resource: str, asking: Asking | None) -> None:
-        self._asking = asking
-        self._begun: Any = None
-        if asking is not None and asking.traced:
-            self._begun = asking.begin(verb, resource)
-        self._began = perf_counter()
-
-    def end(self, outcome: str) -> float:
-        """The seconds that it took."""
-        seconds = perf_counter() - self._began
-        asking = self._asking
-        if asking is not None:
-            asking.seconds += seconds
-            if self._begun is not None:
-                asking.end(self._begun, outcome)
-        return seconds
+# What is asked on nobody's behalf is noted too, where nobody looks.
+ASKING: ContextVar[Asking] = ContextVar("asking", default=Asking())  # noqa: B039 - see above
 
 
 @contextmanager
@@ -73,8 +52,7 @@ def waiting() -> Iterator[None]:
     try:
         yield
     finally:
-        if asking is not None:
-            asking.waited += perf_counter() - began
+        asking.waited += perf_counter() - began
 
 
 @contextmanager
@@ -84,5 +62,4 @@ def joining() -> Iterator[None]:
     try:
         yield
     finally:
-        if asking is not None:
-            asking.seconds += perf_counter() - began
+        asking.seconds += perf_counter() - began

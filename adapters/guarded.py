@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
+from time import perf_counter
 from typing import Any, TypeVar
 
-from adapters.asking import ASKING, Question, waiting
+from adapters.asking import ASKING, waiting
 from adapters.base import (
     WATCHED_AT_ONCE,
     WATCHED_IN_A_READ,
@@ -176,7 +177,8 @@ class Guarded:
             turn = self._breaker.turn
         else:
             turn = await self._admit(kind.verb, resource)
-        outcome, question = "given up", Question(kind.verb, resource, ASKING.get())
+        outcome, asking, began = "given up", ASKING.get(), perf_counter()
+        begun = asking.begin(kind.verb, resource)
         try:
             with kind.deadline.span() as span:
                 try:
@@ -202,7 +204,9 @@ class Guarded:
             return answer
         finally:
             self.room.leave()
-            self._called(kind.verb, resource, outcome, question.end(outcome))
+            seconds = perf_counter() - began
+            self._called(kind.verb, resource, outcome, seconds)
+            asking.end(begun, outcome, seconds)
 
     async def _admit(self, verb: str, resource: str) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""

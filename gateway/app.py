@@ -460,6 +460,7 @@ class _Assembly:
     async def ring(self, store: Store) -> MemoryKeyRing:
         ring = MemoryKeyRing(KeyStore(store), KeyTroubles(self.events))
         self.metrics.keys_loaded(lambda: len(ring))
+        self.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
         await self.closing(ring).start()
         return ring
 

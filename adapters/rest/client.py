@@ -203,8 +203,8 @@ class Client:
     ) -> Received:
         data = orjson.dumps(request.body) if request.sends_body else None
         kind = {"Content-Type": "application/json"} if request.sends_body else {}
-        asking = ASKING.get()
-        trace = {"traceparent": asking.traceparent} if asking and asking.traceparent else {}
+        traceparent = ASKING.get().traceparent
+        trace = {"traceparent": traceparent} if traceparent else {}
         async with session.request(
             request.method,
             self._url(request),

@@ -182,6 +182,11 @@ FIGURES = (
         "policy_reloads", "Changes of the policy's file: loaded, refused, held back.", "outcome"
     ),
     _gauge("keys_loaded", "Keys that are known and not revoked.", merge=Merge.MAX),
+    _gauge(
+        "keys_age_seconds",
+        "Seconds since the keys were read from the store, or known to be unchanged there.",
+        merge=Merge.MAX,
+    ),
     _gauge("ready", "Whether the gateway should get calls: 0 no, 1 yes.", merge=Merge.MIN),
     _gauge(
         "part_ready", "The same of each part, as /readyz tells it.", "part", merge=Merge.MIN

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 from prometheus_client import generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -44,6 +44,16 @@ class Sample(Struct, frozen=True):
 
 # Figure name -> its series. A name that no figure has is passed over: another version wrote it.
 Snapshot = Mapping[str, tuple[Sample, ...]]
+
+
+def to_json(snapshot: Snapshot) -> bytes:
+    """For another process."""
+    return json.encode(snapshot)
+
+
+def from_json(data: bytes) -> Snapshot:
+    """What another process wrote; msgspec.DecodeError for what is cut off or none."""
+    return json.decode(data, type=dict[str, tuple[Sample, ...]])
 
 
 def merged(snapshots: Iterable[Snapshot]) -> Snapshot:

@@ -72,28 +72,28 @@ class BackendCalls:
     """Counts what the practice system was asked."""
 
     def __init__(self) -> None:
-        self._times: dict[tuple[str, str, str], int] = {}
-        self._tallies: dict[tuple[str, str], Tally] = {}
+        self._tallies: dict[tuple[str, str, str], Tally] = {}
 
     def count(self, verb: str, resource: str, outcome: str, seconds: float | None) -> None:
         """One call; `outcome` is `answered`, or what it was instead; no seconds: not asked."""
-        call = (verb, resource, outcome)
-        self._times[call] = self._times.get(call, 0) + 1
-        if seconds is None:
-            return
-        tally = self._tallies.get((verb, resource))
+        tally = self._tallies.get((verb, resource, outcome))
         if tally is None:
-            tally = self._tallies[verb, resource] = Tally()
-        tally.seconds += seconds
-        tally.buckets[bisect_left(CALLS, seconds)] += 1
+            tally = self._tallies[verb, resource, outcome] = Tally()
+        tally.count += 1
+        if seconds is not None:
+            tally.seconds += seconds
+            tally.buckets[bisect_left(CALLS, seconds)] += 1
 
     def calls(self) -> dict[Labels, float]:
         """By verb, resource and outcome."""
-        return {call: float(times) for call, times in self._times.items()}
+        return {call: tally.count for call, tally in self._tallies.items()}
 
     def latency(self) -> list[Sample]:
         """By verb and resource."""
-        return [tally.sample(*call) for call, tally in self._tallies.items()]
+        whole: dict[tuple[str, str], Tally] = {}
+        for (verb, resource, _), tally in self._tallies.items():
+            whole.setdefault((verb, resource), Tally()).add(tally)
+        return [total.sample(*call) for call, total in whole.items()]
 
 
 class Shown:

@@ -68,7 +68,7 @@ class Observers:
                 int(seconds * 1e6) / 1000,
                 int(asking.seconds * 1e6) / 1000,
                 int(asking.waited * 1e6) / 1000,
-                asking.trace_id,
+                asking.trace_id if asking.traceparent else None,
             ),
             Audit(
                 now,

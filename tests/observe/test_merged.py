@@ -1,12 +1,21 @@
 """The figures of several processes as those of one node."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.observe.figures import BY_NAME, FIGURES, Kind, Merge
-from gateway.observe.merged import Sample, Snapshot, exposition, merged, retired
+from gateway.observe.merged import (
+    Sample,
+    Snapshot,
+    exposition,
+    from_json,
+    merged,
+    retired,
+    to_json,
+)
 from gateway.observe.metrics import Metrics
 from gateway.observe.process import watch_process
 
@@ -37,14 +46,15 @@ def process(name: str, calls: int) -> Metrics:
 
 
 def over_the_wire(snapshot: Snapshot) -> Snapshot:
-    written = msgspec.json.encode(snapshot)
-    return msgspec.json.decode(written, type=dict[str, tuple[Sample, ...]])
+    return from_json(to_json(snapshot))
 
 
 def test_a_snapshot_survives_json_and_says_what_the_process_itself_says() -> None:
     metrics = process("one", 3)
     snapshot = metrics.snapshot()
     assert over_the_wire(snapshot) == snapshot
+    with pytest.raises(msgspec.DecodeError):
+        from_json(to_json(snapshot)[:-1])
     counted = merged([over_the_wire(snapshot)])["gateway_requests_total"]
     assert counted == snapshot["gateway_requests_total"]
 

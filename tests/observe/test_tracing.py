@@ -40,12 +40,14 @@ class Collector:
         self.spans: list[Span] = []
         self.paths: list[str] = []
         self.url = ""
+        self.tokens: list[str] = []
         self.came = asyncio.Event()
         self.answer: Callable[[], Any] = lambda: None
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
         self.paths.append(request.path)
+        self.tokens.append(request.headers.get("Authorization", ""))
         status = await self.answer() if asyncio.iscoroutinefunction(self.answer) else 200
         if status == 200:
             sent = ExportTraceServiceRequest.FromString(body)
@@ -168,7 +170,7 @@ async def test_a_share_of_the_traces_is_kept_by_their_id_whatever_the_partner_wa
         asking = traces.begin("get_client", (f"00-{trace_id}-{PARENT}-01",))
         question = asking.begin("read_one", "clients")
         flags = asking.traceparent[-2:]
-        asking.end(question, "answered")
+        asking.end(question, "answered", 0.1)
         asking.ended(200, "key")
         assert asking.trace_id == trace_id
         kept += flags == "01"
@@ -209,8 +211,26 @@ async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_
     released.set()
 
 
-async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted(
+async def test_a_collector_may_want_a_token_and_the_library_may_be_turned_off(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector")
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    traces.begin("get_client", ()).ended(200, None)
+    await collector.of(1)
+    assert collector.tokens == ["Bearer of-the-collector"]
+    await traces.aclose()
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    asking = traces.begin("get_client", ())
+    asking.end(asking.begin("read_one", "clients"), "answered", 0.1)
+    assert (asking.traceparent, asking.trace_id) == ("", None)
+    await traces.aclose()
+    assert len(collector.spans) == 1
+
+
+async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(otlp, "PATIENCE", 0.1)
     lost: list[int] = []
@@ -225,6 +245,7 @@ async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted
     assert failed == [True]
     await traces.aclose()
     assert (sum(lost), failed) == (3, [True])
+    assert [each for each in caplog.records if each.levelname != "DEBUG"] == []
 
 
 # What the practice system is told
@@ -265,7 +286,7 @@ async def test_a_backend_over_http_is_told_of_the_question_that_asks_it(
     request = Request(label="x", method="POST", sends_body=True, body={})
     await client.write(request, {}, 3)
     await client.read(Request(label="x", method="GET"), {})
-    asking.end(question, "answered")
+    asking.end(question, "answered", 0.1)
     asking.ended(201, None)
     first, _ = await collector.of(2)
     assert heard.heard == [{"traceparent": f"00-{TRACE}-{first.span_id.hex()}-01"}] * 2
@@ -280,9 +301,7 @@ async def test_without_a_collector_a_partners_trace_is_passed_on_and_nothing_els
     for sent in ((GIVEN,), (), ("nonsense",), (GIVEN, GIVEN)):
         ASKING.set(PassedOn().begin("get_client", sent))
         await client.read(request, {})
-    ASKING.set(None)
-    await client.read(request, {})
-    assert heard.heard == [{"traceparent": GIVEN}, {}, {}, {}, {}]
+    assert heard.heard == [{"traceparent": GIVEN}, {}, {}, {}]
 
 
 async def test_a_real_gateway_passes_it_on_through_its_adapter(partner_of: Begin) -> None:
@@ -290,7 +309,6 @@ async def test_a_real_gateway_passes_it_on_through_its_adapter(partner_of: Begin
 
     def look(query: Query) -> Record:
         asking = ASKING.get()
-        assert asking is not None
         seen.append(asking.traceparent)
         return {"id": SOME_ID}
 

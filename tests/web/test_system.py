@@ -1,21 +1,28 @@
 import asyncio
 import io
+import json
+import time
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import aiohttp
 import pytest
 
-from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable
+from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, OutcomeUnknown
 from adapters.problems import DocumentErrors, Problem
 from gateway import backend
 from gateway.backend import CHECK_EVERY, BackendProbe
+from gateway.booking.standing import STATES
+from gateway.keys.ring import MemoryKeyRing
+from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
+from gateway.store import Store, StoreError
 from gateway.web import system
 from gateway.web.system import Readiness
 from tests.conftest import Begin, RunningGateway
 from tests.web.wire import say
-from tests.world import WORLDS, World, WorldAdapter
+from tests.world import SOME_ID, WORLDS, World, WorldAdapter
 
 
 async def get(session: aiohttp.ClientSession, gateway: RunningGateway, path: str) -> Any:
@@ -102,6 +109,76 @@ async def test_a_practice_system_that_is_down_makes_it_not_ready_but_alive(
     assert status == 503
     assert '"backend":{"ready":false,"reason":"no route to the practice"}' in text
     assert (await get(session, partner.gateway, "/healthz"))[0] == 200
+
+
+async def test_who_asks_whether_it_lives_asks_nobody_else_and_readiness_asks_once_a_second(
+    partner_of: Begin, session: aiohttp.ClientSession
+) -> None:
+    pings: list[float] = []
+    partner = await partner_of(World(ping=lambda: pings.append(time.monotonic())))
+    pings.clear()
+    for _ in range(5):
+        assert (await get(session, partner.gateway, "/healthz"))[0] == 200
+    assert pings == []
+    for _ in range(5):
+        await get(session, partner.gateway, "/readyz")
+        await get(session, partner.gateway, "/metrics")
+    assert pings
+    assert all(later - before >= 1.0 for before, later in pairwise(pings))
+
+
+async def test_every_part_that_is_not_ready_says_why_in_words(
+    partner_of: Begin, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down() -> None:
+        raise BackendUnavailable("the practice system cannot be reached")
+
+    async def gone(self: Store) -> None:
+        raise StoreError("the store can't be used (disk I/O error)")
+
+    partner = await partner_of(World(ping=down))
+    monkeypatch.setattr(type(partner.gateway.gateway.store), "ping", gone)
+    monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: 61.0))
+    monkeypatch.setattr(Lag, "most", lambda lag, seconds: (1.5, 2.0))
+    status, text = await get(session, partner.gateway, "/readyz")
+    parts = json.loads(text)["parts"]
+    assert status == 503
+    assert {name: part.get("reason") for name, part in parts.items()} == {
+        "backend": "the practice system cannot be reached",
+        "store": "the store can't be used (disk I/O error)",
+        "keys": "the keys were last read 61 seconds ago",
+        "policy": None,
+        "limiter": None,
+        "loop": "it stood still for 1.5 seconds, 2 seconds ago",
+    }
+    _, text = await get(session, partner.gateway, "/metrics")
+    for part, ready in (("store", 0.0), ("keys", 0.0), ("loop", 0.0), ("policy", 1.0)):
+        assert f'gateway_part_ready{{part="{part}"}} {ready}' in text
+    assert "\ngateway_ready 0.0\n" in text
+
+
+async def test_the_ledgers_states_and_its_oldest_unknown_booking_are_told(
+    partner_of: Begin, session: aiohttp.ClientSession
+) -> None:
+    def lost(draft: object) -> Any:
+        raise OutcomeUnknown("cut off")
+
+    world = World()
+    partner = await partner_of(world)
+    draft = {"clientId": SOME_ID, "patientId": SOME_ID, "vetId": SOME_ID}
+    await partner.post("/appointments", draft | {"scheduledAt": "2099-01-01T09:00:00Z"})
+    world.create = lost
+    asked = time.monotonic()
+    await partner.post("/appointments", draft | {"scheduledAt": "2099-01-01T10:00:00Z"})
+    await asyncio.sleep(0.3)
+    _, text = await get(session, partner.gateway, "/metrics")
+    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+    states = {state: lines[f'gateway_ledger_bookings{{state="{state}"}}'] for state in STATES}
+    assert states == {
+        "intended": "0.0", "sent": "0.0", "done": "1.0", "refused": "0.0", "unknown": "1.0",
+    }  # fmt: skip
+    age = float(lines["gateway_ledger_oldest_unknown_seconds"])
+    assert 0.3 <= age <= time.monotonic() - asked + 0.1
 
 
 async def test_parts_are_asked_once_a_second_and_silence_is_no_answer(monkeypatch: Any) -> None:

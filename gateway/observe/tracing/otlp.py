@@ -52,8 +52,9 @@ class Traced(Asking):
         self.traceparent = _written(span)
         return span
 
-    def end(self, begun: Span, outcome: str) -> None:
+    def end(self, begun: Span, outcome: str, seconds: float) -> None:
         """Its end."""
+        super().end(begun, outcome, seconds)
         begun.set_attribute("gateway.outcome", outcome)
         if outcome not in _ANSWERS:
             begun.set_status(StatusCode.ERROR)
@@ -178,4 +179,6 @@ def _remote(given: str) -> Span:
 
 def _written(span: Span) -> str:
     context = span.get_span_context()
+    if not context.is_valid:  # the library was turned off in the environment
+        return ""
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
