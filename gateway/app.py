@@ -270,6 +270,12 @@ class _Assembly:
 
     async def limiter(self) -> Limiter:
         settings, url = self.settings, self.settings.limiter.get_secret_value()
+        if settings.nodes > 1 and url == "memory:":
+            raise StartRefused(
+                "more than one of nodes cannot count in memory:, as each would admit every limit"
+                " whole; name a limiter such as redis://127.0.0.1:6379",
+                "limiter",
+            )
         watcher = LimiterTroubles(self.metrics, self.events)
         try:
             limiter = open_limiter(url, watcher, share=settings.nodes * settings.workers)

@@ -304,15 +304,6 @@ class Settings(_Group):
             raise ValueError("only 1 is possible so far: the gateway serves from one process")
         return workers
 
-    @model_validator(mode="after")
-    def _counted_together(self) -> "Settings":
-        if self.nodes > 1 and self.limiter.get_secret_value() == "memory:":
-            raise ValueError(
-                "nodes: more than one cannot count in memory:, as each would admit the whole limit;"
-                " name a limiter: redis://host:6379"
-            )
-        return self
-
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""
         return self.public_url or f"http://127.0.0.1:{port}"

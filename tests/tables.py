@@ -185,6 +185,8 @@ LABELS = {
     "gateway_backend_breaker": (),
     "gateway_authentication_failures": ("reason",),
     "gateway_limit_denials": (),
+    "gateway_limiter_local": (),
+    "gateway_limiter_degraded": (),
     "gateway_unusable_values": ("kind", "resource", "field"),
     "gateway_log_lines_lost": (),
     "gateway_usage_lost": (),

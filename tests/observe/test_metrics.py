@@ -72,6 +72,7 @@ def test_no_series_is_told_but_those_that_are_listed() -> None:
         "gateway_request_seconds_sum",
         "gateway_authentication_failures_total",
         "gateway_limit_denials_total",
+        "gateway_limiter_local_total",
         "gateway_log_lines_lost_total",
         "gateway_usage_lost_total",
         "gateway_unusable_values_total",
