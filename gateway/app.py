@@ -278,7 +278,12 @@ class _Assembly:
             )
         watcher = LimiterTroubles(self.metrics, self.events)
         try:
-            limiter = open_limiter(url, watcher, share=settings.nodes * settings.workers)
+            limiter = open_limiter(
+                url,
+                watcher,
+                share=settings.nodes * settings.workers,
+                patience=settings.limiter_timeout,
+            )
         except ValueError as error:
             raise StartRefused(str(error), "limiter") from error
         self.metrics.limiter(lambda: limiter.degraded)

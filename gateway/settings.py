@@ -273,6 +273,11 @@ class Settings(_Group):
         description="Where calls are counted: memory:, or for several machines"
         " redis://user:password@host:6379 (rediss:// for TLS; Valkey too).",
     )
+    limiter_timeout: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.05,
+        description="Seconds that a call waits for a limiter in Redis, before its process counts it;"
+        " more where Redis is far away.",
+    )
     nodes: int = Field(
         1,
         ge=1,

@@ -39,9 +39,10 @@ async def test_two_nodes_count_together_and_each_its_share_when_redis_is_gone(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     limiter = SecretStr(f"{server.url}/0")
-    first = await start_gateway("first", limiter=limiter, nodes=2)
+    counting = {"limiter": limiter, "nodes": 2, "limiter_timeout": 1.0}
+    first = await start_gateway("first", **counting)
     store = SecretStr(f"sqlite:///{first.folder}/gateway.db")
-    second = await start_gateway("second", limiter=limiter, nodes=2, store=store)
+    second = await start_gateway("second", store=store, **counting)
     key = await first.mint(limit=30)
     await second.gateway.ring.refresh()
 
