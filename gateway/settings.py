@@ -275,8 +275,8 @@ class Settings(_Group):
     )
     limiter_timeout: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05,
-        description="Seconds that a call waits for a limiter in Redis, before its process counts it;"
-        " more where Redis is far away.",
+        description="Seconds that a call waits for a limiter in Redis, before its process counts"
+        " it; more where Redis is far away.",
     )
     nodes: int = Field(
         1,

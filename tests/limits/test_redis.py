@@ -10,13 +10,14 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.limits import open_limiter
-from gateway.limits.base import PATIENCE, Limiter
-from gateway.limits.degraded import FAILURES
+from gateway.limits.base import PATIENCE, TRIAL, Limiter, Quota
+from gateway.limits.degraded import FAILURES, Degrading
 from gateway.limits.redis import PREFIX, RedisLimiter
 from tests.limits.subjects import PATIENT, Noted
 from tests.redis_server import RedisServer, redis_server
 
-SLACK = 0.1  # seconds: this machine does other things too
+SLACK = 0.5  # seconds: this machine does other things too
+BUSY = 5  # calls of those tried that may be slow because of that
 
 
 @pytest.fixture
@@ -39,6 +40,20 @@ async def opened(
         await limiter.aclose()
 
 
+def counted(limiter: Limiter) -> list[str]:
+    """The ids of the keys whose calls reach the inner limiter from here on, but for its trials."""
+    assert isinstance(limiter, Degrading)
+    asked: list[str] = []
+    hit = limiter._inner.hit
+
+    async def noted(key_id: str, limit: int) -> Quota:
+        asked.extend([key_id] * (key_id != TRIAL))
+        return await hit(key_id, limit)
+
+    limiter._inner.hit = noted  # type: ignore[method-assign]
+    return asked
+
+
 async def timed(limiter: Limiter, limit: int = 1_000_000) -> float:
     began = time.monotonic()
     await limiter.hit("k", limit)
@@ -57,14 +72,16 @@ async def test_a_limiter_that_hangs_costs_five_calls_50_ms_each_and_no_other(
     async with opened(server, patience=PATIENCE) as (limiter, watcher):
         await timed(limiter)
         server.hang()
+        asked = counted(limiter)
         took = [await timed(limiter) for _ in range(40)]
-        assert sum(each > 0.03 for each in took) <= FAILURES
+        assert len(asked) == FAILURES
+        assert sum(each > 0.03 for each in took) <= FAILURES + BUSY
         assert max(took) < 0.05 + SLACK
         assert limiter.degraded
         assert watcher.said == ["degraded: it does not answer in time"]
         assert watcher.here == 40
         await asyncio.sleep(1.2)  # it is tried, beside the calls
-        assert max([await timed(limiter) for _ in range(20)]) < 0.03
+        assert sorted([await timed(limiter) for _ in range(20)])[-BUSY] < 0.03
         server.go_on()
         await restored(watcher)
         assert not limiter.degraded
@@ -77,7 +94,7 @@ async def test_many_calls_at_once_wait_for_it_no_longer_than_one(server: RedisSe
         server.hang()
         took = await asyncio.gather(*(timed(limiter) for _ in range(200)))
         assert max(took) < 0.05 + SLACK
-        assert max([await timed(limiter) for _ in range(20)]) < 0.03
+        assert sorted([await timed(limiter) for _ in range(20)])[-BUSY] < 0.03
         assert len(watcher.said) == 1
         server.go_on()
 
@@ -87,7 +104,7 @@ async def test_a_limiter_that_is_away_costs_nothing_and_is_said_once(server: Red
         await timed(limiter)
         server.kill()
         took = sorted([await timed(limiter) for _ in range(100)])
-        assert took[50] < 0.005
+        assert took[50] < 0.005, "it costs nothing"
         assert took[-1] < 0.05 + SLACK
         assert watcher.said == ["degraded: it cannot be used (ConnectionError)"]
         server.start()
