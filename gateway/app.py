@@ -484,10 +484,21 @@ class _Assembly:
 
     async def limiter(self, counters: Counters | None) -> Limiter:
         settings, url = self.settings, self.settings.limiter.get_secret_value()
+        if settings.nodes > 1 and url == "memory:":
+            raise StartRefused(
+                "more than one of nodes cannot count in memory:, as each would admit every limit"
+                " whole; name a limiter such as redis://127.0.0.1:6379",
+                "limiter",
+            )
         watcher = LimiterTroubles(self.metrics, self.events)
-        share = settings.nodes * settings.workers
         try:
-            limiter = open_limiter(url, watcher, share=share, counters=counters)
+            limiter = open_limiter(
+                url,
+                watcher,
+                share=settings.nodes * settings.workers,
+                patience=settings.limiter_timeout,
+                counters=counters,
+            )
         except ValueError as error:
             raise StartRefused(str(error), "limiter") from error
         self.metrics.limiter(lambda: limiter.degraded)

@@ -297,6 +297,11 @@ class Settings(_Group):
         description="Where calls are counted: memory:, or for several machines"
         " redis://user:password@host:6379 (rediss:// for TLS; Valkey too).",
     )
+    limiter_timeout: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.05,
+        description="Seconds that a call waits for a limiter in Redis, before its process counts"
+        " it; more where Redis is far away.",
+    )
     nodes: int = Field(
         1,
         ge=1,
@@ -327,15 +332,6 @@ class Settings(_Group):
     backend: BackendSettings = Field(default_factory=BackendSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
-
-    @model_validator(mode="after")
-    def _counted_together(self) -> "Settings":
-        if self.nodes > 1 and self.limiter.get_secret_value() == "memory:":
-            raise ValueError(
-                "nodes: more than one cannot count in memory:, as each would admit the whole limit;"
-                " name a limiter: redis://host:6379"
-            )
-        return self
 
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""

@@ -231,13 +231,6 @@ def test_any_other_is_refused(tmp_path: Path, url: str) -> None:
     assert problem.endswith("must be memory: or an address such as redis://127.0.0.1:6379/0")
 
 
-def test_several_nodes_do_not_count_each_by_itself(tmp_path: Path) -> None:
-    [problem] = said(written(tmp_path, "nodes: 2\n"))
-    assert "more than one cannot count in memory:" in problem
-    settings = load_settings(written(tmp_path, "nodes: 2\nlimiter: redis://cache\n"), {})
-    assert settings.nodes == 2
-
-
 @pytest.mark.parametrize(
     "text", ["", "- listen", "listen", "drain: 1\ndrain: 2\n", "a: &b 1", "backend: {\n"]
 )

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from gateway.limits.base import Limiter
+from gateway.limits.base import PATIENCE, Limiter
 from gateway.limits.counters import Counters
 from gateway.limits.degraded import Degrading, Watcher
 from gateway.limits.memory import MemoryLimiter
@@ -11,11 +11,17 @@ __all__ = ["Counters", "Limiter", "Watcher", "open_limiter", "place_of"]
 
 
 def open_limiter(
-    url: str, watcher: Watcher, *, share: int = 1, counters: Counters | None = None
+    url: str,
+    watcher: Watcher,
+    *,
+    share: int = 1,
+    patience: float = PATIENCE,
+    counters: Counters | None = None,
 ) -> Limiter:
     """The limiter at that address; ValueError, in a sentence, for one that is not there.
 
-    `share` is how many processes count in all. `counters` is where those of this machine count
+    `share` is how many processes count in all; `patience` is for how many seconds a call waits for
+    what is on another machine. `counters` is where those of this machine count
     together; without it a limiter in memory is one process's own.
     """
     if url == "memory:":
@@ -25,7 +31,7 @@ def open_limiter(
 
         return Degrading(SharedLimiter(counters), share, watcher)
     if url.startswith(("redis://", "rediss://")):
-        return Degrading(_redis(url), share, watcher)
+        return Degrading(_redis(url, patience), share, watcher)
     raise ValueError(f"limiter: {place_of(url)} is not possible; use memory: or redis://host:6379")
 
 
@@ -36,11 +42,11 @@ def place_of(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}" if host else f"{parts.scheme}:{parts.path}"
 
 
-def _redis(url: str) -> Limiter:
+def _redis(url: str, patience: float) -> Limiter:
     try:
         from gateway.limits.redis import RedisLimiter
     except ModuleNotFoundError as error:
         raise ValueError(
             "limiter: Redis needs a driver: pip install 'clinic-gateway[redis]'"
         ) from error
-    return RedisLimiter(url)
+    return RedisLimiter(url, patience=patience)

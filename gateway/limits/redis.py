@@ -53,13 +53,15 @@ return {1, used + 1, left}
 class RedisLimiter:
     """One message and one answer for all calls that come while another message is under way.
 
-    So one connection is enough, however many calls come at once. LimiterDown after 50 ms.
+    So one connection is enough, however many calls come at once. LimiterDown after `patience`
+    seconds.
     """
 
     degraded = False
 
-    def __init__(self, url: str, prefix: str = PREFIX) -> None:
+    def __init__(self, url: str, prefix: str = PREFIX, patience: float = PATIENCE) -> None:
         self._prefix = prefix
+        self._patience = patience
         pool = BlockingConnectionPool.from_url(
             url,
             max_connections=1,
@@ -83,7 +85,7 @@ class RedisLimiter:
         self._waiting.append(call)
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask(), name="ask the limiter")
-        return await _in_time(call.quota)
+        return await _in_time(call.quota, self._patience)
 
     async def aclose(self) -> None:
         """End what is still asked, and close the connection."""
@@ -153,11 +155,11 @@ class _Call:
         self.quota.set_result(Quota(self.limit, remaining, reset, admitted=bool(admitted)))
 
 
-async def _in_time(quota: asyncio.Future[Quota]) -> Quota:
+async def _in_time(quota: asyncio.Future[Quota], patience: float) -> Quota:
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await asyncio.wait((quota,), timeout=PATIENCE)
-    if not quota.done() and loop.time() - began > PATIENCE + LATE:
+    await asyncio.wait((quota,), timeout=patience)
+    if not quota.done() and loop.time() - began > patience + LATE:
         # it was this process that was busy: the answer may lie there unread
         await asyncio.wait((quota,), timeout=GRACE)
     if not quota.done():

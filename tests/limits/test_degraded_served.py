@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
+from gateway.settings import StartRefused
 from tests.conftest import RunningGateway, Start
 from tests.redis_server import RedisServer, redis_server
 
@@ -38,9 +39,10 @@ async def test_two_nodes_count_together_and_each_its_share_when_redis_is_gone(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     limiter = SecretStr(f"{server.url}/0")
-    first = await start_gateway("first", limiter=limiter, nodes=2)
+    counting = {"limiter": limiter, "nodes": 2, "limiter_timeout": 1.0}
+    first = await start_gateway("first", **counting)
     store = SecretStr(f"sqlite:///{first.folder}/gateway.db")
-    second = await start_gateway("second", limiter=limiter, nodes=2, store=store)
+    second = await start_gateway("second", store=store, **counting)
     key = await first.mint(limit=30)
     await second.gateway.ring.refresh()
 
@@ -76,3 +78,10 @@ async def test_two_nodes_count_together_and_each_its_share_when_redis_is_gone(
     said = capfd.readouterr().err
     assert said.count("the limiter is down: each process counts its share of every limit") == 1
     assert said.count("the limiter counts for all processes again") == 1
+
+
+async def test_several_nodes_that_would_each_count_by_itself_do_not_start(
+    start_gateway: Start,
+) -> None:
+    with pytest.raises(StartRefused, match="more than one of nodes cannot count in memory:"):
+        await start_gateway(nodes=2)

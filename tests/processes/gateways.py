@@ -178,11 +178,12 @@ class Load:
 
     port: int
     request: bytes
+    most: int = 1_000_000
     statuses: dict[int, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
 
     async def run(self, partners: int, stop: asyncio.Event) -> None:
-        """Until told to stop."""
+        """Until told to stop, or until so many calls were answered."""
         await asyncio.gather(*(self._partner(stop) for _ in range(partners)))
 
     async def _partner(self, stop: asyncio.Event) -> None:
@@ -195,7 +196,8 @@ class Load:
                 continue
             try:
                 while not stop.is_set() and await self._call(reader, writer):
-                    pass
+                    if self.answered >= self.most:
+                        stop.set()
             except (OSError, asyncio.IncompleteReadError) as error:
                 self.lost.append(type(error).__name__)
             finally:
