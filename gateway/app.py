@@ -20,8 +20,12 @@ from gateway.backend import (
     open_backend,
     unserved_rows,
 )
+from gateway.booking.blocked import Blocked
 from gateway.booking.ledger import Ledger
+from gateway.booking.owners import Owners
+from gateway.booking.reconcile import Reconciler
 from gateway.booking.watch import Watch
+from gateway.booking.work import Patience
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
@@ -63,6 +67,8 @@ from gateway.web.system import Readiness, system_server
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
+# Seconds that a booking may still be at work after the time that it has.
+LANDS_WITHIN = 5.0
 
 
 def utc_now() -> datetime:
@@ -141,7 +147,9 @@ class _Assembly:
         keeper, follower = await self.policy(Versions(own), practice)
         ring = await self.ring(own)
         usage = self.usage(own)
-        ledger = self.ledger(store, practice.adapter)
+        owners = await self.owners(store)
+        ledger = self.ledger(store, practice.adapter, owners)
+        await self.reconciler(store, practice.adapter, owners)
         observers = Observers(self.journal(), self.metrics, usage, self.events, self.now)
         public_url = settings.public_url_at(port)
         replies = Replies(public_url)
@@ -209,6 +217,7 @@ class _Assembly:
             adapter, secret = await open_backend(self.settings, store, self.report, self.backend)
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
+        adapter = Blocked(adapter, store)
         probe = BackendProbe(self.closing(adapter))
         problems += await _lacking(self.closing(probe))
         if policy is not None:
@@ -245,15 +254,34 @@ class _Assembly:
         self.closing(usage).start()
         return usage
 
-    def ledger(self, store: Store, adapter: Adapter) -> Ledger:
+    async def owners(self, store: Store) -> Owners:
+        """This process among all that book."""
+        owners = self.closing(Owners(store, self.settings.state))
+        await owners.start()
+        return owners
+
+    def ledger(self, store: Store, adapter: Adapter, owners: Owners) -> Ledger:
         """The ledger of bookings, with a watch over them."""
         told = self.bookings
-        ledger = Ledger(store, wait=self.settings.booking_wait, failed=told.outcome_waits)
+        patience = Patience(lands=self.lands())
+        wait = self.settings.booking_wait
+        ledger = Ledger(store, owners, told, wait=wait, patience=patience)
         self.closing(ledger).start(self.now)
         watch = Watch(store, adapter, told.overwritten, told.unreadable, told.watch_failed)
         self.metrics.overwritten(lambda: watch.overwritten)
         self.closing(watch).start(self.now)
         return ledger
+
+    async def reconciler(self, store: Store, adapter: Adapter, owners: Owners) -> Reconciler:
+        """What looks up, first of all, what an earlier process has left, and goes on with it."""
+        reconciler = Reconciler(store, adapter, owners, self.bookings, lands=self.lands())
+        await self.closing(reconciler).begin()
+        reconciler.start()
+        return reconciler
+
+    def lands(self) -> float:
+        """Seconds after which an attempt that nobody waits for any more has come to its end."""
+        return self.settings.backend.booking_timeout + LANDS_WITHIN
 
     def journal(self) -> Journal:
         try:
