@@ -72,7 +72,8 @@ image-rehearsal: ## Follow the Dockerfile's steps in an empty folder, without a 
 	scripts/rehearse-image
 
 lock: $(checks) ## Make the locks anew from pyproject.toml (newest versions: ARGS=--upgrade)
-	$(compile) pyproject.toml --extra postgres --extra mysql --output-file requirements.lock
+	$(compile) pyproject.toml --extra postgres --extra mysql --extra redis \
+		--output-file requirements.lock
 	$(compile) pyproject.toml --extra dev --constraints requirements.lock \
 		--output-file requirements-dev.lock
 	$(compile) --group pyproject.toml:build --constraints requirements-dev.lock \

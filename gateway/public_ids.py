@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import bindparam, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway.store import Store, StoreError
+from gateway.store.adding import adding
 from gateway.store.tables import public_ids
 
 
@@ -46,8 +47,8 @@ class StoredIds:
         )
         try:
             if others:
-                async with self._store.begin() as connection:
-                    await connection.execute(changed, others)
+                rows = _in_one_order(others)
+                await self._store.run(lambda connection: connection.execute(changed, rows))
         except StoreError as error:
             raise BackendUnavailable(f"public ids cannot be kept: {error}") from error
         new = {public_id: key for public_id, key in keys.items() if public_id not in known}
@@ -68,16 +69,15 @@ class StoredIds:
             raise BackendUnavailable(f"public ids cannot be looked up: {error}") from error
 
     async def _add(self, rows: list[dict[str, str]]) -> None:
-        try:
-            async with self._store.begin() as connection:
-                await connection.execute(insert(public_ids), rows)
-        except IntegrityError:  # another process was quicker with one of them
-            for row in rows:
-                await self._add_one(row)
+        async def added(connection: AsyncConnection) -> None:
+            # another process may have been quicker with one of them
+            await connection.execute(
+                adding(connection, public_ids).on_conflict_do_nothing(), _in_one_order(rows)
+            )
 
-    async def _add_one(self, row: dict[str, str]) -> None:
-        try:
-            async with self._store.begin() as connection:
-                await connection.execute(insert(public_ids).values(**row))
-        except IntegrityError:
-            return
+        await self._store.run(added)
+
+
+def _in_one_order(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Two processes that write the same rows do not wait for each other's."""
+    return sorted(rows, key=lambda row: next(iter(row.values())))

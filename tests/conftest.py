@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +21,8 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import new_key
 from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
+from gateway.store import Store, open_store
+from tests.adapters.servers import postgres_database
 from tests.partner import ALL, Partner
 from tests.world import WORLDS, World
 
@@ -39,6 +41,41 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped: {report.longrepr[2]}"
     return report
+
+
+@pytest.fixture(scope="session")
+def postgres_tables() -> Iterator[str]:
+    """A database with the store's tables, of which each test's own is a copy."""
+    with postgres_database() as url:
+        asyncio.run(_migrated(url))
+        yield url
+
+
+async def _migrated(place: str) -> None:
+    store = open_store(place)
+    await store.migrate()
+    await store.aclose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a test's own store is, on each database that may hold one; its tables are made."""
+    if request.param == "sqlite":
+        place = f"sqlite:///{tmp_path}/gateway.db"
+        asyncio.run(_migrated(place))
+        yield place
+        return
+    template = request.getfixturevalue("postgres_tables").rpartition("/")[2]
+    with postgres_database(options=f"TEMPLATE {template}") as place:
+        yield place
+
+
+@pytest.fixture
+async def store(store_place: str) -> AsyncIterator[Store]:
+    """An open store of the test's own, on each database that may hold one."""
+    opened = open_store(store_place)
+    yield opened
+    await opened.aclose()
 
 
 CONFIGURATION = f"""\

@@ -103,10 +103,13 @@ class KeyStore:
     async def add(self, key: Key) -> str:
         """Keep a new key; its secret, which is told this once."""
         secret = mint()
-        async with self._store.begin() as connection:
+
+        async def added(connection: AsyncConnection) -> None:
             row = _row(key) | {"id": key.id, "revision": await _next_revision(connection)}
             await connection.execute(insert(keys).values(row))
             await _add_secret(connection, key.id, secret, key.created_at)
+
+        await self._store.run(added)
         return secret
 
     async def list(self) -> Listing:
@@ -136,11 +139,14 @@ class KeyStore:
 
     async def update(self, key_id: str, **changes: Any) -> Key:
         """Change fields of a key; UnknownKey, OddKey, RevokedKey."""
-        async with self._store.begin() as connection:
+
+        async def updated(connection: AsyncConnection) -> Key:
             revision = await _next_revision(connection)
             key = replace((await _active(connection, key_id)).key, **changes)
             await _put(connection, key, revision)
-        return key
+            return key
+
+        return await self._store.run(updated)
 
     async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> Rotated:
         """A new secret for the key; those before it are valid for the overlap.
@@ -148,7 +154,8 @@ class KeyStore:
         UnknownKey, OddKey; RevokedKey, since a new secret would open nothing.
         """
         secret = mint()
-        async with self._store.begin() as connection:
+
+        async def rotated(connection: AsyncConnection) -> _Kept:
             revision = await _next_revision(connection)
             await _active(connection, key_id)
             until = now + overlap
@@ -163,18 +170,23 @@ class KeyStore:
                 update(keys).where(keys.c.id == key_id).values(revision=revision)
             )
             # read before it is certain: a new secret that could not be told would be lost
-            kept = await _get(connection, key_id)
+            return await _get(connection, key_id)
+
+        kept = await self._store.run(rotated)
         return Rotated(secret, kept.key, kept.told)
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
         """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
-        async with self._store.begin() as connection:
+
+        async def revoked(connection: AsyncConnection) -> Key:
             revision = await _next_revision(connection)
             key = (await _get(connection, key_id)).key
             if key.revoked_at is None:
                 key = replace(key, revoked_at=now)
                 await _put(connection, key, revision)
-        return key
+            return key
+
+        return await self._store.run(revoked)
 
     def mark(self) -> object:
         """As the store's: where it stays the same, most likely nothing has changed."""
@@ -182,10 +194,13 @@ class KeyStore:
 
     async def changes(self, since: int) -> tuple[int, Sequence[Change]]:
         """The present revision, and each key that changed after the revision `since`."""
-        async with self._store.begin() as connection:
+        async with self._store.glance() as connection:
             revision = await _revision(connection)
-            if revision == since:
-                return revision, []
+        if revision == since:
+            return revision, []
+        async with self._store.begin() as connection:
+            # what is newer than this is read with it perhaps, and then once more
+            revision = await _revision(connection)
             newer = keys.c.revision > since
             rows = (await connection.execute(select(*_COLUMNS).where(newer))).all()
             named = select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
@@ -196,12 +211,15 @@ class KeyStore:
         """Write times of last use; that is no change that others follow."""
         if not used:
             return
-        rows = [{"key": key_id, "used": moment} for key_id, moment in used.items()]
+        # in one order, whoever writes: two processes do not wait for each other's rows
+        rows = [{"key": key_id, "used": moment} for key_id, moment in sorted(used.items())]
+        earlier = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < bindparam("used"))
         statement = (
-            update(keys).where(keys.c.id == bindparam("key")).values(last_used_at=bindparam("used"))
+            update(keys)
+            .where(keys.c.id == bindparam("key"), earlier)
+            .values(last_used_at=bindparam("used"))
         )
-        async with self._store.begin() as connection:
-            await connection.execute(statement, rows)
+        await self._store.run(lambda connection: connection.execute(statement, rows))
 
 
 def new_key(  # noqa: PLR0913 - a key has that many settings
@@ -236,7 +254,7 @@ async def _revision(connection: AsyncConnection) -> int:
 
 
 async def _next_revision(connection: AsyncConnection) -> int:
-    """Moved on first in a transaction: from here on it is the only one that writes."""
+    """Moved on first in a transaction: until its end no other one changes a key."""
     await connection.execute(
         update(revisions)
         .where(revisions.c.name == "keys")

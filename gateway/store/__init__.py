@@ -8,16 +8,39 @@ __all__ = ["Store", "StoreError", "open_store"]
 
 
 def open_store(place: str | Path) -> Store:
-    """The store in a file, or at `sqlite:///path` as URLs are written: `%3F` for a `?`.
+    """The store in a file, at `sqlite:///path`, or at `postgresql://user:password@host/database`.
 
-    StoreError, in a sentence, where there can't be one.
+    As URLs are written: `%3F` for a `?`. StoreError, in a sentence, where there can't be one.
     """
     if isinstance(place, Path) or place.startswith("sqlite:///"):
         from gateway.store.sqlite import SqliteStore
 
         return SqliteStore(place if isinstance(place, Path) else _file(place))
+    if place.startswith(("postgresql://", "postgres://")):
+        return _on_postgres(place)
     scheme = place.partition(":")[0]
-    raise StoreError(f"store: {scheme} is not possible so far; use sqlite:///path/to/gateway.db")
+    raise StoreError(
+        f"store: {scheme} is not possible; use sqlite:///path/to/gateway.db, or"
+        " postgresql://user:password@host/database"
+    )
+
+
+def _on_postgres(url: str) -> Store:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        from gateway.store.postgres import PostgresStore
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            "store: PostgreSQL needs a driver: pip install 'clinic-gateway[postgres]'"
+        ) from error
+    try:
+        return PostgresStore(make_url(url))
+    except (ArgumentError, ValueError):  # their words may quote the address
+        raise StoreError(
+            "store: must be an address such as postgresql://user:password@host:5432/database"
+        ) from None
 
 
 def _file(url: str) -> Path:

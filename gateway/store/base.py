@@ -1,7 +1,8 @@
 """What every store has in common: transactions, migrations, things set once, plain errors."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeVar
 
 from sqlalchemy import Connection, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
@@ -11,6 +12,8 @@ from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
 HEAD = "0006"
+
+T = TypeVar("T")
 
 
 class StoreError(Exception):
@@ -27,13 +30,29 @@ class Store:
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
         """A transaction; StoreError for what the database can't do, never for a doubled row."""
+        async with self._explained(), self.engine.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _explained(self) -> AsyncIterator[None]:
         try:
-            async with self.engine.begin() as connection:
-                yield connection
+            yield
         except IntegrityError:
             raise
         except (SQLAlchemyError, OSError) as error:
             raise self.explain(error) from error
+
+    async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """What the work gives in a transaction of its own; else as `begin`.
+
+        Where it met another transaction nothing of it was done, and it runs again.
+        """
+        async with self.begin() as connection:
+            return await work(connection)
+
+    def glance(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A connection for one statement that only reads, as cheap as can be; else as `begin`."""
+        return self.begin()
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[AsyncConnection]:

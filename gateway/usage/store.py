@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, delete, func, select, union_all
-from sqlalchemy.dialects.sqlite import Insert, insert
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from gateway.store.adding import Adding, adding
 from gateway.store.base import Store
 from gateway.store.tables import usage, usage_days
 
@@ -66,15 +68,28 @@ def minute_of(moment: datetime) -> int:
 
 
 async def add(store: Store, sums: Mapping[Slot, Sums]) -> None:
-    """Add to what is there, in one transaction. StoreError: nothing was added."""
+    """Add to what is there, in one transaction. StoreError: nothing was added.
+
+    But for a database on another machine that goes away between its commit and its answer: then
+    it was, and is added once more.
+    """
     days: dict[Slot, Sums] = {}
     for (minute, key_id, operation), each in sums.items():
         days.setdefault((minute // DAY, key_id, operation), Sums()).add(each)
-    async with store.begin() as connection:
-        for table, rows in ((usage, [*sums.items()]), (usage_days, [*days.items()])):
+    # in one order, whoever writes: two processes do not wait for each other's rows
+    lots = [
+        (table, sorted(held.items(), key=itemgetter(0)))
+        for table, held in ((usage, sums), (usage_days, days))
+    ]
+
+    async def added(connection: AsyncConnection) -> None:
+        for table, rows in lots:
+            statement = _adding(connection, table)
             for start in range(0, len(rows), ROWS_AT_ONCE):
                 some = [_row(table, *each) for each in rows[start : start + ROWS_AT_ONCE]]
-                await connection.execute(_ADD[table.name], some)
+                await connection.execute(statement, some)
+
+    await store.run(added)
 
 
 def _row(table: Table, slot: Slot, sums: Sums) -> dict[str, Any]:
@@ -82,14 +97,11 @@ def _row(table: Table, slot: Slot, sums: Sums) -> dict[str, Any]:
     return row | {name: getattr(sums, name) for name in OUTCOMES}
 
 
-def _adding(table: Table) -> Insert:
+def _adding(connection: AsyncConnection, table: Table) -> Adding:
     """Several gateways may write the same minute: each adds its own."""
-    statement = insert(table)
+    statement = adding(connection, table)
     both = {name: table.c[name] + statement.excluded[name] for name in OUTCOMES}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=both)
-
-
-_ADD = {table.name: _adding(table) for table in (usage, usage_days)}
 
 
 async def drop(store: Store, before: datetime) -> bool:

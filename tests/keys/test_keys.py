@@ -41,7 +41,8 @@ def kept_in(folder: Path) -> bytes:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
+async def file_store(tmp_path: Path) -> AsyncIterator[Store]:
+    """A store in a file: it shows from outside that something changed, and takes any value."""
     opened = open_store(f"sqlite:///{tmp_path}/gateway.db")
     await opened.migrate()
     yield opened
@@ -295,7 +296,7 @@ async def test_while_the_store_cannot_be_read_only_known_keys_go_on_and_for_a_mi
 
 
 async def test_a_store_that_looks_untouched_is_asked_now_and_then_and_a_change_seen_at_once(
-    store: Store,
+    file_store: Store,
 ) -> None:
     asked = 0
 
@@ -306,7 +307,7 @@ async def test_a_store_that_looks_untouched_is_asked_now_and_then_and_a_change_s
             return await super().changes(since)
 
     clock = [0.0]
-    keys = Counted(store)
+    keys = Counted(file_store)
     ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
     await ring.refresh()
     for turn in range(1, 10):
@@ -324,7 +325,7 @@ async def test_a_store_that_looks_untouched_is_asked_now_and_then_and_a_change_s
 
 
 async def test_an_outage_is_said_once_and_so_is_its_end(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    file_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.keys.ring.POLL", 0.001)
     asked = asyncio.Event()
@@ -339,7 +340,7 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
 
     started = False
     watcher = Noted()
-    ring = MemoryKeyRing(Flaky(store), watcher)
+    ring = MemoryKeyRing(Flaky(file_store), watcher)
     await ring.start()
     while ring._mark is None:  # noqa: ASYNC110 - the file looks untouched from here on
         await asyncio.sleep(0.001)
@@ -378,15 +379,15 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
     ],
 )
 async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
-    store: Store, damage: str
+    file_store: Store, damage: str
 ) -> None:
-    keys = KeyStore(store)
+    keys = KeyStore(file_store)
     odd, good = a_key(), a_key()
     secrets = [await keys.add(odd), await keys.add(good)]
     watcher = Noted()
     ring = MemoryKeyRing(keys, watcher)
     await ring.refresh()
-    async with store.begin() as connection:
+    async with file_store.begin() as connection:
         await connection.exec_driver_sql(f"UPDATE keys SET {damage} WHERE id = '{odd.id}'")
         await connection.exec_driver_sql("UPDATE keys SET revision = revision + 9999")
         await connection.exec_driver_sql("UPDATE revisions SET value = value + 9999")
@@ -402,12 +403,12 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
 
 @pytest.mark.parametrize("until", ["then", "2127-01-01", 5])
 async def test_a_secret_whose_end_makes_no_sense_opens_nothing_and_stops_no_other(
-    store: Store, until: object
+    file_store: Store, until: object
 ) -> None:
-    keys = KeyStore(store)
+    keys = KeyStore(file_store)
     odd, good = a_key(), a_key()
     secrets = [await keys.add(odd), await keys.add(good)]
-    async with store.begin() as connection:
+    async with file_store.begin() as connection:
         await connection.exec_driver_sql(
             "UPDATE secrets SET expires_at = ? WHERE key_id = ?", (until, odd.id)
         )

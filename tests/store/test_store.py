@@ -101,7 +101,7 @@ async def test_a_locked_file_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_database_that_is_not_possible_is_refused() -> None:
-    with pytest.raises(StoreError, match="oracle is not possible so far"):
+    with pytest.raises(StoreError, match="oracle is not possible; use sqlite"):
         open_store("oracle://x:secret@host/db")
 
 

@@ -6,14 +6,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Table, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import OPERATIONS
 from gateway.store import Store, open_store
 from gateway.store.sqlite import _PRAGMAS
+from gateway.store.tables import usage_days
 from gateway.usage import counting, store
 from gateway.usage.counting import DROP_EVERY, JUMP_RESTS, Usage
 from gateway.usage.store import (
@@ -77,7 +80,13 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def world(place: Path) -> AsyncIterator[World]:
+def world(store: Store) -> World:
+    return World(store)
+
+
+@pytest.fixture
+async def file_world(place: Path) -> AsyncIterator[World]:
+    """The same over a file, which a test can lock."""
     store = open_store(place)
     await store.migrate()
     yield World(store)
@@ -211,59 +220,63 @@ async def test_a_clock_that_is_set_loses_nothing(world: World, jump: timedelta) 
 
 
 async def test_a_store_that_cannot_be_written_for_a_while_gets_all_of_it_later(
-    impatient: None, world: World, place: Path
+    impatient: None, file_world: World, place: Path
 ) -> None:
-    usage = world.usage()
+    usage = file_world.usage()
     with closing(locked(place)):
         for _ in range(3):
             usage.count("k", "get_client", 200)
             await usage.turn()
-            world.passes(MINUTE)
-        assert world.watcher.said == [
+            file_world.passes(MINUTE)
+        assert file_world.watcher.said == [
             "failed: is locked by another process: end that one, or wait for it"
         ]
-        assert await world.minutes() == {}
+        assert await file_world.minutes() == {}
     await usage.turn()
-    assert sorted(await world.minutes()) == [f"04 10:{each} get_client" for each in (20, 21, 22)]
+    assert sorted(await file_world.minutes()) == [
+        f"04 10:{each} get_client" for each in (20, 21, 22)
+    ]
     with closing(locked(place)):
         usage.count("k", "get_client", 200)
         await usage.turn()
     await usage.aclose()
-    assert (await world.minutes())["04 10:23 get_client"] == Sums(answered=1)
-    assert [each.partition(":")[0] for each in world.watcher.said] == ["failed", "failed"]
+    assert (await file_world.minutes())["04 10:23 get_client"] == Sums(answered=1)
+    assert [each.partition(":")[0] for each in file_world.watcher.said] == ["failed", "failed"]
 
 
 async def test_beyond_a_bound_the_oldest_are_lost_and_that_is_said_once(
-    impatient: None, world: World, place: Path, monkeypatch: pytest.MonkeyPatch
+    impatient: None, file_world: World, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "MOST_WAITING", 2)
-    usage = world.usage()
+    usage = file_world.usage()
     with closing(locked(place)):
         for calls in (5, 4, 3, 2):
             for _ in range(calls):
                 usage.count("k", "get_client", 200)
             await usage.turn()
-            world.passes(MINUTE)
+            file_world.passes(MINUTE)
     await usage.turn()
-    assert world.watcher.said[1:] == ["dropped 5", "dropped 4", "lost 9"]
-    assert [sums.answered for sums in (await world.minutes()).values()] == [3, 2]
+    assert file_world.watcher.said[1:] == ["dropped 5", "dropped 4", "lost 9"]
+    assert [sums.answered for sums in (await file_world.minutes()).values()] == [3, 2]
     await usage.aclose()
-    assert len(world.watcher.said) == 4
+    assert len(file_world.watcher.said) == 4
 
 
 async def test_what_cannot_be_written_at_the_end_either_is_said(
-    impatient: None, world: World, place: Path
+    impatient: None, file_world: World, place: Path
 ) -> None:
-    usage = world.usage()
+    usage = file_world.usage()
     usage.start()
     usage.count("k", "get_client", 200)
     with closing(locked(place)):
         await usage.aclose()
-    assert world.watcher.said[1:] == ["dropped 1", "lost 1"]
+    assert file_world.watcher.said[1:] == ["dropped 1", "lost 1"]
 
 
-async def test_two_gateways_that_write_the_same_minute_add_up(world: World, place: Path) -> None:
-    other_store = open_store(place)
+async def test_two_gateways_that_write_the_same_minute_add_up(
+    world: World, store_place: str
+) -> None:
+    other_store = open_store(store_place)
     usages = [world.usage(), Usage(other_store, world.watcher, lambda: NOW, lambda: 0.0)]
     for _ in range(3):
         for usage in usages:
@@ -282,8 +295,14 @@ async def test_two_gateways_that_write_the_same_minute_add_up(world: World, plac
 async def test_a_write_is_whole_or_not_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = world.usage()
     usage.count("k", "get_client", 200)
+    really = store._adding
+
+    def wrong(connection: AsyncConnection, table: Table) -> Any:
+        nowhere = text("INSERT INTO nowhere VALUES (1)")
+        return nowhere if table is usage_days else really(connection, table)
+
     with monkeypatch.context() as patched:
-        patched.setitem(store._ADD, "usage_days", text("INSERT INTO nowhere VALUES (1)"))
+        patched.setattr(store, "_adding", wrong)
         await usage.turn()
     assert [each.partition(":")[0] for each in world.watcher.said] == ["failed"]
     assert await world.minutes() == {}

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from gateway.store.adding import adding
 from gateway.store.base import Store
 from gateway.store.tables import policy_history, policy_processes, policy_versions, revisions
 
@@ -103,12 +104,15 @@ class Versions:
 
     async def revision(self) -> int:
         """What moves on whenever the running processes are to look."""
-        async with self._store.begin() as connection:
+        async with self._store.glance() as connection:
             return await _revision(connection)
 
     async def write(self, events: Sequence[Event], process: Process) -> None:
         """All of it, or StoreError."""
-        async with self._store.begin() as connection:
+
+        async def written(connection: AsyncConnection) -> None:
+            if events:
+                await _in_turn(connection)
             for event in events:
                 await _write(connection, event)
             row = _row(process)
@@ -117,6 +121,8 @@ class Versions:
                 await connection.execute(insert(_processes).values(id=process.id, **row))
                 old = _processes.c.seen_at < process.seen_at - _FORGOTTEN
                 await connection.execute(delete(_processes).where(old))
+
+        await self._store.run(written)
 
     async def leave(self, process_id: str) -> None:
         """The process serves no more."""
@@ -136,12 +142,15 @@ class Versions:
 
     async def ask(self, approval: Event | None = None) -> int:
         """Have the running processes look, at an approval too; the revision to wait for."""
-        async with self._store.begin() as connection:
-            if approval is not None:
-                await _write(connection, approval)
+
+        async def asked(connection: AsyncConnection) -> int:
             moved = update(revisions).where(revisions.c.name == "policy")
             await connection.execute(moved.values(value=revisions.c.value + 1))
+            if approval is not None:
+                await _write(connection, approval)
             return await _revision(connection)
+
+        return await self._store.run(asked)
 
 
 def _version(row: Any) -> Version | None:
@@ -155,6 +164,12 @@ def _version(row: Any) -> Version | None:
 async def _revision(connection: AsyncConnection) -> int:
     found = await connection.execute(select(revisions.c.value).where(revisions.c.name == "policy"))
     return int(found.scalar_one())
+
+
+async def _in_turn(connection: AsyncConnection) -> None:
+    """One after the other, so that the numbers of what happened are in the order of commits."""
+    locked = select(revisions.c.value).where(revisions.c.name == "policy").with_for_update()
+    await connection.execute(locked)
 
 
 def _row(process: Process) -> dict[str, Any]:
@@ -185,7 +200,7 @@ async def _keep(connection: AsyncConnection, version: Version, ran_at: datetime 
     if found is None:
         values = {"content": version.content, "file": version.file, "first_ran_at": ran_at}
         made_of = " ".join(version.made_of) if version.made_of else None
-        row = insert(_versions).values(hash=version.hash, made_of=made_of, **values)
-        await connection.execute(row)
+        row = adding(connection, _versions).values(hash=version.hash, made_of=made_of, **values)
+        await connection.execute(row.on_conflict_do_nothing())
     elif found.first_ran_at is None and ran_at is not None:
         await connection.execute(update(_versions).where(at).values(first_ran_at=ran_at))
