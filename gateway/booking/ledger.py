@@ -14,9 +14,8 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
-from functools import partial
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 from gateway.booking.base import Attempt, Booked, Refused, Told
 from gateway.booking.looking import Lost
@@ -28,7 +27,6 @@ from gateway.booking.work import Patience, Work
 from gateway.contract.errors import KeyReused, Unavailable
 from gateway.store.base import Store, StoreError
 
-T = TypeVar("T")
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
 PURGE_EVERY = 600.0  # and for what is old
 # Seconds between two looks at a row that another process works on: the first, and the longest.
@@ -112,7 +110,7 @@ class Ledger:
         except Lost as lost:
             return await self._stand.of(row, lost.outcome)
         finally:
-            self._release(row.claim or "")
+            self._release(row.claim)
 
     async def _claim(self, attempt: Attempt, until: float) -> Booked | Row:
         """An earlier outcome, or the row that this call is to work on."""
@@ -176,11 +174,9 @@ class Ledger:
 
     async def _insert(self, attempt: Attempt) -> Row | None:
         """A new row; or one that has to end first; None where another call was quicker."""
-        claim = self._begin()
-        waits = not attempt.adapter.excludes
-        got = await self._gained(
-            claim, self.rows.insert(attempt, self._owners.me, claim, waits=waits), None
-        )
+        claim, me = self._begin(), self._owners.me
+        work = self.rows.insert(attempt, me, claim, waits=not attempt.adapter.excludes)
+        got = await self._gained(work, Row.perhaps(attempt, me, claim), None)
         if got is not None and got.settled:
             raise Refused(got.error, replayed=False)
         return got
@@ -191,35 +187,38 @@ class Ledger:
             await in_time(self.rows.abandon(row))
             return None
         claim = self._begin()
-        return await self._gained(claim, self.rows.take(row, self._owners.me, claim), LEFT)
+        work = self.rows.take(row, self._owners.me, claim)
+        return await self._gained(work, row.taken(claim), LEFT)
 
     def _begin(self) -> str:
         claim = token_hex(16)
         self._running[claim] = asyncio.get_running_loop().create_future()
         return claim
 
-    def _release(self, claim: str) -> None:
-        self._running.pop(claim).set_result(None)
+    def _release(self, claim: str | None) -> None:
+        self._running.pop(claim or "").set_result(None)
 
-    async def _gained(self, claim: str, work: Coroutine[Any, Any, T], undone: Outcome) -> T:
+    async def _gained(
+        self, work: Coroutine[Any, Any, Row | None], perhaps: Row, undone: Outcome
+    ) -> Row | None:
         """What a transaction gives; where it is this claim's row, the claim goes on running.
 
-        One that comes too late, when nobody waits for it any more, is `undone`.
+        What may have been written all the same, unheard or too late, is `undone` then.
         """
         task = asyncio.ensure_future(work)
-        got = None
         try:
             got = await in_time(task)
-        finally:
-            if not _is_won(got):
-                self._release(claim)
-            if not task.done():
-                task.add_done_callback(partial(self._undo, undone))
+        except Refused:
+            self._release(perhaps.claim)
+            raise
+        except BaseException:
+            self._outcomes.keep(perhaps, undone)
+            self._release(perhaps.claim)
+            task.add_done_callback(lambda _: self._outcomes.keep(perhaps, undone))
+            raise
+        if got is None or not got.mine or got.settled:
+            self._release(perhaps.claim)
         return got
-
-    def _undo(self, undone: Outcome, task: asyncio.Future[Any]) -> None:
-        if not task.cancelled() and task.exception() is None and _is_won(task.result()):
-            self._outcomes.keep(task.result(), undone)
 
     async def _pause(self, row: Row, pause: float, until: float) -> None:
         """Wait for whoever works on the row; Unavailable where that took too long."""
@@ -241,8 +240,3 @@ class Ledger:
             await asyncio.sleep(TIDY_EVERY)
             with contextlib.suppress(Exception):  # the store's own probe says so
                 await self.tidy(now())
-
-
-def _is_won(got: object) -> bool:
-    """Whether it is a row that somebody has to work on."""
-    return isinstance(got, Row) and got.mine and not got.settled

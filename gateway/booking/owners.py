@@ -83,7 +83,7 @@ class Owners:
 
     async def others(self) -> list[str]:
         """Who said that it lives, beside this one. StoreError."""
-        async with self._store.begin() as connection:
+        async with self._store.glance() as connection:
             wanted = select(presence.c.id).where(presence.c.id != self.me)
             return list((await connection.execute(wanted)).scalars())
 
@@ -104,7 +104,7 @@ class Owners:
     async def _look(self, owner: str, before: _Seen | None) -> _Seen:
         # until it has been read again nothing is known: the other could not write then, either
         self._seen.pop(owner, None)
-        async with self._store.begin() as connection:
+        async with self._store.glance() as connection:
             wanted = select(presence.c.counter).where(presence.c.id == owner)
             counter = (await connection.execute(wanted)).scalar_one_or_none()
         now = self._clock()

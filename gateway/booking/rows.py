@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -51,7 +53,7 @@ class Row:
     """A row as it was read; `mine` where this call has just claimed it, `fresh` by writing it."""
 
     def __init__(self, row: Any, *, mine: bool = False, fresh: bool = False) -> None:
-        self.id: int = row.id
+        self.id: int | None = row.id
         self.key_id: str = row.key_id
         self.digest: bytes | None = row.idempotency_digest
         self.fingerprint: bytes = row.fingerprint
@@ -73,6 +75,18 @@ class Row:
         self.mine = mine
         self.fresh = fresh
         self._row = row
+
+    @classmethod
+    def perhaps(cls, attempt: Attempt, owner: str, claim: str) -> "Row":
+        """One of which it is not known whether it was written."""
+        columns = dict.fromkeys(bookings.c.keys())
+        return cls(SimpleNamespace(**columns | intention(attempt, owner, claim)))
+
+    def taken(self, claim: str) -> "Row":
+        """The same as it is if it was taken, which is not known."""
+        row = copy(self)
+        row.claim = claim
+        return row
 
     def outcome_again(self) -> Booked:
         """The first outcome once more: the record, or the refusal."""
@@ -128,35 +142,21 @@ class Rows:
         the two could be taken for one another. None where another call with the same key was
         quicker.
         """
-        draft = attempt.draft
-        values: dict[str, Any] = {
-            "key_id": attempt.key_id,
-            "idempotency_digest": _digest(attempt.idempotency_key),
-            "fingerprint": attempt.fingerprint,
-            "state": "intended",
-            "created_at": draft.now,
-            "reference": token_hex(8),
-            "vet_id": draft.vet_id,
-            "starts_at": draft.scheduled_at,
-            "ends_at": draft.scheduled_at + attempt.lasts,
-            "draft": written(draft),
-            "owner": owner,
-            "claim": claim,
-        }
+        values = intention(attempt, owner, claim)
+
+        async def inserted(connection: AsyncConnection) -> Row:
+            await _take_turn(connection, attempt.draft.vet_id)
+            others = await _overlapping(connection, values)
+            if any(each.state == "unknown" for each in others):
+                if attempt.idempotency_key is None:
+                    raise Refused(SlotTaken.__name__, replayed=False)
+                return await _inserted(connection, values | refused(SlotTaken.__name__))
+            same = (each for each in others if each.fingerprint == attempt.fingerprint)
+            first = next(iter(others) if waits else same, None)
+            return await _inserted(connection, values) if first is None else first
+
         try:
-            async with self._store.begin() as connection:
-                await _take_turn(connection, draft.vet_id)
-                others = await self._overlapping(connection, values)
-                if any(each.state == "unknown" for each in others):
-                    values |= _refused("SlotTaken")
-                    if attempt.idempotency_key is None:
-                        raise Refused(SlotTaken.__name__, replayed=False)
-                else:
-                    same = (each for each in others if each.fingerprint == attempt.fingerprint)
-                    first = next(iter(others) if waits else same, None)
-                    if first is not None:
-                        return first
-                return await _inserted(connection, values)
+            return await self._store.run(inserted)
         except IntegrityError:
             return None
 
@@ -164,24 +164,28 @@ class Rows:
         """Write what came of a row that is gone; whether there is room for its key."""
         values = {name: getattr(row, name) for name in _KEPT_WHEN_GONE}
         values["idempotency_digest"] = row.digest
+        restored = insert(bookings).values(values | dict(outcome))
         try:
-            async with self._store.begin() as connection:
-                await connection.execute(insert(bookings).values(values | dict(outcome)))
+            await self._store.run(lambda connection: connection.execute(restored))
         except IntegrityError:
             return False
         return True
 
     async def take(self, row: Row, owner: str, claim: str) -> Row | None:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
-        change = update(bookings).where(_unchanged(row), bookings.c.state == row.state)
-        async with self._store.begin() as connection:
-            result: CursorResult[Any] = await connection.execute(
-                change.values(owner=owner, claim=claim, state="unknown")
-            )
-            if result.rowcount != 1:
+        change = (
+            update(bookings)
+            .where(_unchanged(row), bookings.c.state == row.state)
+            .values(owner=owner, claim=claim, state="unknown")
+        )
+
+        async def taken(connection: AsyncConnection) -> Row | None:
+            if not await _changed(connection, change):
                 return None
             found = await connection.execute(select(bookings).where(bookings.c.id == row.id))
             return Row(found.one(), mine=True)
+
+        return await self._store.run(taken)
 
     async def write(self, row: Row, outcome: Outcome) -> bool:
         """Whether the row was still its claim's, and is now as told; what is settled stays."""
@@ -189,18 +193,13 @@ class Rows:
         change: Any = delete(bookings).where(this)
         if outcome is not None:
             change = update(bookings).where(this).values(outcome)
-        async with self._store.begin() as connection:
-            result: CursorResult[Any] = await connection.execute(change)
-            return result.rowcount == 1
+        return await self._store.run(lambda connection: _changed(connection, change))
 
     async def tell(self, row: Row) -> bool:
         """Whether it is this call that tells of a booking that was found."""
         this = and_(bookings.c.id == row.id, bookings.c.outcome == FOUND)
-        async with self._store.begin() as connection:
-            result: CursorResult[Any] = await connection.execute(
-                update(bookings).where(this).values(outcome=None)
-            )
-            return result.rowcount == 1
+        told = update(bookings).where(this).values(outcome=None)
+        return await self._store.run(lambda connection: _changed(connection, told))
 
     async def hold(self, row: Row, record: Record, *, told: bool) -> bool | None:
         """Settle the row with this record; False where the appointment is another row's.
@@ -211,14 +210,15 @@ class Rows:
         taken = exists().where(other.c.appointment_id == record.get("id"), other.c.id != row.id)
         this = and_(_unchanged(row), bookings.c.state.not_in(SETTLED))
         values = done(record) | ({} if told else {"outcome": FOUND})
-        async with self._store.begin() as connection:
+        settled = update(bookings).where(this).values(values)
+
+        async def held(connection: AsyncConnection) -> bool | None:
             await _take_turn(connection, row.vet_id or "")
             if (await connection.execute(select(taken))).scalar_one():
                 return False
-            result: CursorResult[Any] = await connection.execute(
-                update(bookings).where(this).values(values)
-            )
-            return True if result.rowcount == 1 else None
+            return await _changed(connection, settled) or None
+
+        return await self._store.run(held)
 
     async def abandon(self, row: Row) -> bool:
         """What becomes of a dead owner's row: what was only intended goes, all else is unknown."""
@@ -230,7 +230,7 @@ class Rows:
         wanted = select(bookings.c.vet_id, bookings.c.starts_at, bookings.c.ends_at).where(
             bookings.c.state == "unknown", bookings.c.vet_id.is_not(None)
         )
-        async with self._store.begin() as connection:
+        async with self._store.glance() as connection:
             return [(each[0], each[1], each[2]) for each in await connection.execute(wanted)]
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
@@ -253,24 +253,35 @@ class Rows:
         is_over = or_(bookings.c.ends_at.is_(None), bookings.c.ends_at <= now)
         stale = (bookings.c.created_at <= now - UNKNOWN_KEPT) & is_over
         forgotten = {"idempotency_digest": None, "record": None}
-        async with self._store.begin() as connection:
+
+        async def purged(connection: AsyncConnection) -> None:
             await connection.execute(delete(bookings).where(gone | stale))
             await connection.execute(update(bookings).where(settled).values(forgotten))
 
-    async def _overlapping(
-        self, connection: AsyncConnection, wanted: Mapping[str, Any]
-    ) -> Sequence[Row]:
-        others = select(bookings).where(
-            bookings.c.vet_id == wanted["vet_id"],
-            bookings.c.state.in_(BETWEEN),
-            bookings.c.starts_at < wanted["ends_at"],
-            bookings.c.ends_at > wanted["starts_at"],
-        )
-        return [Row(each) for each in await connection.execute(others.order_by(bookings.c.id))]
+        await self._store.run(purged)
 
     async def _read(self, wanted: Any) -> Sequence[Row]:
-        async with self._store.begin() as connection:
+        async with self._store.glance() as connection:
             return [Row(each) for each in await connection.execute(wanted)]
+
+
+def intention(attempt: Attempt, owner: str, claim: str) -> dict[str, Any]:
+    """What is written before anything is sent."""
+    draft = attempt.draft
+    return {
+        "key_id": attempt.key_id,
+        "idempotency_digest": _digest(attempt.idempotency_key),
+        "fingerprint": attempt.fingerprint,
+        "state": "intended",
+        "created_at": draft.now,
+        "reference": token_hex(8),
+        "vet_id": draft.vet_id,
+        "starts_at": draft.scheduled_at,
+        "ends_at": draft.scheduled_at + attempt.lasts,
+        "draft": written(draft),
+        "owner": owner,
+        "claim": claim,
+    }
 
 
 def done(record: Record) -> dict[str, Any]:
@@ -280,11 +291,7 @@ def done(record: Record) -> dict[str, Any]:
 
 
 def refused(error: str) -> dict[str, Any]:
-    """What is written of the practice system's no."""
-    return _refused(error)
-
-
-def _refused(error: str) -> dict[str, Any]:
+    """What is written of a no."""
     return _closed("refused") | {"outcome": error, "ends_at": None}
 
 
@@ -294,6 +301,11 @@ def _closed(state: str) -> dict[str, Any]:
 
 def _unchanged(row: Row) -> ColumnElement[bool]:
     """An id may be given again; a claim never is."""
+    if row.id is None:  # it may have been written, or not
+        of_request = and_(
+            bookings.c.key_id == row.key_id, bookings.c.fingerprint == row.fingerprint
+        )
+        return and_(of_request, bookings.c.claim == row.claim)
     same = bookings.c.claim.is_not_distinct_from(row.claim)
     if row.claim is None:  # of a version that had none
         same = same & bookings.c.reference.is_not_distinct_from(row.reference or None)
@@ -313,6 +325,21 @@ _TURN = text(
     f"INSERT INTO {turns.name} (number, taken) VALUES (:number, 1)"  # noqa: S608 - a constant
     f" ON CONFLICT (number) DO UPDATE SET taken = ({turns.name}.taken + 1) % 1000000"
 )
+
+
+async def _changed(connection: AsyncConnection, change: Any) -> bool:
+    result: CursorResult[Any] = await connection.execute(change)
+    return result.rowcount == 1
+
+
+async def _overlapping(connection: AsyncConnection, wanted: Mapping[str, Any]) -> Sequence[Row]:
+    others = select(bookings).where(
+        bookings.c.vet_id == wanted["vet_id"],
+        bookings.c.state.in_(BETWEEN),
+        bookings.c.starts_at < wanted["ends_at"],
+        bookings.c.ends_at > wanted["starts_at"],
+    )
+    return [Row(each) for each in await connection.execute(others.order_by(bookings.c.id))]
 
 
 async def _inserted(connection: AsyncConnection, values: Mapping[str, Any]) -> Row:

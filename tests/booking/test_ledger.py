@@ -167,9 +167,9 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    store = open_store(f"sqlite:///{tmp_path}/gateway.db")
-    await store.migrate()
+async def world(store_place: str, tmp_path: Path) -> AsyncIterator[World]:
+    """On each database that may hold a ledger."""
+    store = open_store(store_place)
     owners = Owners(store, tmp_path)
     await owners.start()
     yield World(store, tmp_path, owners)
@@ -480,6 +480,11 @@ class Forgetful(Store):
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
         async with super().begin() as connection:
+            if connection.dialect.name != "sqlite":
+                if self.full:
+                    await connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+                yield connection
+                return
             if self.full:
                 await connection.exec_driver_sql("PRAGMA query_only = 1")
             try:
