@@ -11,6 +11,8 @@ from gateway.store.base import StoreError
 T = TypeVar("T")
 # Seconds that the store has for one transaction.
 PATIENCE = 2.0
+# Rows that may or may not have been written, of which the last are undone later.
+MOST_DOUBTFUL = 1_000
 
 
 class Outcomes:
@@ -23,7 +25,8 @@ class Outcomes:
         self._writing = asyncio.Lock()
 
     def __len__(self) -> int:
-        return len(self._unwritten)
+        """How many there are; of those rows that may never have been written nobody knows."""
+        return sum(row.id is not None for row, _ in self._unwritten.values())
 
     def __contains__(self, row: Row) -> bool:
         return row.claim in self._unwritten
@@ -46,7 +49,11 @@ class Outcomes:
             return True
 
     def keep(self, row: Row, outcome: Outcome) -> None:
-        """Write it when the rest is."""
+        """Write it when the rest is; of rows that may never have been written only so many."""
+        if row.id is None:
+            doubtful = [claim for claim, (each, _) in self._unwritten.items() if each.id is None]
+            for claim in doubtful[: len(doubtful) + 1 - MOST_DOUBTFUL]:
+                del self._unwritten[claim]
         self._unwritten[row.claim] = (row, outcome)
 
     async def flush(self) -> None:
