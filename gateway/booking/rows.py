@@ -1,13 +1,14 @@
 """The rows of the ledger: what is read and written of them, each time in one transaction."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import (
@@ -32,6 +33,7 @@ from gateway.booking.drafts import written
 from gateway.store.base import Store
 from gateway.store.tables import bookings, turns
 
+T = TypeVar("T")
 KEPT = timedelta(hours=24)
 UNKNOWN_KEPT = timedelta(days=7)
 SETTLED = ("done", "refused")
@@ -41,6 +43,8 @@ BETWEEN = ("intended", "sent", "unknown")
 FOUND = "found"  # the outcome of a booking that was found when nobody asked
 # Vets share so many turns: each is a row, and ids of vets that nobody has must not fill a table.
 TURNS = 1024
+# Transactions at once: more wait here, where it is their turn, and not for one of few connections.
+AT_ONCE = 3
 _KEPT_WHEN_GONE = (
     *("key_id", "fingerprint", "created_at", "reference"),
     *("vet_id", "starts_at", "ends_at", "draft", "claim", "sender", "sent_at"),
@@ -100,6 +104,7 @@ class Rows:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     async def find(self, attempt: Attempt) -> Sequence[Row]:
         """The row of the same Idempotency-Key; without one, those of the same request.
@@ -156,7 +161,7 @@ class Rows:
             return await _inserted(connection, values) if first is None else first
 
         try:
-            return await self._store.run(inserted)
+            return await self._run(inserted)
         except IntegrityError:
             return None
 
@@ -166,7 +171,7 @@ class Rows:
         values["idempotency_digest"] = row.digest
         restored = insert(bookings).values(values | dict(outcome))
         try:
-            await self._store.run(lambda connection: connection.execute(restored))
+            await self._run(lambda connection: connection.execute(restored))
         except IntegrityError:
             return False
         return True
@@ -185,7 +190,7 @@ class Rows:
             found = await connection.execute(select(bookings).where(bookings.c.id == row.id))
             return Row(found.one(), mine=True)
 
-        return await self._store.run(taken)
+        return await self._run(taken)
 
     async def write(self, row: Row, outcome: Outcome) -> bool:
         """Whether the row was still its claim's, and is now as told; what is settled stays."""
@@ -193,13 +198,13 @@ class Rows:
         change: Any = delete(bookings).where(this)
         if outcome is not None:
             change = update(bookings).where(this).values(outcome)
-        return await self._store.run(lambda connection: _changed(connection, change))
+        return await self._run(lambda connection: _changed(connection, change))
 
     async def tell(self, row: Row) -> bool:
         """Whether it is this call that tells of a booking that was found."""
         this = and_(bookings.c.id == row.id, bookings.c.outcome == FOUND)
         told = update(bookings).where(this).values(outcome=None)
-        return await self._store.run(lambda connection: _changed(connection, told))
+        return await self._run(lambda connection: _changed(connection, told))
 
     async def hold(self, row: Row, record: Record, *, told: bool) -> bool | None:
         """Settle the row with this record; False where the appointment is another row's.
@@ -218,7 +223,7 @@ class Rows:
                 return False
             return await _changed(connection, settled) or None
 
-        return await self._store.run(held)
+        return await self._run(held)
 
     async def abandon(self, row: Row) -> bool:
         """What becomes of a dead owner's row: what was only intended goes, all else is unknown."""
@@ -230,14 +235,14 @@ class Rows:
         wanted = select(bookings.c.vet_id, bookings.c.starts_at, bookings.c.ends_at).where(
             bookings.c.state == "unknown", bookings.c.vet_id.is_not(None)
         )
-        async with self._store.glance() as connection:
+        async with self._room, self._store.glance() as connection:
             return [(each[0], each[1], each[2]) for each in await connection.execute(wanted)]
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
         counted = select(bookings.c.state, func.count()).group_by(bookings.c.state)
         oldest = select(func.min(bookings.c.created_at)).where(bookings.c.state == "unknown")
-        async with self._store.begin() as connection:
+        async with self._room, self._store.begin() as connection:
             counts = {each[0]: each[1] for each in await connection.execute(counted)}
             since = (await connection.execute(oldest)).scalar_one_or_none()
         return dict.fromkeys((*BETWEEN, *SETTLED), 0) | counts, since
@@ -258,10 +263,14 @@ class Rows:
             await connection.execute(delete(bookings).where(gone | stale))
             await connection.execute(update(bookings).where(settled).values(forgotten))
 
-        await self._store.run(purged)
+        await self._run(purged)
+
+    async def _run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        async with self._room:
+            return await self._store.run(work)
 
     async def _read(self, wanted: Any) -> Sequence[Row]:
-        async with self._store.glance() as connection:
+        async with self._room, self._store.glance() as connection:
             return [Row(each) for each in await connection.execute(wanted)]
 
 

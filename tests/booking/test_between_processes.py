@@ -12,7 +12,7 @@ from gateway.booking.base import Booked, Refused
 from gateway.booking.rows import Outcome, Row, Rows
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
-from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain
+from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain, until
 
 HALF = timedelta(minutes=30)
 
@@ -100,15 +100,23 @@ async def test_what_the_practice_system_does_not_exclude_the_ledger_does(
     world.clinic.gate = asyncio.Event()
     first = asyncio.create_task(world.book("one"))
     await world.clinic.called.wait()
-    second = asyncio.create_task(world.book("two", OTHER, "q", at=DAY + MINUTE, through=elsewhere))
-    beside = asyncio.create_task(world.book("three", OTHER, "q", at=DAY + HALF, through=elsewhere))
-    while len(world.clinic.asked) < (2 if not excludes else 3):  # noqa: ASYNC110 - they come
-        await asyncio.sleep(0.01)
+    over = world.book("two", OTHER, "q", at=DAY + HALF - MINUTE, through=elsewhere)
+    behind = world.book("three", b"3" * 32, "q", at=DAY + HALF, through=elsewhere)
+    calls = [first, asyncio.create_task(behind)]
+    expected = 2 if not excludes else 3
+
+    async def are_let_through() -> bool:
+        return len(world.clinic.asked) >= expected
+
+    if excludes:
+        calls.append(asyncio.create_task(over))
+    await until(are_let_through)
+    if not excludes:
+        calls.append(asyncio.create_task(over))
     await asyncio.sleep(0.2)
-    assert len(world.clinic.asked) == (2 if not excludes else 3)
+    assert len(world.clinic.asked) == expected
     world.clinic.gate.set()
-    for each in (first, second, beside):
-        await each
+    await asyncio.gather(*calls)
     assert len(world.clinic.asked) == 3
 
 

@@ -214,10 +214,12 @@ async def test_a_refusal_without_a_key_leaves_no_row(world: World) -> None:
 
 async def test_without_a_ledger_nothing_is_booked(world: World) -> None:
     async with world.store.begin() as connection:
-        await connection.exec_driver_sql("DROP TABLE bookings")
+        await connection.exec_driver_sql("ALTER TABLE bookings RENAME TO gone")
     with pytest.raises(Unavailable):
         await world.book()
     assert world.clinic.asked == []
+    async with world.store.begin() as connection:
+        await connection.exec_driver_sql("ALTER TABLE gone RENAME TO bookings")
 
 
 async def test_an_appointment_that_another_booking_holds_is_not_given_back(world: World) -> None:
