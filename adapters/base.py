@@ -133,6 +133,11 @@ class Adapter(Protocol):
 
     `resources` are the resources that it answers; `filterable` says for each which fields it can
     filter by. Every verb raises AdapterErrors and nothing else that the caller should expect.
+
+    `excludes` is whether bookings and look-ups for one vet, whichever process asks for them, wait
+    for one another in the practice system itself. Where they do not, the gateway lets only one
+    booking at a time through for a vet and a time, and believes a look-up that finds nothing of
+    another process's attempt only when that has ended `settle` seconds ago.
     """
 
     @property
@@ -140,6 +145,12 @@ class Adapter(Protocol):
 
     @property
     def filterable(self) -> Mapping[str, frozenset[str]]: ...
+
+    @property
+    def excludes(self) -> bool: ...
+
+    @property
+    def settle(self) -> float: ...
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """Why its queries cannot leave out what these conditions do; none where they can.

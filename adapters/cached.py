@@ -102,6 +102,14 @@ class Cached:
     def filterable(self) -> Mapping[str, frozenset[str]]:
         return self._inner.filterable
 
+    @property
+    def excludes(self) -> bool:
+        return self._inner.excludes
+
+    @property
+    def settle(self) -> float:
+        return self._inner.settle
+
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """As it is."""
         return self._inner.narrows(resource, only)

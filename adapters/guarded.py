@@ -106,6 +106,14 @@ class Guarded:
         return self._inner.filterable
 
     @property
+    def excludes(self) -> bool:
+        return self._inner.excludes
+
+    @property
+    def settle(self) -> float:
+        return self._inner.settle
+
+    @property
     def breaker(self) -> str:
         """The breaker's state: `closed`, `open` or `half-open`."""
         return self._breaker.state

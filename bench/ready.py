@@ -24,6 +24,8 @@ CLIENT: Record = {
 class ReadyAdapter:
     """Answers every read with the same client, at once."""
 
+    excludes, settle = True, 0.0
+
     def __init__(self, options: AdapterOptions) -> None:
         self.resources = frozenset(options.shapes)
         self.filterable: Mapping[str, frozenset[str]] = {

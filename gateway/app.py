@@ -22,9 +22,13 @@ from gateway.backend import (
     open_backend,
     unserved_rows,
 )
+from gateway.booking.blocked import Blocked
 from gateway.booking.ledger import Ledger
+from gateway.booking.owners import Owners
+from gateway.booking.reconcile import Reconciler
 from gateway.booking.standing import LedgerStanding
 from gateway.booking.watch import Watch
+from gateway.booking.work import Patience
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
@@ -86,6 +90,8 @@ from gateway.web.system import Probe, Readiness, system_server, watch_parts, wat
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
+# Seconds that a booking may still be at work after the time that it has.
+LANDS_WITHIN = 5.0
 
 
 def utc_now() -> datetime:
@@ -222,8 +228,9 @@ class _Assembly:
         own = self.closing(open_own_store(settings))
         keeper, follower = await self.decider(Versions(own), practice, found)
         port = public.getsockname()[1]
-        answering = await self.answering((store, own), practice, keeper.policy, port)
-        self.watch(store, practice.adapter)
+        owners = await self.owners(store)
+        answering = await self.answering((store, own), owners, practice, keeper.policy, port)
+        await self.after_bookings(store, practice.adapter, owners)
         readiness = Readiness({**self.deciding_parts(practice, keeper), **answering.parts})
         watch_readiness(readiness, self.metrics)
         look = self.standing(own).look
@@ -257,7 +264,7 @@ class _Assembly:
         before = take(shared.handed)
         practice = await self.practice(store, found if before is None else None)
         keeper, follower = await self.decider(Versions(store), practice, found, shared, before)
-        self.watch(store, practice.adapter)
+        await self.after_bookings(store, practice.adapter, await self.owners(store))
         workers = Workers(self.metrics.snapshot, settings.workers)
         reports = self.closing(Reports(shared.reports, workers.ended))
         await reports.start()
@@ -296,8 +303,9 @@ class _Assembly:
         taker = self.closing(Taker(shared.handed, self.report, presence, news.untaken))
         await taker.begin()
         port = shared.public.getsockname()[1]
+        owners = await self.owners(store)
         answering = await self.answering(
-            (store, own), practice, taker.policy, port, shared.counters
+            (store, own), owners, practice, taker.policy, port, shared.counters
         )
         readiness = Readiness(answering.parts)
         watch_parts(readiness, self.metrics)
@@ -341,6 +349,7 @@ class _Assembly:
             adapter, secret = await open_backend(self.settings, store, self.report, self.backend)
         except DocumentErrors as error:
             raise DocumentErrors([*problems, *error.problems]) from error
+        adapter = Blocked(adapter, store)
         probe = BackendProbe(self.closing(adapter))
         problems += await _lacking(self.closing(probe)) if found is not None else ()
         self.examiner = replace(self.examiner, narrows=partial(unserved_rows, adapter))
@@ -386,6 +395,7 @@ class _Assembly:
     async def answering(
         self,
         stores: tuple[Store, Store],
+        owners: Owners,
         practice: _Practice,
         policy: Callable[[], Policy],
         port: int,
@@ -396,7 +406,7 @@ class _Assembly:
         store, own = stores
         ring = await self.ring(own)
         usage = self.usage(own)
-        ledger = self.ledger(store)
+        ledger = self.ledger(store, owners)
         limiter = await self.limiter(counters)
         pipeline = Pipeline(
             keys=ring,
@@ -469,9 +479,17 @@ class _Assembly:
         self.closing(usage).start()
         return usage
 
-    def ledger(self, store: Store) -> Ledger:
+    async def owners(self, store: Store) -> Owners:
+        """This process among all that book."""
+        owners = self.closing(Owners(store, self.settings.state))
+        await owners.start()
+        return owners
+
+    def ledger(self, store: Store, owners: Owners) -> Ledger:
         """The ledger of bookings."""
-        ledger = Ledger(store, wait=self.settings.booking_wait, failed=self.bookings.outcome_waits)
+        patience = Patience(lands=self.lands())
+        wait = self.settings.booking_wait
+        ledger = Ledger(store, owners, self.bookings, wait=wait, patience=patience)
         self.closing(ledger).start(self.now)
         return ledger
 
@@ -536,6 +554,22 @@ class _Assembly:
         ask("gateway_connections", lambda: len(server.connections))
         ask("gateway_ledger_unwritten", lambda: ledger.waiting)
         watch_process(self.metrics)
+
+    async def after_bookings(self, store: Store, adapter: Adapter, owners: Owners) -> None:
+        """What becomes of bookings: one process of a machine looks after that."""
+        await self.reconciler(store, adapter, owners)
+        self.watch(store, adapter)
+
+    async def reconciler(self, store: Store, adapter: Adapter, owners: Owners) -> Reconciler:
+        """What looks up, first of all, what an earlier process has left, and goes on with it."""
+        reconciler = Reconciler(store, adapter, owners, self.bookings, lands=self.lands())
+        await self.closing(reconciler).begin()
+        reconciler.start()
+        return reconciler
+
+    def lands(self) -> float:
+        """Seconds after which an attempt that nobody waits for any more has come to its end."""
+        return self.settings.backend.booking_timeout + LANDS_WITHIN
 
     def journal(self) -> Journal:
         try:

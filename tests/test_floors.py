@@ -35,7 +35,7 @@ FILES = {"adapters.document", "adapters.problems"}
 ADAPTERS = {
     "gateway.observe": {"adapters.asking", "adapters.base"},
     "gateway.policy": {"adapters.base", "adapters.examine", *FILES},
-    "gateway.booking": {"adapters.base"},
+    "gateway.booking": {"adapters.base", "adapters.problems"},
     "gateway.public_ids": {"adapters.base"},
     "gateway.settings": {"adapters.modelled", *FILES},
     "gateway.pipeline": {"adapters.asking", "adapters.base", "adapters.problems"},

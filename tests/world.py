@@ -63,6 +63,8 @@ WORLDS: dict[str, World] = {}
 class WorldAdapter:
     """Answers as its world says; by default with a whole record."""
 
+    excludes, settle = True, 0.0
+
     def __init__(self, options: AdapterOptions) -> None:
         self.world = WORLDS[options.url]
         self.resources = frozenset(options.shapes)

@@ -27,6 +27,8 @@ class Records:
             assert fields <= adapter.filterable[resource]
         for resource, names in adapter.filterable.items():
             assert names <= set(practice.shapes[resource])
+        assert adapter.settle >= 0
+        assert not (adapter.excludes and adapter.settle), "what excludes others is settled at once"
         await adapter.ping()
         await adapter.check()
 

@@ -32,10 +32,14 @@ class RestAdapter:
     ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
     """
 
+    # its locks are this process's
+    excludes = False
+
     def __init__(self, options: AdapterOptions) -> None:
         self._options = options
         self._parts = parts = open_parts(options)
         self._timeout = options.timeout
+        self.settle = float(parts.mapping.booking.settle)
         self._readers, self._diary, self._keeper = parts.readers, parts.diary, parts.keeper
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {

@@ -20,6 +20,10 @@ class SqlAdapter:
     ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
     """
 
+    # both are done under the vet's lock, which the database keeps for whoever asks
+    excludes = True
+    settle = 0.0
+
     def __init__(self, options: AdapterOptions) -> None:
         parts = open_parts(options)
         self._options = options

@@ -2,25 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from adapters.base import Adapter, Draft, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One call's wish to book.
+    """One call's wish to book; `lasts` is how long its vet is taken by it.
 
     `fingerprint` tells two requests apart as data. `check_future` raises what the call is to be
-    refused with when the wanted time has come; it is asked before anything new is sent.
+    refused with when the wanted time has come; it is asked before anything new is sent. `check_key`
+    does when the caller may book no longer; it is asked last of all before that.
     """
 
     key_id: str
     idempotency_key: str | None
     fingerprint: bytes
     draft: Draft
+    lasts: timedelta
     adapter: Adapter
-    check_future: Callable[[], None]
+    check_future: Callable[[], object]
+    check_key: Callable[[], object]
     now: Callable[[], datetime]
 
 
@@ -39,3 +43,19 @@ class Refused(Exception):
         super().__init__(error)
         self.error = error
         self.replayed = replayed
+
+
+class Told(Protocol):
+    """Hears what the ledger cannot tell a caller; each is said once, each time that it happens."""
+
+    def outcome_waits(self, error: Exception) -> None:
+        """An outcome could not be written; it is kept and written later."""
+
+    def found(self, appointment: str) -> None:
+        """A booking whose outcome was not known was made."""
+
+    def released(self, reference: str) -> None:
+        """One was certainly not made: its time is free again."""
+
+    def made_twice(self, appointment: str) -> None:
+        """An appointment was made by a process that had been taken for dead, beside another."""

@@ -132,6 +132,19 @@ class BookingTroubles:
         event = "a booking's outcome cannot be written yet; it is kept"
         self._events.fault(event, error, said=str(error))
 
+    def found(self, appointment: str) -> None:
+        event = "a booking whose outcome was not known was made"
+        self._events.info(event, appointment=appointment)
+
+    def released(self, reference: str) -> None:
+        event = "a booking whose outcome was not known was not made: its time is free again"
+        self._events.info(event, reference=reference)
+
+    def made_twice(self, appointment: str) -> None:
+        event = "a process that had been taken for dead made an appointment beside another one"
+        remedy = "look the appointment up, and cancel it where it is one too many"
+        self._events.warn(event, appointment=appointment, remedy=remedy)
+
 
 class TraceTroubles:
     """Says on stderr, and counts, what the collector of traces does not take; from any thread."""

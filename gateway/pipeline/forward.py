@@ -10,6 +10,7 @@ import orjson
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
 from gateway.booking.base import Attempt, Booked, Refused
+from gateway.booking.lengths import Lengths
 from gateway.contract.errors import (
     BackendTooSlow,
     BackendUnusable,
@@ -146,10 +147,16 @@ class Booker:
     def __init__(self, ledger: Ledger, adapter: Adapter, now: Callable[[], datetime]) -> None:
         self._ledger = ledger
         self._adapter = adapter
+        self._lengths = Lengths(adapter)
         self._now = now
 
-    async def book(self, wanted: Creation, key_id: str, others: Others) -> Booked:
-        """The new appointment, or the one that the same request made before."""
+    async def book(
+        self, wanted: Creation, key_id: str, others: Others, check_key: Callable[[], object]
+    ) -> Booked:
+        """The new appointment, or the one that the same request made before.
+
+        `check_key` raises where the caller may book no longer.
+        """
         draft = _draft(wanted.body, self._now(), others)
 
         def check_future() -> None:
@@ -161,8 +168,10 @@ class Booker:
             idempotency_key=wanted.idempotency_key,
             fingerprint=_fingerprint(wanted.body),
             draft=draft,
+            lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
             adapter=self._adapter,
             check_future=check_future,
+            check_key=check_key,
             now=self._now,
         )
         return await self._ledger.book(attempt)

@@ -10,6 +10,7 @@ from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError, NotFound
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.keys.base import KeyRing, KeysBehind
+from gateway.keys.key import Key
 from gateway.limits.base import Limiter
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.authorize import authorize
@@ -135,14 +136,19 @@ class Pipeline:
 
     async def _create(self, call: Call, road: Road, redactor: Redactor, others: Others) -> Reply:
         body = await call.upload.read()
-        # a body may take its time; a key that was revoked meanwhile books nothing
-        key = authenticate(call.secrets, self._keys, self._now(), settled=True)
-        authorize(key, road.operation)
+
+        def check_key() -> Key:
+            """A body, or a booking before this one, may take its time; the key may be revoked."""
+            key = authenticate(call.secrets, self._keys, self._now(), settled=True)
+            authorize(key, road.operation)
+            return key
+
+        key = check_key()
         wanted = road.reader.read_creation(
             call.query, body, call.upload.idempotency_keys(), redactor.visible
         )
         try:
-            booked = await self._booker.book(wanted, key.id, others)
+            booked = await self._booker.book(wanted, key.id, others, check_key)
         except Refused as error:
             call.replayed = error.replayed
             raise refusal(error) from error

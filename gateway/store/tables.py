@@ -91,9 +91,11 @@ secrets = Table(
     Index("secrets_by_key", "key_id"),
 )
 
-# state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal; `reference`
-# what the practice system may keep of the attempt; `appointment_id` what came of it, and `ends_at`
-# when that is over.
+# state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal, or `found`
+# for a booking that was found when nobody asked; `reference` what the practice system may keep of
+# the attempt; `appointment_id` what came of it. From `starts_at` to `ends_at` a vet is taken by it.
+# `owner` is the process that works on the row, and `claim` names its work: whoever takes the row
+# over writes another. `sender` and `sent_at` tell of the last time that it was sent.
 bookings = Table(
     "bookings",
     metadata,
@@ -108,11 +110,38 @@ bookings = Table(
     Column("reference", String(36)),
     Column("appointment_id", String(36)),
     Column("ends_at", Instant),
+    Column("starts_at", Instant),
+    Column("vet_id", String(36)),
+    Column("draft", LargeBinary),
+    Column("owner", String(36)),
+    Column("claim", String(32)),
+    Column("sender", String(36)),
+    Column("sent_at", Instant),
     UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
     Index("bookings_by_time", "created_at"),
     Index("bookings_by_appointment", "appointment_id"),
     Index("bookings_by_end", "ends_at"),
+    Index("bookings_by_state", "state"),
+)
+
+# What must be looked at and written by one after the other, as bookings for one vet: its number is
+# made of the vet's id.
+turns = Table(
+    "turns",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("taken", Integer, nullable=False),
+)
+
+# One row per process that books; `counter` moves on for as long as it lives.
+presence = Table(
+    "presence",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("counter", Integer, nullable=False),
 )
 
 

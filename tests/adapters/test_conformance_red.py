@@ -49,6 +49,14 @@ class Faithful:
     def filterable(self) -> Mapping[str, frozenset[str]]:
         return self.inner.filterable
 
+    @property
+    def excludes(self) -> bool:
+        return self.inner.excludes
+
+    @property
+    def settle(self) -> float:
+        return self.inner.settle
+
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         return self.inner.narrows(resource, only)
 

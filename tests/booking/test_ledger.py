@@ -1,111 +1,29 @@
 """The ledger: one outcome for a day, whatever happens in between; nothing twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
-import orjson
 import pytest
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.base import (
-    BackendUnavailable,
-    Draft,
-    NotFound,
-    OutcomeUnknown,
-    Record,
-    Rejected,
-    SlotTaken,
-    Watched,
-)
-from gateway.booking.base import Attempt, Booked, Refused
-from gateway.booking.ledger import Ledger
-from gateway.contract.errors import InvalidField, InvalidRequest, KeyReused, Unavailable
-from gateway.store import Store, open_store
+from adapters.base import BackendUnavailable, NotFound, OutcomeUnknown, Rejected, SlotTaken
+from gateway.booking.base import Booked, Refused
+from gateway.booking.outcomes import Outcomes
+from gateway.booking.rows import Outcome, Row, Rows
+from gateway.contract.errors import InvalidRequest, KeyInvalid, KeyReused, Unavailable
 from gateway.store.tables import bookings
-
-NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
-DAY, MINUTE = timedelta(hours=24), timedelta(minutes=1)
-ONE, OTHER = b"1" * 32, b"2" * 32
-PAST = InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
-
-
-class Clinic:
-    """A practice system whose answers a test decides, and which remembers what it made."""
-
-    def __init__(self) -> None:
-        self.answers: list[Exception] = []
-        self.made: list[Record] = []
-        self.lost: Exception | None = None
-        self.gate: asyncio.Event | None = None
-        self.asked: list[str] = []
-        self.references: list[str] = []
-        self.called = asyncio.Event()
-
-    async def create_appointment(self, draft: Draft) -> Record:
-        self.asked.append("create")
-        self.called.set()
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.answers:
-            raise self.answers.pop(0)
-        self.made.append({"id": f"a{len(self.made)}", "reason": draft.reason})
-        self.references.append(draft.reference)
-        if self.lost is not None:
-            error, self.lost = self.lost, None
-            raise error
-        return self.made[-1]
-
-    async def find_appointments(self, draft: Draft, since: datetime) -> list[Record]:
-        self.asked.append("find")
-        if self.answers:
-            raise self.answers.pop(0)
-        return self.made
-
-    async def find_overwritten(self, appointments: object) -> Watched:
-        return Watched()
-
-
-class World:
-    """A ledger over a real store, a clinic, and a clock."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.ledger = Ledger(store, wait=60)
-        self.clinic = Clinic()
-        self.now = NOW
-        self.past = False
-
-    async def book(self, key: str | None = "k", fingerprint: bytes = ONE, who: str = "p") -> Booked:
-        attempt = Attempt(
-            key_id=who,
-            idempotency_key=key,
-            fingerprint=fingerprint,
-            draft=Draft(
-                client_id="c", patient_id="p", vet_id="v", scheduled_at=NOW + DAY,
-                appointment_type_id=None, reason="r", is_urgent=False, now=self.now,
-            ),
-            adapter=self.clinic,  # type: ignore[arg-type]
-            check_future=self.check,
-            now=lambda: self.now,
-        )  # fmt: skip
-        return await self.ledger.book(attempt)
-
-    def check(self) -> None:
-        if self.past:
-            raise PAST
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    store = open_store(f"sqlite:///{tmp_path}/gateway.db")
-    await store.migrate()
-    yield World(store)
-    await store.aclose()
+from tests.booking.clinic import (
+    DAY,
+    MINUTE,
+    NOW,
+    OTHER,
+    Forgetful,
+    World,
+    another,
+    kept,
+    slain,
+)
 
 
 async def test_the_same_request_gets_the_first_booking_again(world: World) -> None:
@@ -148,6 +66,14 @@ async def test_a_time_that_is_past_is_refused_and_takes_no_key(world: World) -> 
     with pytest.raises(InvalidRequest):
         await world.book()
     world.past = False
+    assert not (await world.book(fingerprint=OTHER)).replayed
+
+
+async def test_a_key_that_is_revoked_while_it_waits_sends_nothing(world: World) -> None:
+    world.revoked = True
+    with pytest.raises(KeyInvalid):
+        await world.book()
+    world.revoked = False
     assert not (await world.book(fingerprint=OTHER)).replayed
 
 
@@ -211,16 +137,17 @@ async def test_a_fault_in_an_adapter_leaves_the_outcome_unknown(world: World) ->
 
 
 async def test_what_a_dead_process_left_is_looked_up(world: World) -> None:
+    dead = await another(world)
     world.clinic.gate = asyncio.Event()
-    task = asyncio.create_task(world.book())
+    task = asyncio.create_task(world.book(through=world.opened(owners=dead)))
     await world.clinic.called.wait()
     world.clinic.made.append({"id": "a0", "reason": "r"})  # written, and then the process died
-    heir = Ledger(world.store, wait=0.2)
-    world.ledger, dead = heir, world.ledger
+    await slain(dead)
     assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
+    # it was not dead after all, and it has booked once more: what the ledger says is the answer
     world.clinic.gate.set()
-    await task
-    assert dead is not heir
+    assert await task == Booked({"id": "a0", "reason": "r"}, replayed=True)
+    assert world.heard.said == ["twice a1"]
 
 
 async def test_calls_at_the_same_time_wait_and_get_one_outcome(world: World) -> None:
@@ -235,7 +162,7 @@ async def test_calls_at_the_same_time_wait_and_get_one_outcome(world: World) -> 
 
 
 async def test_who_waits_too_long_for_the_first_is_told_to_come_back(world: World) -> None:
-    world.ledger = Ledger(world.store, wait=0.2)
+    world.ledger = world.opened(wait=0.2)
     world.clinic.gate = asyncio.Event()
     first = asyncio.create_task(world.book())
     await world.clinic.called.wait()
@@ -258,17 +185,10 @@ async def test_a_caller_who_goes_away_leaves_a_booking_that_is_finished(world: W
     assert world.clinic.asked == ["create"]
 
 
-async def kept(world: World) -> list[str]:
-    """The states of the rows in the ledger, the oldest first, with what is kept of a record."""
-    async with world.store.begin() as connection:
-        rows = await connection.execute(select(bookings).order_by(bookings.c.id))
-        return [f"{row.state} {orjson.loads(row.record)['id']}" if row.record else row.state
-                for row in rows]  # fmt: skip
-
-
 async def test_what_is_settled_is_forgotten_after_a_day_and_what_is_unknown_after_a_week(
-    world: World,
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("gateway.booking.ledger.PURGE_EVERY", 0)
     await world.book("a")
     world.clinic.answers = [SlotTaken(), OutcomeUnknown("lost")]
     for key in ("b", "c"):
@@ -277,8 +197,7 @@ async def test_what_is_settled_is_forgotten_after_a_day_and_what_is_unknown_afte
     assert await kept(world) == ["done a0", "refused", "unknown"]
     for later, expected in (
         (DAY - MINUTE, ["done a0", "refused", "unknown"]),
-        (DAY, ["done a0", "refused", "unknown"]),  # too soon after the last time
-        (DAY + 10 * MINUTE, ["done", "unknown"]),  # that it is taken is all that is kept
+        (DAY, ["done", "unknown"]),  # that it is taken is all that is kept
         (7 * DAY, []),
     ):
         world.now = NOW + later
@@ -295,10 +214,12 @@ async def test_a_refusal_without_a_key_leaves_no_row(world: World) -> None:
 
 async def test_without_a_ledger_nothing_is_booked(world: World) -> None:
     async with world.store.begin() as connection:
-        await connection.exec_driver_sql("DROP TABLE bookings")
+        await connection.exec_driver_sql("ALTER TABLE bookings RENAME TO gone")
     with pytest.raises(Unavailable):
         await world.book()
     assert world.clinic.asked == []
+    async with world.store.begin() as connection:
+        await connection.exec_driver_sql("ALTER TABLE gone RENAME TO bookings")
 
 
 async def test_an_appointment_that_another_booking_holds_is_not_given_back(world: World) -> None:
@@ -310,23 +231,23 @@ async def test_an_appointment_that_another_booking_holds_is_not_given_back(world
     assert await world.book("mine") == Booked({"id": "a1", "reason": "r"}, replayed=False)
 
 
-async def test_an_appointment_whose_owner_could_not_be_written_yet_is_not_given_back(
+async def test_a_call_just_like_one_whose_outcome_cannot_be_written_waits_for_it(
     world: World,
 ) -> None:
     store = Forgetful(world.store)
-    world.ledger = Ledger(store, wait=60)
-    world.clinic.answers = [OutcomeUnknown("lost before anything was written")]
-    with pytest.raises(OutcomeUnknown):
-        await world.book("mine")
-    world.clinic.called.clear()
+    world.ledger = world.opened(store, wait=0.3)
     world.clinic.gate = asyncio.Event()
     other = asyncio.create_task(world.book("other", who="another partner"))
     await world.clinic.called.wait()
     store.full = True
     world.clinic.gate.set()
     assert (await other).record["id"] == "a0"
+    elsewhere = world.opened(owners=await another(world), wait=0.3)
+    with pytest.raises(Unavailable):  # it cannot tell whose an appointment is
+        await world.book("mine", through=elsewhere)
     store.full = False
-    assert (await world.book("mine")).record["id"] == "a1"
+    await world.ledger.tidy(world.now)
+    assert (await world.book("mine", through=elsewhere)).record["id"] == "a1"
 
 
 async def test_it_is_held_for_as_long_as_an_unknown_outcome_is_looked_up(world: World) -> None:
@@ -339,23 +260,21 @@ async def test_it_is_held_for_as_long_as_an_unknown_outcome_is_looked_up(world: 
     assert (await world.book("mine")).record["id"] == "a1"
 
 
-async def test_two_that_ask_for_the_same_are_not_taken_for_one_another(world: World) -> None:
-    world.clinic.answers = [OutcomeUnknown("lost before anything was written")]
-    with pytest.raises(OutcomeUnknown):
-        await world.book("mine")
-    world.clinic.called.clear()
+@pytest.mark.parametrize("excludes", [True, False])
+async def test_two_that_ask_for_the_same_are_let_through_one_after_the_other(
+    world: World, excludes: bool
+) -> None:
+    world.clinic.excludes = excludes
+    elsewhere = world.opened(owners=await another(world))
     world.clinic.gate = asyncio.Event()
-    other = asyncio.create_task(world.book("other", who="another partner"))
+    other = asyncio.create_task(world.book("other", who="another partner", through=elsewhere))
     await world.clinic.called.wait()
-    world.clinic.made.append({"id": "a0", "reason": "r"})  # the other's is written, not yet told
     mine = asyncio.create_task(world.book("mine"))
-    while world.ledger._alike[ONE].waiting < 2:  # noqa: ASYNC110 - until it waits for its turn
-        await asyncio.sleep(0.001)
-    world.clinic.made.clear()
+    await asyncio.sleep(0.3)
+    assert world.clinic.asked == ["create"]
     world.clinic.gate.set()
     assert (await other).record["id"] == "a0"
     assert (await mine).record["id"] == "a1"
-    assert world.ledger._alike == {}  # nothing is remembered of who has had his turn
 
 
 async def test_each_attempt_has_a_reference_of_its_own_that_a_look_up_says_again(
@@ -375,32 +294,12 @@ async def test_each_attempt_has_a_reference_of_its_own_that_a_look_up_says_again
     assert world.clinic.references[2] == kept_references[2]
 
 
-class Forgetful(Store):
-    """The world's own store while the disk is full: it reads, and writes nothing."""
-
-    full = False
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store.engine, store.place)
-
-    @asynccontextmanager
-    async def begin(self) -> AsyncIterator[AsyncConnection]:
-        async with super().begin() as connection:
-            if self.full:
-                await connection.exec_driver_sql("PRAGMA query_only = 1")
-            try:
-                yield connection
-            finally:
-                await connection.exec_driver_sql("PRAGMA query_only = 0")
-
-
 @pytest.mark.parametrize("refused", [False, True])
 async def test_an_outcome_that_cannot_be_written_is_kept_and_written_later(
     world: World, refused: bool
 ) -> None:
     store = Forgetful(world.store)
-    said: list[Exception] = []
-    world.ledger = Ledger(store, wait=60, failed=said.append)
+    world.ledger = world.opened(store)
     world.clinic.gate = asyncio.Event()
     world.clinic.answers = [SlotTaken()] if refused else []
     call = asyncio.create_task(world.book())
@@ -409,7 +308,7 @@ async def test_an_outcome_that_cannot_be_written_is_kept_and_written_later(
     world.clinic.gate.set()
     [first] = await asyncio.gather(call, return_exceptions=True)
     assert isinstance(first, Refused if refused else Booked)  # it is told all the same
-    assert len(said) == 1
+    assert world.heard.said == ["waits"]
     with pytest.raises(Unavailable):  # and nobody books on a ledger that forgets
         await world.book()
     store.full = False
@@ -424,7 +323,7 @@ async def test_without_a_key_a_booking_whose_outcome_waits_is_not_given_to_the_n
     world: World,
 ) -> None:
     store = Forgetful(world.store)
-    world.ledger = Ledger(store, wait=60)
+    world.ledger = world.opened(store)
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book(None))
     await world.clinic.called.wait()
@@ -439,15 +338,15 @@ async def test_a_ledger_that_cannot_be_written_before_anything_is_sent_leaves_no
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Forgetful(world.store)
-    world.ledger = Ledger(store, wait=60)
-    write = Ledger._write
+    world.ledger = world.opened(store)
+    write = Rows.write
 
-    async def fail(self: Ledger, row_id: int, outcome: Any) -> None:
+    async def fail(self: Rows, row: Row, outcome: Outcome) -> bool:
         store.full = True
-        await write(self, row_id, outcome)
+        return await write(self, row, outcome)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "_write", fail)
+        patched.setattr(Rows, "write", fail)
         with pytest.raises(Unavailable):
             await world.book()
     store.full = False
@@ -462,19 +361,18 @@ async def test_what_waits_is_written_as_soon_as_it_can_be(
 ) -> None:
     monkeypatch.setattr("gateway.booking.ledger.TIDY_EVERY", 0.001)
     store = Forgetful(world.store)
-    tried = asyncio.Event()
-    world.ledger = Ledger(store, wait=60, failed=lambda error: tried.set())
+    world.ledger = world.opened(store)
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book())
     await world.clinic.called.wait()
     store.full = True
     world.clinic.gate.set()
     await call
-    await tried.wait()
+    await world.heard.waits.wait()
     world.ledger.start(lambda: world.now)
     store.full = False
     async with asyncio.timeout(10):
-        while world.ledger._unwritten:  # noqa: ASYNC110 - until the ledger has come round
+        while world.ledger.waiting:  # noqa: ASYNC110 - until the ledger has come round
             await asyncio.sleep(0.001)
     assert await kept(world) == ["done a0"]
     await world.ledger.aclose()
@@ -484,7 +382,7 @@ async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Forgetful(world.store)
-    world.ledger = Ledger(store, wait=60)
+    world.ledger = world.opened(store)
     world.clinic.gate = asyncio.Event()
     world.clinic.answers = [BackendUnavailable("down")]
     call = asyncio.create_task(world.book())
@@ -495,15 +393,15 @@ async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
         await call
     assert world.ledger.waiting == 1  # the row is to go
     store.full = False
-    write, held, go = Ledger._write, asyncio.Event(), asyncio.Event()
+    write, held, go = Outcomes.written, asyncio.Event(), asyncio.Event()
 
-    async def slowly(self: Ledger, row_id: int, outcome: Any) -> None:
+    async def slowly(self: Outcomes, row: Row, outcome: Outcome) -> bool:
         if outcome is None and not held.is_set():
             held.set()
             await go.wait()
-        await write(self, row_id, outcome)
+        return await write(self, row, outcome)
 
-    monkeypatch.setattr(Ledger, "_write", slowly)
+    monkeypatch.setattr(Outcomes, "written", slowly)
     tidy = asyncio.create_task(world.ledger.tidy(world.now))
     await held.wait()
     retry = asyncio.create_task(world.book())
@@ -519,9 +417,9 @@ async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
 async def test_what_is_settled_is_not_written_over(world: World) -> None:
     await world.book()
     async with world.store.begin() as connection:
-        row_id = (await connection.execute(select(bookings.c.id))).scalar_one()
+        row = Row((await connection.execute(select(bookings))).one())
     for outcome in ({"state": "refused", "outcome": "SlotTaken"}, None):
-        await world.ledger._write(row_id, outcome)
+        assert not await Rows(world.store).write(row, outcome)
         assert await kept(world) == ["done a0"]
 
 
@@ -547,7 +445,7 @@ async def test_a_fault_in_a_look_up_leaves_the_outcome_unknown(world: World) -> 
 
 async def test_what_waits_is_written_at_the_end(world: World) -> None:
     store = Forgetful(world.store)
-    world.ledger = Ledger(store, wait=60)
+    world.ledger = world.opened(store)
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book())
     await world.clinic.called.wait()

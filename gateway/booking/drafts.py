@@ -1,0 +1,24 @@
+"""What a row of the ledger keeps of a draft, so that it can be looked up without its caller."""
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from adapters.base import Draft
+
+_TEXTS = ("client_id", "patient_id", "vet_id", "appointment_type_id", "reason", "is_urgent")
+
+
+def written(draft: Draft) -> bytes:
+    """The draft as JSON, without its reference, which the row has, and what it may name."""
+    kept: dict[str, Any] = {name: getattr(draft, name) for name in _TEXTS}
+    times = {"scheduled_at": draft.scheduled_at, "now": draft.now}
+    return orjson.dumps(kept | {name: each.isoformat() for name, each in times.items()})
+
+
+def read(data: bytes, reference: str) -> Draft:
+    """The draft again."""
+    kept: dict[str, Any] = orjson.loads(data)
+    kept |= {name: datetime.fromisoformat(kept[name]) for name in ("scheduled_at", "now")}
+    return Draft(**kept, reference=reference)

@@ -1,0 +1,176 @@
+"""Which processes live: whoever books says so, and what a dead one left behind is taken over.
+
+On its own machine a process is known by a lock on a file of the state folder: the kernel lets go of
+it in the moment in which the process ends, and keeps it while the process is only stopped. Of any
+other machine's there is a counter in the store, which a living process moves on. No clock of one
+machine is compared with another's.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import CursorResult, delete, insert, select, update
+
+from gateway.store.base import Store, StoreError
+from gateway.store.tables import presence
+
+RUN = "run"
+# Seconds between two moves of the own counter, and after one that failed.
+BEAT, BEAT_AGAIN = 3.0, 1.0
+# Who has not moved for so many seconds is dead.
+SILENCE = 15.0
+# Seconds between two looks at another's counter: sooner tells nothing, later is no observation.
+LOOK, GAP = 1.0, 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    counter: int | None
+    since: float
+    looked: float
+
+
+class Owners:
+    """This process among those that book: `me` is its id, for as long as it lives.
+
+    It is made after the last fork: a lock that a child has too outlives the parent.
+    """
+
+    def __init__(
+        self, store: Store, folder: Path, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.me = str(uuid4())
+        self._store = store
+        self._run = folder / RUN
+        self._clock = clock
+        self._lock: int | None = None
+        self._seen: dict[str, _Seen] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Be known as alive, before anything is booked. StoreError."""
+        with contextlib.suppress(OSError):  # where nothing can be locked the counter must do
+            self._lock = _locked(self._run, self.me)
+        await self._beat()
+        self._task = asyncio.create_task(self._keep_beating(), name="say that this process lives")
+
+    async def aclose(self) -> None:
+        """Be known as ended."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        with contextlib.suppress(StoreError):
+            await self.forget(self.me)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    async def is_dead(self, owner: str) -> bool:
+        """Whether it certainly works on nothing any more. StoreError."""
+        if owner == self.me:
+            return False
+        held = _is_held(self._run / f"{owner}.lock")
+        return await self._is_silent(owner) if held is None else not held
+
+    async def others(self) -> list[str]:
+        """Who said that it lives, beside this one. StoreError."""
+        async with self._store.glance() as connection:
+            wanted = select(presence.c.id).where(presence.c.id != self.me)
+            return list((await connection.execute(wanted)).scalars())
+
+    async def forget(self, owner: str) -> None:
+        """Leave nothing of one that is dead. StoreError."""
+        async with self._store.begin() as connection:
+            await connection.execute(delete(presence).where(presence.c.id == owner))
+        with contextlib.suppress(OSError):
+            (self._run / f"{owner}.lock").unlink()
+        self._seen.pop(owner, None)
+
+    async def _is_silent(self, owner: str) -> bool:
+        seen = self._seen.get(owner)
+        if seen is None or self._clock() - seen.looked >= LOOK:
+            seen = self._seen[owner] = await self._look(owner, seen)
+        return seen.looked - seen.since >= SILENCE
+
+    async def _look(self, owner: str, before: _Seen | None) -> _Seen:
+        # until it has been read again nothing is known: the other could not write then, either
+        self._seen.pop(owner, None)
+        async with self._store.glance() as connection:
+            wanted = select(presence.c.counter).where(presence.c.id == owner)
+            counter = (await connection.execute(wanted)).scalar_one_or_none()
+        now = self._clock()
+        if before is None or before.counter != counter or now - before.looked > GAP:
+            return _Seen(counter, now, now)
+        return _Seen(counter, before.since, now)
+
+    async def _beat(self) -> None:
+        this = update(presence).where(presence.c.id == self.me)
+        async with self._store.begin() as connection:
+            done: CursorResult[None] = await connection.execute(
+                this.values(counter=presence.c.counter + 1)
+            )
+            if not done.rowcount:
+                new = {"id": self.me, "host": platform.node(), "pid": os.getpid(), "counter": 0}
+                await connection.execute(insert(presence).values(new))
+
+    async def _keep_beating(self) -> None:
+        pause = BEAT
+        while True:
+            await asyncio.sleep(pause)
+            pause = BEAT_AGAIN
+            with contextlib.suppress(Exception):  # the store's own probe says so
+                await self._beat()
+                pause = BEAT
+
+
+def _locked(run: Path, name: str) -> int:
+    """The lock, under a name that shows only once it is held. OSError."""
+    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    hidden = run / f"{name}.new"
+    lock = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(lock, _mark(lock))
+        hidden.rename(run / f"{name}.lock")
+    except OSError:
+        os.close(lock)
+        hidden.unlink(missing_ok=True)
+        raise
+    return lock
+
+
+def _is_held(path: Path) -> bool | None:
+    """Whether somebody holds the lock; None where that cannot be told here."""
+    try:
+        lock = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        if os.read(lock, 200) != _mark(lock):  # a copy, or of another machine
+            return None
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(lock)
+    return False
+
+
+def _mark(lock: int) -> bytes:
+    """What only this file on this machine says, for as long as the machine is up."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        boot = platform.node()
+    return f"{boot} {os.fstat(lock).st_ino}".encode()

@@ -1,0 +1,163 @@
+"""Works on a row of the ledger that a call has claimed: looks it up, sends it, writes the end."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from adapters.base import (
+    AdapterError,
+    BackendTimeout,
+    Draft,
+    NotFound,
+    OutcomeUnknown,
+    Record,
+    SlotTaken,
+)
+from gateway.booking.base import Attempt, Booked, Refused
+from gateway.booking.looking import Lost, look
+from gateway.booking.outcomes import Outcomes
+from gateway.booking.rows import LEFT, Row, Rows, done, refused
+from gateway.contract.errors import GatewayError, Unavailable
+from gateway.store.base import StoreError
+
+# Seconds between looks for a booking whose answer was lost, while its caller waits.
+_PAUSES = (0.05, 0.2, 0.4, 0.7, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """Seconds: `looks` after a lost answer, within the call; `lands` for the longest booking."""
+
+    looks: float = 3.0
+    lands: float = 15.0
+
+
+class Work:
+    """What one process does with the rows that are its own; `me` is its id."""
+
+    def __init__(self, rows: Rows, outcomes: Outcomes, me: str, patience: Patience) -> None:
+        self._rows = rows
+        self._outcomes = outcomes
+        self._me = me
+        self._patience = patience
+
+    async def on(self, attempt: Attempt, row: Row) -> Booked:
+        """The appointment. As Ledger.book; Lost where another has taken the row meanwhile."""
+        draft = replace(attempt.draft, reference=row.reference)
+        if not row.fresh:
+            found = await self._left_behind(attempt, draft, row)
+            if found is not None:
+                return Booked(found, replayed=True)
+        await self._check(attempt, row)
+        await self._send(attempt, row)
+        try:
+            record = await attempt.adapter.create_appointment(draft)
+        except (NotFound, SlotTaken) as error:
+            return await self._refused(attempt, draft, row, error)
+        except (OutcomeUnknown, BackendTimeout) as error:
+            return await self._not_known(attempt, draft, row, error)
+        except AdapterError:
+            await self._outcomes.settle(row, None)
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault says nothing about what was written
+            return await self._not_known(attempt, draft, row, error)
+        except BaseException:
+            await self._outcomes.settle(row, LEFT)
+            raise
+        return Booked(await self._done(row, record), replayed=False)
+
+    async def _left_behind(self, attempt: Attempt, draft: Draft, row: Row) -> Record | None:
+        """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
+        try:
+            found = await look(self._rows, attempt.adapter, draft, row, told=True)
+        except OutcomeUnknown:
+            await self._outcomes.settle(row, LEFT)
+            raise
+        except StoreError as error:
+            await self._outcomes.settle(row, LEFT)
+            raise Unavailable from error
+        if found is None and not self._is_over(attempt, row):
+            await self._outcomes.settle(row, LEFT)
+            raise OutcomeUnknown("an attempt of another process may still be at work")
+        return found
+
+    def _is_over(self, attempt: Attempt, row: Row) -> bool:
+        """Whether nothing can come of the last attempt any more, where a look-up found nothing.
+
+        Of its own calls an adapter knows it; of another process's only one that locks.
+        """
+        if attempt.adapter.excludes or row.sender == self._me or row.sent_at is None:
+            return True
+        lands = self._patience.lands + attempt.adapter.settle
+        return attempt.now() - row.sent_at >= timedelta(seconds=lands)
+
+    async def _check(self, attempt: Attempt, row: Row) -> None:
+        try:
+            if not row.fresh:
+                attempt.check_future()
+            attempt.check_key()
+        except GatewayError:
+            await self._outcomes.settle(row, None)
+            raise
+
+    async def _send(self, attempt: Attempt, row: Row) -> None:
+        sent = {"state": "sent", "owner": self._me, "sender": self._me, "sent_at": attempt.now()}
+        try:
+            if not await self._outcomes.written(row, sent):
+                raise Lost
+        except StoreError as error:
+            await self._outcomes.settle(row, None)
+            raise Unavailable from error
+
+    async def _refused(
+        self, attempt: Attempt, draft: Draft, row: Row, error: NotFound | SlotTaken
+    ) -> Booked:
+        """The practice system's no, unless it is our own earlier attempt that took the time."""
+        if not row.fresh and isinstance(error, SlotTaken):
+            found = await self._left_behind(attempt, draft, row)
+            if found is not None:
+                return Booked(found, replayed=True)
+        name = type(error).__name__
+        kept = attempt.idempotency_key is not None
+        if not await self._outcomes.settle(row, refused(name) if kept else None):
+            raise Lost
+        raise Refused(name, replayed=False) from error
+
+    async def _not_known(
+        self, attempt: Attempt, draft: Draft, row: Row, error: Exception
+    ) -> Booked:
+        """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
+        if not await self._outcomes.settle(row, {"state": "unknown"}):
+            raise Lost(LEFT)
+        try:
+            found = await self._look_a_while(attempt, draft, row)
+        except BaseException:
+            await self._outcomes.settle(row, LEFT)
+            raise
+        if found is not None:
+            return Booked(found, replayed=False)
+        await self._outcomes.settle(row, LEFT)
+        if isinstance(error, OutcomeUnknown | BackendTimeout):
+            raise OutcomeUnknown(str(error)) from error
+        raise OutcomeUnknown("the adapter failed in the middle of a booking") from error
+
+    async def _look_a_while(self, attempt: Attempt, draft: Draft, row: Row) -> Record | None:
+        until = asyncio.get_running_loop().time() + self._patience.looks
+        pauses = iter(_PAUSES)
+        while True:
+            try:
+                async with asyncio.timeout_at(until):
+                    await asyncio.sleep(next(pauses, _PAUSES[-1]))
+                    found = await look(self._rows, attempt.adapter, draft, row, told=True)
+            except TimeoutError:
+                return None
+            except (OutcomeUnknown, StoreError):
+                continue
+            if found is not None or attempt.adapter.excludes:
+                return found
+
+    async def _done(self, row: Row, record: Record) -> Record:
+        outcome = done(record)
+        if not await self._outcomes.settle(row, outcome):
+            raise Lost(outcome)
+        return record

@@ -1,0 +1,205 @@
+"""A clinic of the tests whose answers they decide, and ledgers of several processes before it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.base import Draft, Record, Watched
+from gateway.booking.base import Attempt, Booked
+from gateway.booking.ledger import Ledger
+from gateway.booking.owners import Owners
+from gateway.booking.work import Patience
+from gateway.contract.errors import InvalidField, InvalidRequest, KeyInvalid
+from gateway.store import Store
+from gateway.store.tables import bookings
+
+NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
+DAY, MINUTE = timedelta(hours=24), timedelta(minutes=1)
+ONE, OTHER = b"1" * 32, b"2" * 32
+PAST = InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
+
+
+class Clinic:
+    """A practice system whose answers a test decides, and which remembers what it made."""
+
+    excludes, settle = True, 0.0
+
+    def __init__(self) -> None:
+        self.answers: list[Exception] = []
+        self.made: list[Record] = []
+        self.lost: Exception | None = None
+        self.gate: asyncio.Event | None = None
+        self.asked: list[str] = []
+        self.references: list[str] = []
+        self.called = asyncio.Event()
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        self.asked.append("create")
+        self.called.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.answers:
+            raise self.answers.pop(0)
+        self.made.append({"id": f"a{len(self.made)}", "reason": draft.reason})
+        self.references.append(draft.reference)
+        if self.lost is not None:
+            error, self.lost = self.lost, None
+            raise error
+        return self.made[-1]
+
+    async def find_appointments(self, draft: Draft, since: datetime) -> list[Record]:
+        self.asked.append("find")
+        if self.answers:
+            raise self.answers.pop(0)
+        return self.made
+
+    async def find_overwritten(self, appointments: object) -> Watched:
+        return Watched()
+
+
+class Heard:
+    """What the ledger says beside its answers."""
+
+    def __init__(self) -> None:
+        self.waits = asyncio.Event()
+        self.said: list[str] = []
+
+    def outcome_waits(self, error: Exception) -> None:
+        self.waits.set()
+        self.said.append("waits")
+
+    def found(self, appointment: str) -> None:
+        self.said.append(f"found {appointment}")
+
+    def released(self, reference: str) -> None:
+        self.said.append("released")
+
+    def made_twice(self, appointment: str) -> None:
+        self.said.append(f"twice {appointment}")
+
+
+class World:
+    """A ledger over a real store, a clinic, and a clock."""
+
+    def __init__(self, store: Store, folder: Path, owners: Owners) -> None:
+        self.store = store
+        self.folder = folder
+        self.owners = owners
+        self.heard = Heard()
+        self.ledger = self.opened()
+        self.clinic = Clinic()
+        self.now = NOW
+        self.past = self.revoked = False
+
+    def opened(
+        self,
+        store: Store | None = None,
+        owners: Owners | None = None,
+        wait: float = 60,
+        looks: float = 0,
+        **more: Any,
+    ) -> Ledger:
+        """A ledger of the same process, or of another; after a lost answer it looks not at once."""
+        patience = Patience(looks=looks, **more)
+        return Ledger(
+            store or self.store, owners or self.owners, self.heard, wait=wait, patience=patience
+        )
+
+    async def book(
+        self,
+        key: str | None = "k",
+        fingerprint: bytes = ONE,
+        who: str = "p",
+        *,
+        at: timedelta = DAY,
+        vet: str = "v",
+        through: Ledger | None = None,
+    ) -> Booked:
+        attempt = Attempt(
+            key_id=who,
+            idempotency_key=key,
+            fingerprint=fingerprint,
+            draft=Draft(
+                client_id="c", patient_id="p", vet_id=vet, scheduled_at=NOW + at,
+                appointment_type_id=None, reason="r", is_urgent=False, now=self.now,
+            ),
+            adapter=self.clinic,  # type: ignore[arg-type]
+            lasts=timedelta(minutes=30),
+            check_future=self.check,
+            check_key=self.check_key,
+            now=lambda: self.now,
+        )  # fmt: skip
+        return await (through or self.ledger).book(attempt)
+
+    def check(self) -> None:
+        if self.past:
+            raise PAST
+
+    def check_key(self) -> None:
+        if self.revoked:
+            raise KeyInvalid
+
+
+async def another(world: World, *, lives: bool = True) -> Owners:
+    """Another process of the same machine; one that does not live has died in an instant."""
+    owners = Owners(world.store, world.folder)
+    await owners.start()
+    if not lives:
+        await slain(owners)
+    return owners
+
+
+async def slain(owners: Owners) -> None:
+    """Its end by kill -9: no counter moves on, and the kernel lets go of its lock."""
+    assert owners._task is not None
+    assert owners._lock is not None
+    owners._task.cancel()
+    os.close(owners._lock)
+    owners._lock = None
+
+
+class Forgetful(Store):
+    """The world's own store while the disk is full: it reads, and writes nothing."""
+
+    full = False
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.engine, store.place)
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        async with super().begin() as connection:
+            if connection.dialect.name != "sqlite":
+                if self.full:
+                    await connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+                yield connection
+                return
+            if self.full:
+                await connection.exec_driver_sql("PRAGMA query_only = 1")
+            try:
+                yield connection
+            finally:
+                await connection.exec_driver_sql("PRAGMA query_only = 0")
+
+
+async def kept(world: World) -> list[str]:
+    """The states of the rows in the ledger, the oldest first, with what is kept of a record."""
+    async with world.store.begin() as connection:
+        rows = await connection.execute(select(bookings).order_by(bookings.c.id))
+        return [f"{row.state} {orjson.loads(row.record)['id']}" if row.record else row.state
+                for row in rows]  # fmt: skip
+
+
+async def until(holds: Callable[[], Awaitable[bool]], within: float = 10) -> None:
+    """Wait for what comes to hold by itself; TimeoutError where it does not."""
+    async with asyncio.timeout(within):
+        while not await holds():  # noqa: ASYNC110 - nobody says when
+            await asyncio.sleep(0.01)

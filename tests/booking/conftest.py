@@ -1,0 +1,57 @@
+"""A world of bookings on each database that may hold a ledger."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.booking.owners import Owners
+from gateway.store import open_store
+from tests.adapters.servers import execute, postgres_database
+from tests.booking.clinic import World
+
+
+@pytest.fixture(scope="module")
+def postgres_place(postgres_tables: str) -> Iterator[str]:
+    """One database for all tests of a module: to make one takes longer than most of them."""
+    template = postgres_tables.rpartition("/")[2]
+    with postgres_database(options=f"TEMPLATE {template}") as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the tables, of which each test's own is a copy."""
+    file = tmp_path_factory.mktemp("tables") / "gateway.db"
+    asyncio.run(_migrated(file))
+    return file
+
+
+async def _migrated(file: Path) -> None:
+    made = open_store(file)
+    await made.migrate()
+    await made.aclose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a test's own store is, on each database that may hold one; its tables are empty."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_file"), tmp_path / "gateway.db")
+        return f"sqlite:///{tmp_path}/gateway.db"
+    place: str = request.getfixturevalue("postgres_place")
+    execute(place, "TRUNCATE bookings, presence, turns")
+    return place
+
+
+@pytest.fixture
+async def world(store_place: str, tmp_path: Path) -> AsyncIterator[World]:
+    """On each database that may hold a ledger."""
+    store = open_store(store_place)
+    owners = Owners(store, tmp_path)
+    await owners.start()
+    yield World(store, tmp_path, owners)
+    await owners.aclose()
+    await store.aclose()

@@ -1,0 +1,297 @@
+"""Several processes on one ledger: they wait for one another, and keep out of each other's way."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from adapters.base import OutcomeUnknown, SlotTaken
+from gateway.booking.base import Booked, Refused
+from gateway.booking.rows import Outcome, Row, Rows
+from gateway.contract.errors import Unavailable
+from gateway.store.tables import bookings
+from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain, until
+
+HALF = timedelta(minutes=30)
+
+
+async def lost(world: World, key: str | None = "k") -> None:
+    """A booking that was sent and not made, which nobody knows."""
+    world.clinic.answers = [OutcomeUnknown("lost")]
+    with pytest.raises(OutcomeUnknown):
+        await world.book(key)
+
+
+async def test_calls_with_one_key_through_two_processes_get_one_outcome(world: World) -> None:
+    elsewhere = world.opened(owners=await another(world))
+    world.clinic.gate = asyncio.Event()
+    calls = [
+        asyncio.create_task(world.book(through=each)) for each in [world.ledger, elsewhere] * 10
+    ]
+    await world.clinic.called.wait()
+    await asyncio.sleep(0.2)
+    world.clinic.gate.set()
+    booked = await asyncio.gather(*calls)
+    assert world.clinic.asked == ["create"]
+    assert {each.record["id"] for each in booked} == {"a0"}
+    assert [each.replayed for each in booked].count(False) == 1
+
+
+async def test_who_waits_too_long_for_another_process_is_told_to_come_back(world: World) -> None:
+    elsewhere = world.opened(owners=await another(world), wait=0.3)
+    world.clinic.gate = asyncio.Event()
+    first = asyncio.create_task(world.book())
+    await world.clinic.called.wait()
+    begun = time.monotonic()
+    with pytest.raises(Unavailable) as refused:
+        await world.book(through=elsewhere)
+    assert refused.value.retry_after == 1
+    assert time.monotonic() - begun < 1.5
+    world.clinic.gate.set()
+    await first
+
+
+@pytest.mark.parametrize(
+    ("at", "vet", "is_blocked"),
+    [
+        (DAY, "v", True),
+        (DAY + HALF - MINUTE, "v", True),
+        (DAY - HALF + MINUTE, "v", True),
+        (DAY + HALF, "v", False),
+        (DAY - HALF, "v", False),
+        (DAY, "another vet", False),
+    ],
+)
+async def test_over_what_is_not_known_nothing_is_booked(
+    world: World, at: timedelta, vet: str, is_blocked: bool
+) -> None:
+    await lost(world)
+    if not is_blocked:
+        assert not (await world.book("other", OTHER, "q", at=at, vet=vet)).replayed
+        return
+    for replayed in (False, True):  # and what the key was told it is told again
+        with pytest.raises(Refused) as refused:
+            await world.book("other", OTHER, "q", at=at, vet=vet)
+        assert (refused.value.error, refused.value.replayed) == ("SlotTaken", replayed)
+    with pytest.raises(Refused):
+        await world.book(None, OTHER, "q", at=at, vet=vet)
+    assert world.clinic.asked == ["create"]
+    assert await kept(world) == ["unknown", "refused"]
+
+
+@pytest.mark.parametrize("key", ["k", None])
+async def test_who_booked_what_is_not_known_is_not_in_his_own_way(
+    world: World, key: str | None
+) -> None:
+    await lost(world, key)
+    assert not (await world.book(key)).replayed
+    assert world.clinic.asked == ["create", "find", "create"]
+    assert await kept(world) == ["done a0"]
+
+
+@pytest.mark.parametrize("excludes", [True, False])
+async def test_what_the_practice_system_does_not_exclude_the_ledger_does(
+    world: World, excludes: bool
+) -> None:
+    world.clinic.excludes = excludes
+    elsewhere = world.opened(owners=await another(world))
+    world.clinic.gate = asyncio.Event()
+    first = asyncio.create_task(world.book("one"))
+    await world.clinic.called.wait()
+    over = world.book("two", OTHER, "q", at=DAY + HALF - MINUTE, through=elsewhere)
+    behind = world.book("three", b"3" * 32, "q", at=DAY + HALF, through=elsewhere)
+    calls = [first, asyncio.create_task(behind)]
+    expected = 2 if not excludes else 3
+
+    async def are_let_through() -> bool:
+        return len(world.clinic.asked) >= expected
+
+    if excludes:
+        calls.append(asyncio.create_task(over))
+    await until(are_let_through)
+    if not excludes:
+        calls.append(asyncio.create_task(over))
+    await asyncio.sleep(0.2)
+    assert len(world.clinic.asked) == expected
+    world.clinic.gate.set()
+    await asyncio.gather(*calls)
+    assert len(world.clinic.asked) == 3
+
+
+async def test_many_at_once_through_two_processes_have_one_row_in_between(world: World) -> None:
+    world.clinic.excludes = False
+    ledgers = [world.ledger, world.opened(owners=await another(world))]
+    inside, most = 0, 0
+    create = world.clinic.create_appointment
+
+    async def watched(draft: object) -> object:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.01)
+        inside -= 1
+        return await create(draft)  # type: ignore[arg-type]
+
+    world.clinic.create_appointment = watched  # type: ignore[method-assign,assignment]
+    calls = [
+        world.book(f"k{n}", bytes([n]) * 32, at=DAY + n * MINUTE, through=ledgers[n % 2])
+        for n in range(10)
+    ]
+    await asyncio.gather(*calls)
+    assert most == 1
+
+
+async def test_a_dead_process_is_in_nobodys_way(world: World) -> None:
+    world.clinic.excludes = False
+    dead = await another(world)
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book("one", through=world.opened(owners=dead)))
+    await world.clinic.called.wait()
+    await slain(dead)
+    with pytest.raises(Refused):  # what it may have booked is not known, and so it is taken
+        await world.book("two", OTHER, "q")
+    assert await kept(world) == ["unknown", "refused"]
+    world.clinic.gate.set()
+    assert (await call).record["id"] == "a0"  # it lived: and what it made is in the ledger again
+    assert await kept(world) == ["done a0", "refused"]
+
+
+async def test_what_was_only_intended_by_a_dead_process_is_as_if_it_had_not_been(
+    world: World,
+) -> None:
+    dead = await another(world, lives=False)
+    await world.book("one")
+    async with world.store.begin() as connection:
+        await connection.execute(
+            update(bookings).values(state="intended", owner=dead.me, appointment_id=None)
+        )
+    assert not (await world.book("one")).replayed
+    assert world.clinic.asked == ["create", "create"]
+
+
+async def test_after_a_takeover_a_taken_time_may_be_the_first_attempts(world: World) -> None:
+    await lost(world)
+    find, looks = world.clinic.find_appointments, 0
+
+    async def late(*given: object) -> list[object]:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            return []  # the first attempt lands after this look
+        world.clinic.made.append({"id": "a9", "reason": "r"})
+        return await find(*given)  # type: ignore[arg-type,return-value]
+
+    world.clinic.find_appointments = late  # type: ignore[method-assign,assignment]
+    world.clinic.answers = [SlotTaken("by ourselves")]
+    assert await world.book() == Booked({"id": "a9", "reason": "r"}, replayed=True)
+    assert await world.book() == Booked({"id": "a9", "reason": "r"}, replayed=True)
+
+
+async def test_a_process_that_was_taken_for_dead_writes_back_what_it_made(world: World) -> None:
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book())
+    await world.clinic.called.wait()
+    async with world.store.begin() as connection:  # released, as certainly not made
+        await connection.execute(bookings.delete())
+    world.clinic.gate.set()
+    assert await call == Booked({"id": "a0", "reason": "r"}, replayed=False)
+    assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
+
+
+async def test_a_process_that_was_taken_for_dead_sends_nothing_any_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Rows.write
+    stolen = False
+
+    async def late(self: Rows, row: Row, outcome: Outcome) -> bool:
+        nonlocal stolen
+        if not stolen:
+            stolen = True
+            async with world.store.begin() as connection:
+                await connection.execute(bookings.delete())
+        return await write(self, row, outcome)
+
+    monkeypatch.setattr(Rows, "write", late)
+    await world.book()
+    assert world.clinic.asked == ["create"]
+    assert await kept(world) == ["done a0"]
+
+
+async def test_a_lost_answer_is_looked_up_while_its_caller_waits(world: World) -> None:
+    world.ledger = world.opened(looks=3)
+    world.clinic.lost = OutcomeUnknown("lost")
+    assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=False)
+    assert world.clinic.asked == ["create", "find"]
+
+
+async def test_a_lost_answer_is_looked_up_for_three_seconds_and_no_longer(world: World) -> None:
+    world.ledger = world.opened(looks=0.6)
+    world.clinic.excludes = False
+    begun = time.monotonic()
+    await lost(world)
+    assert 0.5 < time.monotonic() - begun < 2
+    assert world.clinic.asked.count("find") >= 2
+
+
+async def test_of_another_processs_attempt_nothing_found_is_not_nothing_there(
+    world: World,
+) -> None:
+    world.clinic.excludes, world.clinic.settle = False, 30.0
+    await lost(world)
+    elsewhere = world.opened(owners=await another(world), lands=15)
+    for late in (1, 44):
+        world.now = NOW + timedelta(seconds=late)
+        with pytest.raises(OutcomeUnknown):
+            await world.book(through=elsewhere)
+    assert world.clinic.asked == ["create", "find", "find"]
+    world.now = NOW + timedelta(seconds=45)
+    assert not (await world.book(through=elsewhere)).replayed
+
+
+async def test_a_ledger_that_hangs_books_nothing_within_its_bound(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs = asyncio.Event()
+    insert = Rows.insert
+
+    async def late(*given: object, **more: object) -> object:
+        await hangs.wait()
+        return await insert(*given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Rows, "insert", late)
+    begun = time.monotonic()
+    with pytest.raises(Unavailable):
+        await world.book()
+    assert time.monotonic() - begun < 2.5
+    # what is written after all, for nobody, is taken away again
+    monkeypatch.setattr(Rows, "insert", insert)
+    await world.ledger.tidy(world.now)  # too early: it is not there yet
+    hangs.set()
+    await asyncio.sleep(0.3)
+    await world.ledger.tidy(world.now)
+    assert await kept(world) == []
+    assert world.clinic.asked == []
+    assert not (await world.book(fingerprint=OTHER)).replayed
+
+
+async def test_the_states_are_counted_for_those_who_watch(world: World) -> None:
+    await world.book("a")
+    world.now += MINUTE
+    world.clinic.answers = [OutcomeUnknown("lost")]
+    with pytest.raises(OutcomeUnknown):
+        await world.book("b", OTHER, at=DAY + HALF)
+    counts, age = await world.ledger.states(world.now + MINUTE)
+    assert counts == {"intended": 0, "sent": 0, "unknown": 1, "done": 1, "refused": 0}
+    assert age == 60
+    assert not (await world.book("b", OTHER, at=DAY + HALF)).replayed
+    assert (await world.ledger.states(world.now))[1] is None
+
+
+async def test_what_is_settled_keeps_no_draft(world: World) -> None:
+    await world.book()
+    async with world.store.begin() as connection:
+        row = (await connection.execute(select(bookings))).one()
+    assert (row.draft, row.owner, row.fingerprint) == (None, None, ONE)

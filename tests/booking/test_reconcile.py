@@ -1,0 +1,180 @@
+"""Reconciliation: what nobody knows is looked up until it is found, or can't come any more."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from adapters.base import BackendUnavailable, OutcomeUnknown
+from gateway.booking import reconcile
+from gateway.booking.base import Booked
+from gateway.booking.reconcile import Reconciler
+from gateway.store.tables import bookings
+from tests.booking.clinic import DAY, OTHER, World, another, kept, slain, until
+
+
+@asynccontextmanager
+async def reconciled(world: World, **more: Any) -> AsyncIterator[Reconciler]:
+    adapter: Any = world.clinic
+    made = Reconciler(world.store, adapter, world.owners, world.heard, **more)
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+async def lost(world: World, key: str | None = "k", *, made: bool = True) -> None:
+    """A booking whose outcome is not known, and which was made or not."""
+    if made:
+        world.clinic.lost = OutcomeUnknown("lost")
+    else:
+        world.clinic.answers = [OutcomeUnknown("lost")]
+    with pytest.raises(OutcomeUnknown):
+        await world.book(key)
+
+
+async def test_what_is_found_is_told_to_the_retry_however_late(world: World) -> None:
+    await lost(world)
+    async with reconciled(world) as reconciler:
+        await reconciler.begin()
+    assert world.heard.said == ["found a0"]
+    world.past = True
+    for _ in range(2):
+        assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
+    assert world.clinic.asked == ["create", "find"]
+
+
+async def test_without_a_key_what_is_found_is_told_to_one_retry(world: World) -> None:
+    await lost(world, None)
+    async with reconciled(world) as reconciler:
+        await reconciler.begin()
+    both = await asyncio.gather(world.book(None), world.book(None))
+    assert sorted(each.replayed for each in both) == [False, True]
+    assert sorted(each.record["id"] for each in both) == ["a0", "a1"]
+
+
+async def test_what_is_not_there_stays_unknown_until_it_can_come_no_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "FIRST_PAUSE", 1.0)
+    monkeypatch.setattr(reconcile, "LONGEST_PAUSE", 1.0)
+    await lost(world, made=False)
+    now = 0.0
+    async with reconciled(world, lands=15, clock=lambda: now) as reconciler:
+        for now in (0.0, 5.0, 14.9):  # noqa: B007 - the clock
+            await reconciler.begin()
+            assert await kept(world) == ["unknown"]
+        now = 16.0
+        await reconciler.begin()
+    assert await kept(world) == []
+    assert world.heard.said == ["released"]
+    assert not (await world.book(fingerprint=OTHER)).replayed
+
+
+async def test_it_is_looked_up_less_and_less_often(world: World) -> None:
+    await lost(world, made=False)
+    now, looks = 0.0, []
+    async with reconciled(world, lands=1_000_000, clock=lambda: now) as reconciler:
+        for now in range(120):
+            before = len(world.clinic.asked)
+            await reconciler.begin()
+            if len(world.clinic.asked) > before:
+                looks.append(now)
+    pauses = [later - earlier for earlier, later in pairwise(looks)]
+    assert pauses[0] <= 2
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 30
+
+
+async def test_what_cannot_be_looked_up_stays_unknown_for_ever(world: World) -> None:
+    await lost(world)
+    now = 0.0
+    async with reconciled(world, lands=0, clock=lambda: now) as reconciler:
+        for now in (0.0, 100.0, 200.0):  # noqa: B007 - the clock
+            world.clinic.answers = [BackendUnavailable("down")]
+            await reconciler.begin()
+            assert await kept(world) == ["unknown"]
+        now = 300.0
+        await reconciler.begin()
+    assert await kept(world) == ["done a0"]
+
+
+async def test_a_retry_that_sent_it_anew_is_not_released_by_an_older_look(world: World) -> None:
+    await lost(world, made=False)
+    gate, asked, find = asyncio.Event(), asyncio.Event(), world.clinic.find_appointments
+
+    async def slowly(*given: Any) -> Any:
+        found = list(await find(*given))
+        asked.set()
+        await gate.wait()
+        return found
+
+    world.clinic.find_appointments = slowly  # type: ignore[method-assign]
+    async with reconciled(world, lands=0) as reconciler:
+        begun = asyncio.create_task(reconciler.begin())
+        await asked.wait()
+        world.clinic.find_appointments = find  # type: ignore[method-assign]
+        await lost(world)  # sent once more, and lost once more; this time it is there
+        gate.set()
+        await begun
+    assert (await world.book()).record["id"] == "a0"
+    assert len(world.clinic.made) == 1
+
+
+async def test_rows_of_the_dead_are_seen_within_a_second(world: World) -> None:
+    dead = await another(world)
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book(through=world.opened(owners=dead)))
+    await world.clinic.called.wait()
+    async with reconciled(world) as reconciler:
+        reconciler.start()
+        await asyncio.sleep(0.1)
+        assert await kept(world) == ["sent"]
+        await slain(dead)
+        reconciler.died(dead.me)
+
+        async def is_buried() -> bool:
+            return await kept(world) == ["unknown"] and await world.owners.others() == []
+
+        await until(is_buried, within=1)
+    world.clinic.gate.set()
+    await call
+
+
+async def test_a_start_waits_five_seconds_at_the_most(world: World) -> None:
+    await lost(world)
+    never = asyncio.Event()
+    world.clinic.find_appointments = lambda *_: never.wait()  # type: ignore[method-assign,assignment,return-value]
+    async with reconciled(world) as reconciler:
+        begun = asyncio.get_running_loop().time()
+        await reconciler.begin(patience=0.2)
+        assert asyncio.get_running_loop().time() - begun < 1
+
+
+async def test_rows_of_an_older_version_are_taken_over_too(world: World) -> None:
+    await lost(world)
+    async with world.store.begin() as connection:
+        nothing = dict.fromkeys(("owner", "claim", "draft", "vet_id", "starts_at", "ends_at"))
+        await connection.execute(update(bookings).values(state="sent", **nothing))
+    async with reconciled(world) as reconciler:
+        await reconciler.begin()
+    assert await kept(world) == ["unknown"]
+    world.now += timedelta(minutes=1)
+    assert (await world.book()).record["id"] == "a0"
+
+
+async def test_a_clock_that_jumps_by_an_hour_loses_no_booking(world: World) -> None:
+    for key, jump in (("a", 1), ("b", -1)):
+        await lost(world, key)
+        world.now += timedelta(hours=jump)
+        assert (await world.book(key)).replayed
+        world.now += timedelta(hours=-jump)
+        assert (await world.book(key)).replayed
+    world.now += DAY - timedelta(hours=1)
+    assert (await world.book("a")).replayed
+    assert len(world.clinic.made) == 2
