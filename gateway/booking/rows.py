@@ -44,7 +44,7 @@ FOUND = "found"  # the outcome of a booking that was found when nobody asked
 # Vets share so many turns: each is a row, and ids of vets that nobody has must not fill a table.
 TURNS = 1024
 # Transactions at once: more wait here, where it is their turn, and not for one of few connections.
-AT_ONCE = 3
+AT_ONCE = 2
 _KEPT_WHEN_GONE = (
     *("key_id", "fingerprint", "created_at", "reference"),
     *("vet_id", "starts_at", "ends_at", "draft", "claim", "sender", "sent_at"),
