@@ -24,6 +24,8 @@ from bench.world import CONFIGS, World
 from gateway.contract.access import LEVELS
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
+WHOLE_ROAD = "(b) the whole road, a ready record"
+WITHOUT_AUDIT = "(b) the same without the audit"
 REQUESTS = int(os.environ.get("BENCH_REQUESTS", "6000"))
 
 
@@ -85,10 +87,12 @@ def road(world: World) -> None:
         servers = {"bare": stack.enter_context(Server("bare", str(bare_port), bare_port))}
         for name in CONFIGS:
             config, port = world.config(name)
-            servers[name] = stack.enter_context(Server("gateway", str(config), port))
+            kind = name if name == "unaudited" else "gateway"
+            servers[name] = stack.enter_context(Server(kind, str(config), port))
         cases = {
             "(a) a bare aiohttp handler": ("bare", world.client_path("ready"), REQUESTS),
-            "(b) the whole road, a ready record": ("ready", world.client_path("ready"), REQUESTS),
+            WHOLE_ROAD: ("ready", world.client_path("ready"), REQUESTS),
+            WITHOUT_AUDIT: ("unaudited", world.client_path("ready"), REQUESTS),
             "(b) the same with 100,000 keys": ("many", world.client_path("ready"), REQUESTS),
             "(b) with 4 masks, a row condition": ("masked", world.client_path("ready"), REQUESTS),
             "(c) the whole road, the sample clinic": (
@@ -132,6 +136,9 @@ def show(found: dict[str, list[float]]) -> None:
             f"{name:38} {statistics.median(figures):6.1f} µs {min(figures):6.1f} µs"
             f" {max(figures):6.1f} µs {ratio:12.2f}"
         )
+    pairs = zip(found[WHOLE_ROAD], found[WITHOUT_AUDIT], strict=True)
+    share = statistics.median(whole / without - 1 for whole, without in pairs)
+    print(f"the audit costs {share:.1%} of a request without it: the median of each round's own")
     print("against (a): the median of each round's own ratio, not the quotient of the medians")
 
 

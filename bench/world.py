@@ -19,7 +19,7 @@ from gateway.settings import load_settings, shipped_policy
 from gateway.store import open_store
 from gateway.store.tables import keys, secrets
 
-CONFIGS = ("ready", "many", "masked", "sample")
+CONFIGS = ("ready", "unaudited", "many", "masked", "sample")
 MANY = 100_000
 NO_LIMIT = 1_000_000_000
 

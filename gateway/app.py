@@ -13,6 +13,9 @@ from aiohttp import web
 
 from adapters.base import Adapter, AdapterError
 from adapters.problems import DocumentErrors, Problem
+from gateway.audit.journal import Journal, open_journal
+from gateway.audit.troubles import AuditTroubles
+from gateway.audit.upkeep import Upkeep
 from gateway.backend import (
     BackendProbe,
     check_configured,
@@ -26,7 +29,8 @@ from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import open_limiter
-from gateway.observe.audit import Journal
+from gateway.observe.audit import ACCESS
+from gateway.observe.lines import Lines
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.observe.troubles import (
@@ -48,7 +52,7 @@ from gateway.policy.running.follow import Follower
 from gateway.policy.running.found import Found, find
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import RAN, Versions
-from gateway.readiness import of_backend, of_keys, of_limiter, of_policy, of_store
+from gateway.readiness import of_audit, of_backend, of_keys, of_limiter, of_policy, of_store
 from gateway.serving import Gateway
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.state import open_own_store, sole_use
@@ -142,7 +146,8 @@ class _Assembly:
         ring = await self.ring(own)
         usage = self.usage(own)
         ledger = self.ledger(store, practice.adapter)
-        observers = Observers(self.journal(), self.metrics, usage, self.events, self.now)
+        journal = await self.journal(own)
+        observers = Observers(journal, self.metrics, usage, self.events, self.now)
         public_url = settings.public_url_at(port)
         replies = Replies(public_url)
         documents = Documents(
@@ -153,14 +158,14 @@ class _Assembly:
             now=self.now,
         )
         front = Front(
-            pipeline=self.pipeline(practice, keeper, ring, ledger),
+            pipeline=self.pipeline(practice, keeper, ring, ledger, journal),
             documents=documents,
             replies=replies,
             observers=observers,
             body_timeout=settings.body_timeout,
         )
         server = PublicServer(front, replies, observers)
-        readiness = self.readiness(own, practice.probe, keeper, ring, ledger)
+        readiness = self.readiness(own, practice.probe, keeper, ring, ledger, journal)
         system = system_server(readiness, self.metrics, self.events)
         return Gateway(
             settings=settings,
@@ -255,19 +260,29 @@ class _Assembly:
         self.closing(watch).start(self.now)
         return ledger
 
-    def journal(self) -> Journal:
+    async def journal(self, store: Store) -> Journal:
+        """The access log and the audit, with a chain of this process's own."""
+        troubles = AuditTroubles(self.metrics, self.events)
         try:
-            journal = Journal(self.settings.state, LogTroubles(self.metrics, self.events))
+            access = Lines(self.settings.state / ACCESS, LogTroubles(self.metrics, self.events))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StartRefused(
                 f"the logs in the state folder {self.settings.state} cannot be written: {reason}"
             ) from error
-        self.closers.callback(journal.close)
+        journal = await open_journal(self.settings, store, access, troubles, self.now)
+        audit = self.closing(journal).audit
+        self.metrics.audit(lambda: not audit.broken, lambda: audit.waiting)
+        self.closing(Upkeep(self.settings, store, troubles, self.now)).start()
         return journal
 
     def pipeline(
-        self, practice: _Practice, keeper: Keeper, ring: MemoryKeyRing, ledger: Ledger
+        self,
+        practice: _Practice,
+        keeper: Keeper,
+        ring: MemoryKeyRing,
+        ledger: Ledger,
+        journal: Journal,
     ) -> Pipeline:
         settings = self.settings
         return Pipeline(
@@ -279,6 +294,7 @@ class _Assembly:
             cursors=Cursors(practice.secret),
             now=self.now,
             gate=Gate(settings.in_flight, settings.in_flight_per_key),
+            audit=journal.audit,
         )
 
     def readiness(
@@ -288,6 +304,7 @@ class _Assembly:
         keeper: Keeper,
         ring: MemoryKeyRing,
         ledger: Ledger,
+        journal: Journal,
     ) -> Readiness:
         return Readiness(
             {
@@ -295,6 +312,7 @@ class _Assembly:
                 "store": of_store(store, ledger),
                 "keys": of_keys(ring),
                 "policy": of_policy(lambda: keeper.standing),
+                "audit": of_audit(journal),
                 "limiter": of_limiter(self.settings.limiter),
             }
         )

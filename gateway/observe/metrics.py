@@ -220,6 +220,21 @@ class Metrics:
         )
         gauge.set_function(count)
 
+    def audit(self, writable: Callable[[], bool], waiting: Callable[[], float]) -> None:
+        """Whether the audit takes entries, and how many wait, asked when the figures are read."""
+        gauge = Gauge(
+            "gateway_audit_writable",
+            "Whether the audit can be written: 0 no, and bookings are 503; 1 yes.",
+            registry=self.registry,
+        )
+        gauge.set_function(writable)
+        gauge = Gauge(
+            "gateway_audit_waiting",
+            "Entries of the audit that are not on disk yet.",
+            registry=self.registry,
+        )
+        gauge.set_function(waiting)
+
     def breaker(self, state: Callable[[], str]) -> None:
         """Whether the practice system is asked, looked at when the figures are read."""
         gauge = Gauge(

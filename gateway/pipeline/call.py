@@ -5,6 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from gateway.audit.entries import Entry
 from gateway.contract.access import AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import Operation
@@ -34,7 +35,7 @@ class Call(Struct, kw_only=True, eq=False):
 
     `target` is a refusal where the path or the method is unknown: it counts only once the key has
     been accepted. `secrets` holds the header's every occurrence. `query` is raw. What follows
-    `upload` is noted on the road.
+    `upload` is noted on the road; `entry` is what the audit holds already of a call that runs.
     """
 
     request_id: str
@@ -49,6 +50,7 @@ class Call(Struct, kw_only=True, eq=False):
     policy: str | None = None
     records: Sequence[str] = ()
     replayed: bool = False
+    entry: Entry | None = None
 
 
 class Reply(Struct, frozen=True):

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0005"
+HEAD = "0007"
 
 
 class StoreError(Exception):

@@ -1,0 +1,161 @@
+"""The index in the store: filled from the day files, as often as one likes, by whoever comes."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import date
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Table, case, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.audit.counting import EPOCH, Counted, Span, View, count
+from gateway.audit.files import DayFile, day_files
+from gateway.store import Store
+from gateway.store.tables import audit_calls, audit_chains, audit_reads, audit_views
+
+# So many rows go into one statement: making it ready holds up the event loop for as long.
+ROWS_AT_ONCE = 500
+_SPAN = ("times", "first", "last")
+
+
+def record_key(record: str) -> bytes:
+    """The 16 bytes under which a record is known: those of its id, where that is a UUID."""
+    try:
+        return UUID(record).bytes
+    except ValueError:
+        return blake2b(record.encode(), digest_size=16).digest()
+
+
+class Index:
+    """Follows the files of one folder; StoreError and OSError come through."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._views: dict[View, int] = {}
+
+    async def catch_up(self) -> int:
+        """Take in what is new; the number of lines.
+
+        Another process that does the same at the same time takes what this one then passes over.
+        """
+        lines = 0
+        known = await self._progress()
+        for file in await asyncio.to_thread(day_files, self._folder):
+            if file.chain in known and str(file.day) >= known[file.chain][0]:
+                lines += await self._follow(file, known)
+        return lines
+
+    async def _follow(self, file: DayFile, known: dict[str, tuple[str, int]]) -> int:
+        """What is new in one file."""
+        lines = 0
+        while True:
+            at = known[file.chain]
+            start = at[1] if at[0] == str(file.day) else 0
+            counted = await asyncio.to_thread(count, file.path, start)
+            if counted.end == start or not await self._take(file, at, counted):
+                return lines
+            known[file.chain] = (str(file.day), counted.end)
+            lines += counted.lines
+
+    async def _progress(self) -> dict[str, tuple[str, int]]:
+        columns = (audit_chains.c.id, audit_chains.c.indexed_day, audit_chains.c.indexed_to)
+        async with self._store.begin() as connection:
+            rows = await connection.execute(select(*columns))
+            return {chain: (day, end) for chain, day, end in rows}
+
+    async def _take(self, file: DayFile, at: tuple[str, int], counted: Counted) -> bool:
+        """Add it, all or nothing; False where somebody else was quicker."""
+        table = audit_chains
+        here = (table.c.id == file.chain, table.c.indexed_day == at[0], table.c.indexed_to == at[1])
+        moved = update(table).where(*here)
+        async with self._store.begin() as connection:
+            values = {"indexed_day": str(file.day), "indexed_to": counted.end}
+            if (await connection.execute(moved.values(**values))).rowcount == 0:
+                return False
+            views = await self._ids(connection, {view for view, _ in counted.calls})
+            await _add(connection, audit_reads, _reads(counted, views))
+            await _add(connection, audit_calls, _calls(counted, views))
+        self._views.update(views)
+        return True
+
+    async def _ids(self, connection: AsyncConnection, views: set[View]) -> dict[View, int]:
+        """Their numbers; who is new gets one."""
+        found = {view: self._views[view] for view in views if view in self._views}
+        for view in sorted(views - found.keys()):
+            row = view._asdict()
+            await connection.execute(
+                _insert(connection, audit_views).values(**row).on_conflict_do_nothing()
+            )
+            same = [audit_views.c[name] == value for name, value in row.items()]
+            number = await connection.execute(select(audit_views.c.id).where(*same))
+            found[view] = number.scalar_one()
+        return found
+
+
+def _insert(connection: AsyncConnection, table: Table) -> Any:
+    """Both kinds of database know `on conflict`, each in a module of its own."""
+    postgres = connection.dialect.name == "postgresql"
+    return postgresql.insert(table) if postgres else sqlite.insert(table)
+
+
+async def _add(connection: AsyncConnection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """To what is there: how often, and the first and the last time."""
+    statement = _insert(connection, table)
+    new, old = statement.excluded, table.c
+    statement = statement.on_conflict_do_update(
+        index_elements=list(table.primary_key),
+        set_={
+            "times": old.times + new.times,
+            "first": case((new.first < old.first, new.first), else_=old.first),
+            "last": case((new.last > old.last, new.last), else_=old.last),
+        },
+    )
+    left = iter(rows)
+    while some := list(islice(left, ROWS_AT_ONCE)):
+        await connection.execute(statement, some)
+        await asyncio.sleep(0)
+
+
+def _reads(counted: Counted, views: dict[View, int]) -> list[dict[str, Any]]:
+    """In the order of the key: so two never wait for each other, and pages lie side by side."""
+    rows = [
+        {"record": record_key(record), "day": day, "view_id": views[view]} | _span(span)
+        for (view, day), records in counted.reads.items()
+        for record, span in records.items()
+    ]
+    return sorted(rows, key=lambda row: (row["record"], row["day"], row["view_id"]))
+
+
+def _calls(counted: Counted, views: dict[View, int]) -> list[dict[str, Any]]:
+    rows = [
+        {"view_id": views[view], "day": day, "outcome": outcome, "reason": reason} | _span(span)
+        for (view, day), ends in counted.calls.items()
+        for (outcome, reason), span in ends.items()
+    ]
+    return sorted(rows, key=lambda row: tuple(row.values())[:4])
+
+
+def _span(span: Span) -> dict[str, int]:
+    return {name: getattr(span, name) for name in _SPAN}
+
+
+async def forget(store: Store, before: date) -> None:
+    """Drop what is older, a part of the records at a time: others write in between. StoreError."""
+    day = before.toordinal() - EPOCH
+    for low, high in _parts():
+        part = [audit_reads.c.record >= low] + ([audit_reads.c.record < high] if high else [])
+        async with store.begin() as connection:
+            await connection.execute(delete(audit_reads).where(audit_reads.c.day < day, *part))
+    async with store.begin() as connection:
+        await connection.execute(delete(audit_calls).where(audit_calls.c.day < day))
+
+
+def _parts() -> Iterator[tuple[bytes, bytes]]:
+    for first in range(256):
+        yield bytes([first]) + bytes(15), bytes([first + 1]) + bytes(15) if first < 255 else b""
