@@ -1,8 +1,8 @@
 """A server under measurement: tells its own CPU seconds for each line on its standard input.
 
 `python -m bench.served bare PORT` is the reference, a bare aiohttp handler with constant bytes;
-`python -m bench.served gateway CONFIG` is the gateway as `serve` runs it, and `unaudited` the same
-with an audit that takes no entry.
+`python -m bench.served gateway CONFIG` is the gateway as `serve` runs it; `audited` the same with
+an audit that indexes its entries each second, `unaudited` with one that takes none.
 """
 
 import sys
@@ -49,8 +49,11 @@ def main() -> None:
     if kind == "bare":
         bare(int(argument))
     else:
+        from gateway.audit import upkeep
         from gateway.cli import main as command
 
+        if kind == "audited":
+            upkeep.INDEX_EVERY = 1.0
         if kind == "unaudited":
             without_audit()
 
