@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -69,7 +71,7 @@ class Buffer:
         self._waiting: list[Entry | Mark] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._writing = False
-        self._broken_at = 0.0
+        self._failing_since: float | None = None
         self._missing = 0
         self._wanted = asyncio.Event()
         self._closing = False
@@ -94,9 +96,17 @@ class Buffer:
 
     def check(self, *, creates: bool) -> None:
         """Unavailable where what a call does could not be noted, while the audit is broken."""
-        late = self._clock() - self._broken_at >= LONGEST_WAIT
+        failing = self._failing_since
+        late = failing is not None and self._clock() - failing >= LONGEST_WAIT
         if creates or late or self.waiting >= MOST_WAITING:
             raise Unavailable(RETRY_AFTER)
+
+    async def begin(self, entry: Entry) -> None:
+        """It is on disk, and there is room for what follows from it; Unwritten where not so."""
+        self.note(entry)
+        await self.commit()
+        if self.broken:
+            raise Unwritten(self.broken)
 
     async def commit(self) -> None:
         """All that was noted so far is on disk; Unwritten where it is not, in time."""
@@ -157,7 +167,7 @@ class Buffer:
         self._waiting = []
         self._writing = True
         try:
-            head = await self._write()
+            head, room = await self._write()
         except OSError as error:
             self._fail(error)
             if missing:
@@ -169,30 +179,40 @@ class Buffer:
         else:
             self._moving = []
             self._missing -= missing
-            self._recover(missing)
+            self._failing_since = None
+            self._recover(missing, room=room)
             self._written(head)
             _tell(waiters, None)
         finally:
             self._writing = False
 
-    async def _write(self) -> Head:
+    async def _write(self) -> tuple[Head, bool]:
         """In a thread; where the disk hangs, that is said while it is waited for."""
-        work = asyncio.ensure_future(
-            asyncio.to_thread(self._writer.write, self._moving, self._now())
-        )
+
+        def write() -> tuple[Head, bool]:
+            return self._writer.write(self._moving, now), self._writer.has_room()
+
+        now = self._now()
+        work = asyncio.ensure_future(asyncio.to_thread(write))
         done, _ = await asyncio.wait({work}, timeout=PATIENCE)
         if not done:
             self._fail(TimeoutError("the disk does not answer"))
         return await work
 
     def _fail(self, error: OSError) -> None:
+        if self._failing_since is None:
+            self._failing_since = self._clock()
+        self._break(error)
+
+    def _break(self, error: OSError) -> None:
         if not self.broken:
-            self._broken_at = self._clock()
             self._watcher.failed(error)
         self.broken = reason_of(error)
 
-    def _recover(self, missing: int) -> None:
-        if self.broken:
+    def _recover(self, missing: int, *, room: bool) -> None:
+        if not room:
+            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        elif self.broken:
             self.broken = ""
             self._watcher.back()
         if missing:

@@ -10,8 +10,8 @@ import msgspec
 
 from gateway.audit.entries import ANSWERED, Line
 
-# Bytes that are read and counted at once.
-CHUNK = 4 << 20
+# Bytes that are read, counted and added at once: others that write to the store wait as long.
+CHUNK = 1 << 20
 EPOCH = date(1970, 1, 1).toordinal()
 NameT = TypeVar("NameT", bound=str | tuple[str, str])
 

@@ -1,34 +1,33 @@
 """The index in the store: filled from the day files, as often as one likes, by whoever comes."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import Table, case, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.audit.counting import EPOCH, Counted, Span, View, count
+from gateway.audit.counting import EPOCH, Counted, View, count
 from gateway.audit.files import DayFile, day_files
 from gateway.store import Store
 from gateway.store.tables import audit_calls, audit_chains, audit_reads, audit_views
 
 # So many rows go into one statement: making it ready holds up the event loop for as long.
 ROWS_AT_ONCE = 500
-_SPAN = ("times", "first", "last")
 
 
 def record_key(record: str) -> bytes:
     """The 16 bytes under which a record is known: those of its id, where that is a UUID."""
     try:
-        return UUID(record).bytes
+        key = bytes.fromhex(record.replace("-", ""))
     except ValueError:
-        return blake2b(record.encode(), digest_size=16).digest()
+        key = b""
+    return key if len(key) == 16 else blake2b(record.encode(), digest_size=16).digest()
 
 
 class Index:
@@ -123,26 +122,31 @@ async def _add(connection: AsyncConnection, table: Table, rows: list[dict[str, A
 
 
 def _reads(counted: Counted, views: dict[View, int]) -> list[dict[str, Any]]:
-    """In the order of the key: so two never wait for each other, and pages lie side by side."""
-    rows = [
-        {"record": record_key(record), "day": day, "view_id": views[view]} | _span(span)
-        for (view, day), records in counted.reads.items()
-        for record, span in records.items()
-    ]
-    return sorted(rows, key=lambda row: (row["record"], row["day"], row["view_id"]))
+    return _rows(
+        audit_reads,
+        (
+            (record_key(record), day, views[view], span.times, span.first, span.last)
+            for (view, day), records in counted.reads.items()
+            for record, span in records.items()
+        ),
+    )
 
 
 def _calls(counted: Counted, views: dict[View, int]) -> list[dict[str, Any]]:
-    rows = [
-        {"view_id": views[view], "day": day, "outcome": outcome, "reason": reason} | _span(span)
-        for (view, day), ends in counted.calls.items()
-        for (outcome, reason), span in ends.items()
-    ]
-    return sorted(rows, key=lambda row: tuple(row.values())[:4])
+    return _rows(
+        audit_calls,
+        (
+            (views[view], day, outcome, reason, span.times, span.first, span.last)
+            for (view, day), ends in counted.calls.items()
+            for (outcome, reason), span in ends.items()
+        ),
+    )
 
 
-def _span(span: Span) -> dict[str, int]:
-    return {name: getattr(span, name) for name in _SPAN}
+def _rows(table: Table, rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """In the order of the key: so two never wait for each other, and pages lie side by side."""
+    names = table.columns.keys()
+    return [dict(zip(names, row, strict=True)) for row in sorted(rows)]
 
 
 async def forget(store: Store, before: date) -> None:

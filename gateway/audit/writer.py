@@ -1,10 +1,10 @@
 """Writes one chain: a file for each day, a mark at each beginning; runs in a thread."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -17,14 +17,8 @@ from gateway.observe.lines import encoded
 
 # Seconds by which the wall clock must leave the other one to be noted as set.
 STEP = 2.0
-
-
-class Writes(Protocol):
-    """Where entries come to rest."""
-
-    def write(self, lines: Sequence[Entry | Mark], now: datetime) -> Head: ...
-
-    def close(self) -> None: ...
+# Bytes that must be free on the disk before a booking may begin.
+ROOM = 1 << 20
 
 
 class Writer:
@@ -67,6 +61,11 @@ class Writer:
         tail.append(data)
         self._head, self._sealing, self._ahead = head, secret, ahead
         return head
+
+    def has_room(self) -> bool:
+        """Whether the disk has room for the entries of all bookings that may be under way."""
+        disk = os.statvfs(self._folder)
+        return disk.f_bavail * disk.f_frsize >= ROOM
 
     def end(self, now: datetime) -> Head:
         """The last line: the process ended in order."""

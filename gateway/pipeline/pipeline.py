@@ -174,9 +174,8 @@ class Pipeline:
             outcome=BEGUN,
             reason=None,
         )
-        self._audit.note(begun)
         try:
-            await self._audit.commit()
+            await self._audit.begin(begun)
         except Unwritten as error:
             raise Unavailable from error
 

@@ -194,6 +194,29 @@ async def test_reads_go_on_for_a_minute_at_most(tmp_path: Path, disk: Disk) -> N
         await buffer.aclose()
 
 
+async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_written(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with machine(tmp_path) as made:
+        clock, heard = Clock(), Heard()
+        buffer = await begun(made, heard, clock=clock.clock)
+        monkeypatch.setattr("gateway.audit.writer.ROOM", 1 << 60)
+        with pytest.raises(Unwritten, match="no space left on device"):
+            await buffer.begin(entry(START))
+        with pytest.raises(Unavailable):
+            buffer.check(creates=True)
+        shown = entry(START)
+        buffer.note(shown)
+        await buffer.commit()
+        assert shown.request_id.encode() in on_disk(made)
+        clock.ticks += 2 * buffering.LONGEST_WAIT
+        buffer.check(creates=False)
+        monkeypatch.setattr("gateway.audit.writer.ROOM", 0)
+        await buffer.begin(entry(START))
+        assert heard.said == ["failed No space left on device", "back"]
+        await buffer.aclose()
+
+
 async def test_a_disk_that_hangs_is_said_to_and_blocks_nothing_else(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
