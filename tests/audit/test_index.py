@@ -2,22 +2,26 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
+from sqlalchemy.ext.asyncio import create_async_engine
 
+from gateway.audit.chains import Chains
 from gateway.audit.counting import View
 from gateway.audit.entries import BEGUN, REFUSED
+from gateway.audit.files import place_of
 from gateway.audit.index import Index, forget, record_key
 from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY, JUMP_RESTS, Upkeep
+from gateway.audit.verify import elsewhere
 from gateway.settings import Settings
-from gateway.store import StoreError, open_store
+from gateway.store import Store, StoreError, open_store
 from gateway.store.tables import audit_reads, audit_views
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
 
@@ -100,29 +104,38 @@ async def test_half_a_line_waits_and_a_spoilt_one_is_passed_over(tmp_path: Path)
         assert await who(made, TWO) == {KEY: 1}
 
 
-def postgres() -> str:
-    url = os.environ.get("TEST_POSTGRES_URL")
+@asynccontextmanager
+async def postgres() -> AsyncIterator[Callable[[], Store]]:
+    """Opens a store in a database of its own."""
+    url = os.environ.get("TEST_POSTGRES_URL", "").replace("postgresql:", "postgresql+asyncpg:")
     if not url:
         pytest.skip("TEST_POSTGRES_URL is not set")
-    return url.replace("postgresql://", "postgresql+asyncpg://")
+    server, name = url.rpartition("/")[0], f"audit_{uuid4().hex}"
+    admin = create_async_engine(url, isolation_level="AUTOCOMMIT")
+    async with admin.connect() as connection:
+        await connection.execute(text(f"CREATE DATABASE {name}"))
+    yield lambda: Store(create_async_engine(f"{server}/{name}"), name)
+    async with admin.connect() as connection:
+        await connection.execute(text(f"DROP DATABASE {name}"))
+    await admin.dispose()
 
 
 @asynccontextmanager
-async def two_machines(folder: Path) -> AsyncIterator[tuple[Machine, Machine]]:
-    """Two folders on one store."""
-    async with machine(folder) as one:
-        store = open_store(folder / "gateway.db")
-        other = Machine(folder / "other", store)
-        other.folder.mkdir()
-        yield one, other
-        await store.aclose()
+async def sqlite(folder: Path) -> AsyncIterator[Callable[[], Store]]:
+    """The same in a file."""
+    yield lambda: open_store(folder / "gateway.db")
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 async def test_several_at_once_count_each_line_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr("gateway.audit.counting.CHUNK", 2_000)
-    async with two_machines(tmp_path) as (one, other):
+    async with postgres() if kind == "postgres" else sqlite(tmp_path) as opened:
+        one, other = Machine(tmp_path / "one", opened()), Machine(tmp_path / "other", opened())
+        await one.store.migrate()
+        for each in (one, other):
+            each.folder.mkdir()
         processes = [await each.begin() for each in (one, one, other)]
         for _ in range(10):
             for process in processes:
@@ -136,6 +149,12 @@ async def test_several_at_once_count_each_line_once(
         assert sum(lines) == 3 * (10 * 5 + 2)
         assert await who(one, ONE) == {KEY: 150}
         assert await who(other, ONE) == {KEY: 150}
+        await forget(one.store, date(2027, 1, 1))
+        assert await who(other, ONE) == {}
+        known = await Chains(one.store).known()
+        assert elsewhere(known, place_of(one.audit), shared=True) == [known[-1]]
+        for each in (one, other):
+            await each.store.aclose()
 
 
 async def test_what_cannot_be_added_is_added_the_next_time(

@@ -17,6 +17,7 @@ from gateway.cli.audit.opened import (
     indexed,
     names_of_keys,
     place_of_audit,
+    spans,
     when,
 )
 from gateway.cli.lines import legible, legible_json
@@ -73,8 +74,7 @@ def _told(what: tuple[str, str, str], seen: Seen) -> dict[str, Any]:
 def _line(found: tuple[tuple[str, str, str], Seen]) -> str:
     (operation, outcome, reason), seen = found
     why = f" ({reason})" if reason else ""
-    spans = f"{seen.times} times, first {when(seen.first)}, last {when(seen.last)}"
-    return f"{operation or 'no operation'} {outcome}{why}: {spans}"
+    return f"{operation or 'no operation'} {outcome}{why}: {spans(seen)}"
 
 
 def _last(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -10,7 +10,7 @@ import click
 
 from gateway.audit.files import audit_folder
 from gateway.audit.index import Index
-from gateway.audit.questions import Days
+from gateway.audit.questions import Days, Seen
 from gateway.cli.options import CommandT, fail
 from gateway.cli.policy.named import own_store
 from gateway.keys.store import KeyStore
@@ -77,6 +77,12 @@ async def names_of_keys(store: Store) -> Callable[[str], str | None]:
 def when(moment: datetime) -> str:
     """A time in UTC, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def spans(seen: Seen) -> str:
+    """How often, first and last."""
+    times = "1 time" if seen.times == 1 else f"{seen.times} times"
+    return f"{times}, first {when(seen.first)}, last {when(seen.last)}"
 
 
 def between(days: Days) -> str:

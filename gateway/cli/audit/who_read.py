@@ -17,6 +17,7 @@ from gateway.cli.audit.opened import (
     indexed,
     names_of_keys,
     place_of_audit,
+    spans,
     when,
 )
 from gateway.cli.lines import legible, legible_json
@@ -128,8 +129,7 @@ def _told(found: Reader) -> dict[str, Any]:
 def _lines(found: Reader) -> Iterator[str]:
     yield f"{found.name or 'a key that is gone'} ({found.id})"
     for view, seen in found.seen:
-        spans = f"{seen.times} times, first {when(seen.first)}, last {when(seen.last)}"
-        yield f"  {view.operation} at {view.level}: {spans}"
+        yield f"  {view.operation} at {view.level}: {spans(seen)}"
         fields = found.fields[view.policy, view.level]
         if fields is None:
             yield f"    which fields is not known: the store has no policy {view.policy}"
