@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -36,8 +35,14 @@ class Span:
     def count(self, second: int) -> None:
         """Once more."""
         self.times += 1
-        self.first = min(self.first, second)
-        self.last = max(self.last, second)
+        if second < self.first:
+            self.first = second
+        elif second > self.last:
+            self.last = second
+
+
+Seen = tuple[str | None, str, str | None, str | None, str]
+Sums = tuple[dict[str, Span], dict[tuple[str, str], Span]]
 
 
 @dataclass(slots=True)
@@ -51,24 +56,33 @@ class Counted:
     lines: int = 0
     reads: dict[tuple[View, int], dict[str, Span]] = field(default_factory=dict)
     calls: dict[tuple[View, int], dict[tuple[str, str], Span]] = field(default_factory=dict)
+    _sums: dict[Seen, Sums] = field(default_factory=dict)
 
     def add(self, line: Line) -> None:
         """One entry more; marks and what has no time of the right form are passed over."""
         if line.kind:
             return
-        day, second = day_of(line.time[:10]), second_of(line.time)
-        if day < 0 or second < 0:
+        time = line.time
+        seen = (line.key_id, line.operation, line.level, line.policy, time[:10])
+        sums = self._sums.get(seen) or self._begun(seen)
+        second = second_of(time)
+        if sums is None or second < 0:
             return
-        seen = (
-            View(line.key_id or "", line.operation, line.level or "", line.policy or ""),
-            day,
-        )
-        calls = self.calls.setdefault(seen, {})
+        reads, calls = sums
         _count(calls, (line.outcome, line.reason or ""), second)
-        if line.outcome == ANSWERED and line.record_ids:
-            reads = self.reads.setdefault(seen, {})
+        if line.outcome == ANSWERED:
             for record in line.record_ids:
                 _count(reads, record, second)
+
+    def _begun(self, seen: Seen) -> Sums | None:
+        """Where such calls of that day are summed from now on; None where that is no day."""
+        key_id, operation, level, policy, text = seen
+        day = day_of(text)
+        if day < 0:
+            return None
+        place = View(key_id or "", operation, level or "", policy or ""), day
+        self._sums[seen] = self.reads.setdefault(place, {}), self.calls.setdefault(place, {})
+        return self._sums[seen]
 
 
 def _count(spans: dict[NameT, Span], name: NameT, second: int) -> None:
@@ -79,7 +93,6 @@ def _count(spans: dict[NameT, Span], name: NameT, second: int) -> None:
         span.count(second)
 
 
-@lru_cache(maxsize=1_000)
 def day_of(text: str) -> int:
     """Days since 1970 of YYYY-MM-DD; -1 where it is no day."""
     try:
