@@ -24,6 +24,8 @@ from bench.world import CONFIGS, World
 from gateway.contract.access import LEVELS
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
+# Seconds in which all that a call leaves behind is written: the audit, its head and its index.
+SETTLED = 3.0
 REQUESTS = int(os.environ.get("BENCH_REQUESTS", "6000"))
 
 
@@ -135,6 +137,41 @@ def show(found: dict[str, list[float]]) -> None:
     print("against (a): the median of each round's own ratio, not the quotient of the medians")
 
 
+def audit(world: World) -> None:
+    """What the audit costs a call, its writing, its heads and its index among it."""
+    with ExitStack() as stack:
+        servers = {}
+        for kind in ("audited", "unaudited"):
+            config, port = world.config(kind)
+            servers[kind] = stack.enter_context(Server(kind, str(config), port))
+        found: dict[str, list[float]] = {kind: [] for kind in servers}
+        for turn in range(ROUNDS + 1):
+            for kind, server in servers.items():
+                # connections of its own: they would be closed while the other server is measured
+                load = Load(server.port, world.client_path(kind), world.secret(kind))
+                figure = measure_settled(server, load, 5 * REQUESTS)
+                load.close()
+                if turn:
+                    found[kind].append(figure)
+    shares = [a / b - 1 for a, b in zip(found["audited"], found["unaudited"], strict=True)]
+    medians = [statistics.median(each) for each in found.values()]
+    print(
+        f"(b) with the audit {medians[0]:.1f} µs, without {medians[1]:.1f} µs: it costs"
+        f" {statistics.median(shares):.1%} ({min(shares):.1%} to {max(shares):.1%})"
+    )
+
+
+def measure_settled(server: Server, load: Load, requests: int) -> float:
+    """Microseconds of CPU per request, with what is done later, without what an idle one does."""
+    before = server.cpu()
+    time.sleep(SETTLED)
+    idle = server.cpu() - before
+    before = server.cpu()
+    load.run(requests)
+    time.sleep(SETTLED)
+    return (server.cpu() - before - idle) / requests * 1e6
+
+
 def start_up(world: World) -> None:
     """Seconds from the start of the process to the first answered request."""
     seconds = []
@@ -161,6 +198,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         world = World(Path(folder))
         road(world)
+        audit(world)
         start_up(world)
         redaction(world)
         reloads(Path(folder))

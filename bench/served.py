@@ -1,7 +1,8 @@
 """A server under measurement: tells its own CPU seconds for each line on its standard input.
 
 `python -m bench.served bare PORT` is the reference, a bare aiohttp handler with constant bytes;
-`python -m bench.served gateway CONFIG` is the gateway as `serve` runs it.
+`python -m bench.served gateway CONFIG` is the gateway as `serve` runs it; `audited` the same with
+an audit that indexes its entries each second, `unaudited` with one that takes none.
 """
 
 import sys
@@ -33,13 +34,28 @@ def bare(port: int) -> None:
     web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
 
 
+def without_audit() -> None:
+    """No entry is made, written or indexed."""
+    from gateway.audit.journal import Journal
+    from gateway.web import noting
+
+    noting.entry_of = lambda call, operation, now, error: None  # type: ignore[assignment]
+    Journal.note = lambda self, access, entry: self._access.add(access)  # type: ignore[method-assign]
+
+
 def main() -> None:
     threading.Thread(target=answer_asks, daemon=True).start()
     kind, argument = sys.argv[1:]
     if kind == "bare":
         bare(int(argument))
     else:
+        from gateway.audit import upkeep
         from gateway.cli import main as command
+
+        if kind == "audited":
+            upkeep.INDEX_EVERY = 1.0
+        if kind == "unaudited":
+            without_audit()
 
         command(["serve", "--config", argument])
 

@@ -15,6 +15,9 @@ from aiohttp import web
 
 from adapters.base import Adapter, AdapterError
 from adapters.problems import DocumentErrors, Problem
+from gateway.audit.journal import Journal, open_journal
+from gateway.audit.troubles import AuditTroubles
+from gateway.audit.upkeep import Upkeep
 from gateway.backend import (
     BackendProbe,
     check_configured,
@@ -33,8 +36,9 @@ from gateway.contract.operations import OPERATIONS
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
-from gateway.observe.audit import Journal
+from gateway.observe.access import ACCESS
 from gateway.observe.lag import Lag
+from gateway.observe.lines import Lines
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.observe.process import watch_process
@@ -67,6 +71,7 @@ from gateway.policy.running.versions import RAN, Versions
 from gateway.processes.reports import Report, Reporter, Reports
 from gateway.processes.workers import Workers
 from gateway.readiness import (
+    of_audit,
     of_backend,
     of_keys,
     of_ledger,
@@ -231,6 +236,7 @@ class _Assembly:
         owners = await self.owners(store)
         answering = await self.answering((store, own), owners, practice, keeper.policy, port)
         await self.after_bookings(store, practice.adapter, owners)
+        self.upkeep(own)
         readiness = Readiness({**self.deciding_parts(practice, keeper), **answering.parts})
         watch_readiness(readiness, self.metrics)
         look = self.standing(own).look
@@ -265,6 +271,7 @@ class _Assembly:
         practice = await self.practice(store, found if before is None else None)
         keeper, follower = await self.decider(Versions(store), practice, found, shared, before)
         await self.after_bookings(store, practice.adapter, await self.owners(store))
+        self.upkeep(store)
         workers = Workers(self.metrics.snapshot, settings.workers)
         reports = self.closing(Reports(shared.reports, workers.ended))
         await reports.start()
@@ -407,6 +414,7 @@ class _Assembly:
         ring = await self.ring(own)
         usage = self.usage(own)
         ledger = self.ledger(store, owners)
+        journal = await self.journal(own)
         limiter = await self.limiter(counters)
         pipeline = Pipeline(
             keys=ring,
@@ -417,8 +425,9 @@ class _Assembly:
             cursors=Cursors(practice.secret),
             now=self.now,
             gate=Gate(settings.in_flight, settings.in_flight_per_key),
+            audit=journal.audit,
         )
-        observers = Observers(self.journal(), self.metrics, usage, self.events, self.now)
+        observers = Observers(journal, self.metrics, usage, self.events, self.now)
         public_url = settings.public_url_at(port)
         replies = Replies(public_url)
         documents = Documents(
@@ -435,6 +444,7 @@ class _Assembly:
         parts = {
             "store": of_ledger(own, ledger),
             "keys": of_keys(ring),
+            "audit": of_audit(journal),
             "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
             "loop": of_loop(self.lag()),
         }
@@ -571,22 +581,29 @@ class _Assembly:
         """Seconds after which an attempt that nobody waits for any more has come to its end."""
         return self.settings.backend.booking_timeout + LANDS_WITHIN
 
-    def journal(self) -> Journal:
+    async def journal(self, store: Store) -> Journal:
+        """The access log and the audit, with a chain of this process's own."""
+        troubles = AuditTroubles(self.metrics, self.events)
         try:
-            journal = Journal(self.settings.state, LogTroubles(self.metrics, self.events))
+            access = Lines(self.settings.state / ACCESS, LogTroubles(self.metrics, self.events))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StartRefused(
                 f"the logs in the state folder {self.settings.state} cannot be written: {reason}"
             ) from error
-        self.closers.callback(journal.close)
-        files = journal.files
+        journal = await open_journal(self.settings, store, access, troubles, self.now)
+        files = self.closing(journal).files
         self.metrics.ask_all(
             "gateway_log_lines_waiting",
-            lambda: {(name,): lines.waiting for name, lines in files.items()},
+            lambda: {(name,): each.waiting for name, each in files.items()},
         )
         self.metrics.ask_all(
             "gateway_log_writable",
-            lambda: {(name,): not lines.broken for name, lines in files.items()},
+            lambda: {(name,): not each.broken for name, each in files.items()},
         )
         return journal
+
+    def upkeep(self, store: Store) -> None:
+        """Keeps the audit's index, and drops what is old: for all processes of a machine."""
+        troubles = AuditTroubles(self.metrics, self.events)
+        self.closing(Upkeep(self.settings, store, troubles, self.now)).start()

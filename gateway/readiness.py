@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gateway.audit.buffer import Unwritten
+from gateway.audit.journal import Journal
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
@@ -78,6 +80,19 @@ def of_policy(standing: Callable[[], Standing]) -> Probe:
 
     async def told() -> Mapping[str, Any]:
         return standing().told()
+
+    return told
+
+
+def of_audit(journal: Journal) -> Probe:
+    """Entries come to rest on disk; whether the store knows how far."""
+
+    async def told() -> Mapping[str, Any]:
+        audit = journal.audit
+        if audit.broken:
+            waiting = f"{audit.waiting} entries wait"
+            raise Unwritten(f"the audit cannot be written: {audit.broken}; {waiting}")
+        return {"head": "not recorded in the store"} if journal.unrecorded else {}
 
     return told
 

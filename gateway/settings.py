@@ -197,6 +197,25 @@ class BackendSettings(_Group):
         return self
 
 
+class AuditSettings(_Group):
+    """The audit: who was shown what."""
+
+    folder: Path | None = Field(
+        None,
+        description="The folder of the day files; audit in the state folder by default. Each"
+        " machine needs its own.",
+    )
+    key_file: Path | None = Field(
+        None,
+        description="A file with the HMAC keys that seal the lines, 64 hexadecimal digits each, the"
+        " newest first, readable by its owner alone. Where it is not given, one is made in the"
+        " state folder.",
+    )
+    keep_days: int = Field(
+        400, ge=1, description="Days after which what was written on a day is dropped."
+    )
+
+
 # Types of appointment hardly ever change. What else may be remembered changes at the practice's
 # own desk, so the clinic says for how long it may be told as it was.
 _REMEMBERED = {APPOINTMENT_TYPE.name: 60.0}
@@ -332,6 +351,7 @@ class Settings(_Group):
     backend: BackendSettings = Field(default_factory=BackendSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
 
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""
@@ -342,6 +362,7 @@ GROUPS: Mapping[str, type[BaseModel]] = {
     "backend": BackendSettings,
     "cache": CacheSettings,
     "tracing": TracingSettings,
+    "audit": AuditSettings,
 }
 
 
@@ -537,7 +558,7 @@ def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 def _located(settings: Settings, folder: Path) -> Settings:
     """With every path absolute."""
-    backend = settings.backend
+    backend, audit = settings.backend, settings.audit
     return settings.model_copy(
         update={
             "state": (folder / settings.state).absolute(),
@@ -549,6 +570,12 @@ def _located(settings: Settings, folder: Path) -> Settings:
                     "mapping": backend.mapping and (folder / backend.mapping).absolute(),
                     "secret_file": backend.secret_file
                     and (folder / backend.secret_file).absolute(),
+                }
+            ),
+            "audit": audit.model_copy(
+                update={
+                    "folder": audit.folder and (folder / audit.folder).absolute(),
+                    "key_file": audit.key_file and (folder / audit.key_file).absolute(),
                 }
             ),
         }

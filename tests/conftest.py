@@ -1,6 +1,7 @@
 """The running gateway of the tests: the real composition root over a copy of the sample clinic."""
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -154,6 +155,12 @@ class RunningGateway:
     def lines(self, name: str) -> list[str]:
         """What stands in a log of the state folder."""
         return (self.folder / name).read_text("utf-8").splitlines()
+
+    def entries(self) -> list[dict[str, Any]]:
+        """What the audit on disk holds of this gateway's calls, in their order."""
+        files = sorted((self.folder / "audit").glob("*.jsonl"))
+        lines = [line for file in files for line in file.read_bytes().splitlines()]
+        return [entry for line in lines if "outcome" in (entry := json.loads(line))]
 
 
 Start = Callable[..., Awaitable[RunningGateway]]

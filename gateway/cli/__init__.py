@@ -14,6 +14,7 @@ COMMANDS = {
     "serve": "gateway.cli.serve:serve",
     "keys": "gateway.cli.keys:keys",
     "policy": "gateway.cli.policy:policy",
+    "audit": "gateway.cli.audit:audit",
     "vets": "gateway.cli.directory:vets",
     "sample": "gateway.cli.directory:sample",
     "backend": "gateway.cli.backend:backend",

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+ACCESS = "access.jsonl"
+
 
 class Access(Struct, rename="camel", gc=False, omit_defaults=True):
     """Who called what and how long it took; `operation` is empty where the path is none.

@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from adapters.asking import Asking
+from gateway.audit.entries import Entry
 from gateway.contract.access import AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import Operation
@@ -35,7 +36,8 @@ class Call(Struct, kw_only=True, eq=False):
 
     `target` is a refusal where the path or the method is unknown: it counts only once the key has
     been accepted. `secrets` holds the header's every occurrence. `query` is raw. What follows
-    `upload` is noted on the road, `asking` by the adapters.
+    `upload` is noted on the road, `asking` by the adapters; `entry` is what the audit holds already
+    of a call that runs.
     """
 
     request_id: str
@@ -51,6 +53,7 @@ class Call(Struct, kw_only=True, eq=False):
     records: Sequence[str] = ()
     replayed: bool = False
     asking: Asking = field(default_factory=Asking)
+    entry: Entry | None = None
 
 
 class Reply(Struct, frozen=True):

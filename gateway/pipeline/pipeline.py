@@ -6,8 +6,10 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from adapters.base import Adapter, AdapterError, Page, Record
+from gateway.audit.buffer import Buffer, Unwritten
+from gateway.audit.entries import BEGUN, Entry
 from gateway.booking.base import Refused
-from gateway.contract.errors import GatewayError, NotFound
+from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.keys.base import KeyRing, KeysBehind
 from gateway.keys.key import Key
@@ -65,7 +67,9 @@ class Pipeline:
         cursors: Cursors,
         now: Callable[[], datetime],
         gate: Gate,
+        audit: Buffer,
     ) -> None:
+        self._audit = audit
         self._gate = gate
         self._keys = keys
         self._limiter = limiter
@@ -88,6 +92,7 @@ class Pipeline:
             raise target
         operation = target.operation
         authorize(key, operation)
+        self._check_audit(operation)
         gate = self._gate
         if len(gate.inside) >= gate.free:
             gate.check(key.id)
@@ -147,6 +152,7 @@ class Pipeline:
         wanted = road.reader.read_creation(
             call.query, body, call.upload.idempotency_keys(), redactor.visible
         )
+        await self._begin(call, road.operation)
         try:
             booked = await self._booker.book(wanted, key.id, others, check_key)
         except Refused as error:
@@ -160,6 +166,24 @@ class Pipeline:
         shown = "id" in redactor.visible
         location = f"{road.operation.path}/{booked.record['id']}" if shown else ""
         return Reply(road.operation.status, body, location=location)
+
+    def _check_audit(self, operation: Operation) -> None:
+        """Unavailable where nobody could say later who was shown what."""
+        if self._audit.broken:
+            self._audit.check(creates=operation.creates)
+
+    async def _begin(self, call: Call, operation: Operation) -> None:
+        """That it is to be booked is on disk before anything is sent; Unavailable where not."""
+        key_id = None if call.key is None else call.key.id
+        begun = Entry(
+            *(self._now(), call.request_id, key_id, operation.id, (), call.level, call.policy),
+            outcome=BEGUN,
+            reason=None,
+        )
+        try:
+            await self._audit.begin(begun)
+        except Unwritten as error:
+            raise Unavailable from error
 
     def _list(
         self, call: Call, operation: Operation, values: Values, page: Page, redactor: Redactor

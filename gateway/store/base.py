@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0006"
+HEAD = "0007"
 
 T = TypeVar("T")
 

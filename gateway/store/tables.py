@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     ForeignKey,
     Index,
@@ -214,4 +215,69 @@ policy_processes = Table(
     Column("seen_at", Instant, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("state", Text, nullable=False),
+)
+
+# One row per chain of the audit, that is per process: in which folder (`place`) and by whom it was
+# begun, and its head, the number and the mac of its last line. `dropped` is the last day whose file
+# was dropped since it was old, with the head of then, sealed with the audit's key; `indexed_day`
+# and `indexed_to` (bytes of that day's file) say how far `audit_reads` and `audit_calls` know it.
+audit_chains = Table(
+    "audit_chains",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("place", String(36), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("begun_at", Instant, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("mac", String(64), nullable=False),
+    Column("written_at", Instant),
+    Column("ended", Integer, nullable=False),
+    Column("dropped", String(10)),
+    Column("dropped_seq", BigInteger, nullable=False),
+    Column("dropped_mac", String(64), nullable=False),
+    Column("dropped_seal", String(81)),
+    Column("indexed_day", String(10), nullable=False),
+    Column("indexed_to", BigInteger, nullable=False),
+)
+
+# What the rows of the next two tables have in common: which key called what, at which level and by
+# which policy. Where a call got no further, level and policy are empty.
+audit_views = Table(
+    "audit_views",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key_id", String(36), nullable=False),
+    Column("operation", String(40), nullable=False),
+    Column("level", String(10), nullable=False),
+    Column("policy", String(64), nullable=False),
+    UniqueConstraint("key_id", "operation", "level", "policy", name="audit_views_once"),
+)
+
+# Who was shown a record: how often on a day (days since 1970, in UTC), and in which second of the
+# day first and last. The record is the 16 bytes of its public id.
+audit_reads = Table(
+    "audit_reads",
+    metadata,
+    Column("record", LargeBinary(16), primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("view_id", Integer, primary_key=True, autoincrement=False),
+    Column("times", Integer, nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("last", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# What a key did: the same sums by how the calls ended.
+audit_calls = Table(
+    "audit_calls",
+    metadata,
+    Column("view_id", Integer, primary_key=True, autoincrement=False),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("outcome", String(10), primary_key=True),
+    Column("reason", String(40), primary_key=True),
+    Column("times", Integer, nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("last", Integer, nullable=False),
+    sqlite_with_rowid=False,
 )

@@ -105,6 +105,9 @@ class Front:
             refuse_oddities(request)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
                 reply = await self._pipeline.run(call)
+                if isinstance(wanted, Target) and wanted.operation.creates:
+                    # whoever is told of a booking finds it in the audit
+                    await self._observers.keep(call, name)
                 # asked only now: the end may have begun meanwhile
                 close = self._leaving or must_close(request)
                 answer = self._replies.reply(call, reply, close=close)
@@ -127,9 +130,6 @@ class Front:
             if not self._running:
                 self._idle.set()
         self._observers.note(call, name, answer.status, error, began)
-        if error is None and isinstance(wanted, Target) and wanted.operation.creates:
-            # whoever is told of a booking finds it in the audit
-            self._observers.flush()
         return answer
 
     def _call(

@@ -4,16 +4,19 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from gateway.audit import entries
+from gateway.audit.buffer import Unwritten
+from gateway.audit.entries import Entry
+from gateway.audit.journal import Journal
 from gateway.contract.errors import (
     BookingUnknown,
+    BookingUnknownWithoutKey,
     GatewayError,
     KeyInvalid,
     KeyMissing,
     LimitExceeded,
 )
-from gateway.observe import audit
 from gateway.observe.access import Access
-from gateway.observe.audit import Audit, Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.pipeline.call import Call
@@ -56,32 +59,39 @@ class Observers:
             self.usage.count(key_id, operation or OTHER, status)
         if asking.traced:
             asking.ended(status, key_id)
-        self.journal.note(
-            Access(
-                now,
-                call.request_id,
-                key_id,
-                operation,
-                call.method,
-                status,
-                # whole microseconds, so that the line stays short
-                int(seconds * 1e6) / 1000,
-                int(asking.seconds * 1e6) / 1000,
-                int(asking.waited * 1e6) / 1000,
-                asking.trace_id if asking.traceparent else None,
-            ),
-            Audit(
-                now,
-                call.request_id,
-                key_id,
-                operation,
-                call.records,
-                call.level,
-                call.policy,
-                audit.ANSWERED if error is None else outcome(error),
-                None if error is None else type(error).__name__,
-            ),
+        access = Access(
+            now,
+            call.request_id,
+            key_id,
+            operation,
+            call.method,
+            status,
+            # whole microseconds, so that the line stays short
+            int(seconds * 1e6) / 1000,
+            int(asking.seconds * 1e6) / 1000,
+            int(asking.waited * 1e6) / 1000,
+            asking.trace_id if asking.traceparent else None,
         )
+        if call.entry is None:
+            self.journal.note(access, entry_of(call, operation, now, error))
+        else:
+            self.journal.note(access, None)
+            if error is not None:
+                self.journal.audit.amend(call.entry, outcome(error), type(error).__name__)
+
+    async def keep(self, call: Call, operation: str) -> None:
+        """The entry of a booking that was made is on disk; BookingUnknown where it is not.
+
+        The booking stands in the ledger: asked for again with the same Idempotency-Key, it is told
+        once its entry can be written.
+        """
+        call.entry = entry_of(call, operation, self._now(), None)
+        self.journal.audit.note(call.entry)
+        try:
+            await self.journal.audit.commit()
+        except Unwritten as error:
+            kind = BookingUnknown if call.upload.idempotency_keys() else BookingUnknownWithoutKey
+            raise kind from error
 
     def _refused(self, call: Call, operation: str, error: GatewayError) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
@@ -102,13 +112,28 @@ class Observers:
         self.metrics.count("", status, 0.0)
         self.events.info("not a request", error=kind, answered=status)
 
-    def flush(self) -> None:
+    async def flush(self) -> None:
         """Write at once what waits in the logs."""
-        self.journal.flush()
+        await self.journal.flush()
+
+
+def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | None) -> Entry:
+    """What the audit holds of a call that has ended so."""
+    return Entry(
+        now,
+        call.request_id,
+        None if call.key is None else call.key.id,
+        operation,
+        call.records,
+        call.level,
+        call.policy,
+        entries.ANSWERED if error is None else outcome(error),
+        None if error is None else type(error).__name__,
+    )
 
 
 def outcome(error: GatewayError) -> str:
     """How a call that was not answered ended, for the audit."""
     if isinstance(error, BookingUnknown):
-        return audit.UNKNOWN
-    return audit.REFUSED if error.status < 500 else audit.FAILED
+        return entries.UNKNOWN
+    return entries.REFUSED if error.status < 500 else entries.FAILED

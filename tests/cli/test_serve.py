@@ -173,8 +173,21 @@ def file_as_state(folder: Path) -> None:
 
 
 def folder_as_log(folder: Path) -> None:
-    (folder / "audit.jsonl").unlink(missing_ok=True)
-    (folder / "audit.jsonl").mkdir()
+    (folder / "access.jsonl").unlink(missing_ok=True)
+    (folder / "access.jsonl").mkdir()
+
+
+def file_as_audit(folder: Path) -> None:
+    shutil.rmtree(folder / "audit")
+    (folder / "audit").write_text("")
+
+
+def lost_audit_key(folder: Path) -> None:
+    (folder / "audit.key").unlink()
+
+
+def open_audit_key(folder: Path) -> None:
+    (folder / "audit.key").chmod(0o644)
 
 
 def other_secret(folder: Path) -> None:
@@ -198,6 +211,9 @@ def later_version(folder: Path) -> None:
         (later_version, "STATE/gateway.db belongs to a later version of the gateway"),
         (file_as_state, "the state folder STATE/taken cannot be made: file exists; choose"),
         (folder_as_log, "the logs in the state folder STATE cannot be written: is a directory"),
+        (file_as_audit, "the audit in STATE/audit cannot be written: file exists"),
+        (lost_audit_key, "the audit's key STATE/audit.key is gone: put it back from a backup"),
+        (open_audit_key, "STATE/audit.key is open to others: chmod 600 STATE/audit.key"),
         (other_secret, "every public id would change"),
         (lost_secret, "put the file back"),
     ],

@@ -32,7 +32,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def spent(partner: Partner) -> dict[str, float]:
-    line = lines_of(partner, "access.jsonl")[-1]
+    line = (await lines_of(partner))[-1]
     assert line["backendMs"] + line["waitedMs"] <= line["ms"] + 1
     return line
 
@@ -59,14 +59,14 @@ async def test_who_waits_for_room_or_for_the_answer_of_another_says_so(
 ) -> None:
     partner = await partner_of(World(), backend={"in_flight": 1})
     await asyncio.gather(*(partner.get(f"/clients/{SOME_ID}") for _ in range(2)))
-    first, second = lines_of(partner, "access.jsonl")
+    first, second = await lines_of(partner)
     assert first["waitedMs"] < 5
     assert second["waitedMs"] > 40
     assert second["backendMs"] < second["ms"] - 40
     remembered = await partner_of(World(), cache=CacheSettings(get_client=60))
     await asyncio.gather(*(remembered.get(f"/clients/{SOME_ID}") for _ in range(2)))
     await remembered.get(f"/clients/{SOME_ID}")
-    one, joined, hit = lines_of(remembered, "access.jsonl")
+    one, joined, hit = await lines_of(remembered)
     assert min(one["backendMs"], joined["backendMs"]) > 40
     assert hit["backendMs"] == 0
     text = remembered.gateway.gateway.public.runner.server.request_handler._observers.metrics.text()
@@ -79,7 +79,7 @@ async def test_no_address_query_secret_or_value_stands_in_the_line(partner: Part
     known = await partner.gateway.ids()
     await partner.get("/clients?search=Renaudxyz&limit=2")
     await partner.get(f"/clients/{known['clients']}")
-    lines = lines_of(partner, "access.jsonl")
+    lines = await lines_of(partner)
     text = json.dumps(lines)
     for word in ("127.0.0.1", "Renaudxyz", "limit", "vk_", known["clients"]):
         assert word not in text

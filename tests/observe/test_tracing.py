@@ -109,7 +109,7 @@ async def test_a_call_is_a_span_below_the_partners_and_its_question_one_below(
     }
     assert call.start_time_unix_nano <= question.start_time_unix_nano
     assert question.end_time_unix_nano <= call.end_time_unix_nano
-    [line] = lines_of(partner, "access.jsonl")
+    [line] = await lines_of(partner)
     assert line["traceId"] == TRACE
 
 
@@ -317,7 +317,7 @@ async def test_a_real_gateway_passes_it_on_through_its_adapter(partner_of: Begin
     await partner.send("GET", path, headers={"traceparent": GIVEN, "tracestate": "a=Renaud"})
     await partner.send("GET", path)  # perhaps on the same connection
     assert seen == [GIVEN, ""]
-    first, second = lines_of(partner, "access.jsonl")
+    first, second = await lines_of(partner)
     assert first["traceId"] == TRACE
     assert "traceId" not in second
 

@@ -368,8 +368,8 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
     assert resident() - begun < GROWTH
     assert failed == []
     assert len(fields) == len(set(fields.values())) == 2
-    gateway.gateway.public.runner.server.request_handler._observers.flush()
-    audit = {line["requestId"]: line for line in map(json.loads, gateway.lines("audit.jsonl"))}
+    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    audit = {line["requestId"]: line for line in gateway.entries()}
     assert {fields[audit[each]["policy"]] == shown for each, shown in seen.items()} == {True}
     assert {audit[each]["level"] for each in seen} == {"FULL"}
     assert tally.keys() == set(fields.values())

@@ -25,10 +25,21 @@ from tests.partner import Partner
 from tests.world import SOME_ID, World, record_of
 
 
-def lines_of(partner: Partner, name: str) -> list[dict[str, Any]]:
-    gateway = partner.gateway
-    gateway.gateway.public.runner.server.request_handler._observers.flush()
-    return [json.loads(line) for line in gateway.lines(name)]
+async def flush(partner: Partner) -> None:
+    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+
+
+async def lines_of(partner: Partner) -> list[dict[str, Any]]:
+    """The access log."""
+    await flush(partner)
+    return [json.loads(line) for line in partner.gateway.lines("access.jsonl")]
+
+
+async def entries_of(partner: Partner) -> list[dict[str, Any]]:
+    """The audit."""
+    await flush(partner)
+    entries: list[dict[str, Any]] = partner.gateway.entries()
+    return entries
 
 
 async def test_each_call_leaves_one_access_and_one_audit_line(partner_of: Begin) -> None:
@@ -37,14 +48,14 @@ async def test_each_call_leaves_one_access_and_one_audit_line(partner_of: Begin)
     answer = await partner.send("GET", f"/clients/{SOME_ID}", headers=asked)
     assert answer.headers["X-Request-Id"] == "partner-call-1"
     await partner.anonymous().get("/nowhere?name=Renaud")
-    first, second = lines_of(partner, "access.jsonl")
+    first, second = await lines_of(partner)
     assert first.keys() == {
         "time", "requestId", "keyId", "operation", "method", "status", "ms", "backendMs", "waitedMs"
     }  # fmt: skip
     assert (first["operation"], first["method"], first["status"]) == ("get_client", "GET", 200)
     assert (first["requestId"], first["keyId"]) == ("partner-call-1", partner._key_id)
     assert (second["operation"], second["keyId"], second["status"]) == ("", None, 401)
-    shown, refused = lines_of(partner, "audit.jsonl")
+    shown, refused = await entries_of(partner)
     assert shown["recordIds"] == [SOME_ID]
     assert (shown["level"], shown["outcome"], shown["reason"]) == ("FULL", "answered", None)
     assert shown["policy"] == partner.gateway.gateway.policy().hash[:12]
@@ -70,7 +81,8 @@ async def test_the_audit_tells_whose_fault_it_was_that_a_call_did_not_end_well(
         partner = await partner_of(world)
         answer = await partner.post("/appointments", draft)
         assert answer.status == status
-        [line] = lines_of(partner, "audit.jsonl")
+        begun, line = await entries_of(partner)
+        assert (begun["outcome"], begun["operation"]) == ("begun", "create_appointment")
         assert line["outcome"] == ended
         assert line["reason"].startswith(reason)
 
@@ -88,7 +100,7 @@ def test_every_error_has_an_outcome() -> None:
 
 async def test_a_booking_is_in_the_audit_when_its_partner_is_told(partner: Partner) -> None:
     made = await partner.post("/appointments", await partner.draft())
-    written = [json.loads(line) for line in partner.gateway.lines("audit.jsonl")]
+    written = partner.gateway.entries()
     assert written[-1]["operation"] == "create_appointment"
     assert written[-1]["recordIds"] == [made.data["id"]]
 
@@ -116,7 +128,7 @@ async def test_a_call_that_is_cut_off_is_in_the_audit_as_what_may_have_happened(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert lines_of(partner, "audit.jsonl")[-1]["outcome"] == ended
+        assert (await entries_of(partner))[-1]["outcome"] == ended
 
 
 async def test_a_call_that_runs_when_the_end_begins_is_the_last_on_its_connection(

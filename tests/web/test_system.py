@@ -148,6 +148,7 @@ async def test_every_part_that_is_not_ready_says_why_in_words(
         "store": "the store can't be used (disk I/O error)",
         "keys": "the keys were last read 61 seconds ago",
         "policy": None,
+        "audit": None,
         "limiter": None,
         "loop": "it stood still for 1.5 seconds, 2 seconds ago",
     }

@@ -10,6 +10,9 @@ from typing import Any
 import click
 
 from adapters.problems import DocumentErrors
+from gateway.audit.entries import BEGUN
+from gateway.audit.files import audit_folder
+from gateway.audit.finding import find_entries
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.asked import one_named
@@ -19,7 +22,6 @@ from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore, OddKey, UnknownKey
-from gateway.observe.audit import AUDIT, find_entry
 from gateway.policy.reading.spots import Spots, spots_of
 from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
@@ -33,7 +35,7 @@ class Explanation:
     """What one key sees of one operation's answers, and why.
 
     `refused` says why it gets no answer at all; `decided` what gave it its level. `past` is what
-    the audit knows of the answer, where one is explained.
+    the audit knows of the answer, where one is explained; `others` had the same request id before.
     """
 
     operation: Operation
@@ -44,6 +46,7 @@ class Explanation:
     reasons: Sequence[Reason]
     refused: str = ""
     past: Any = None
+    others: Sequence[Any] = ()
 
 
 @click.command()
@@ -79,7 +82,7 @@ def explain(
         raise click.UsageError("name --key and --operation, or --request")
     settings = load_settings(config)
     if request:
-        found = asyncio.run(_of_answer(settings, request))
+        found = asyncio.run(_of_answer(settings, *_past(settings, request)))
     else:
         found = asyncio.run(_of_key(settings, key_id or "", _BY_ID[operation or ""], policy))
     if as_json:
@@ -135,10 +138,20 @@ async def _past_key(store: Store | None, key_id: str) -> Key | None:
         return None
 
 
-async def _of_answer(settings: Settings, request: str) -> Explanation:
-    entry = find_entry(settings.state / AUDIT, request)
-    if entry is None:
-        fail(f"the audit in {settings.state} knows no answer with the request id {request}")
+def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
+    """The newest entry of a request, and the others: a partner may use an id again.
+
+    That a booking began is no answer, unless nothing else is known of it.
+    """
+    folder = audit_folder(settings)
+    found = find_entries(folder, request)
+    ended = [each for each in found if each["outcome"] != BEGUN] or found
+    if not ended:
+        fail(f"the audit in {folder} knows no answer with the request id {request}")
+    return ended[-1], ended[:-1]
+
+
+async def _of_answer(settings: Settings, entry: Any, others: list[Any]) -> Explanation:
     operation = _BY_ID.get(entry["operation"])
     if operation is None or entry["level"] is None or entry["policy"] is None:
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
@@ -154,6 +167,7 @@ async def _of_answer(settings: Settings, request: str) -> Explanation:
         policy=named,
         reasons=_reasons(operation, level, named),
         past=entry,
+        others=others,
     )
 
 
@@ -184,6 +198,10 @@ def _lines(found: Explanation) -> Iterator[str]:
     if found.past is not None:
         when = f"{found.past['time'][:19]}Z"
         yield f"answer of {when}: {found.past['outcome']}, {_records(found.past)}"
+    if found.others:
+        yield f"the newest of {len(found.others) + 1} with that request id; before:"
+    for each in found.others:
+        yield f"  {each['time'][:19]}Z {each['operation'] or 'no operation'}: {each['outcome']}"
     yield f"level {found.level}: {found.decided}"
     yield f"policy {_policy_in_words(found.policy)}"
     if found.refused:
@@ -226,6 +244,7 @@ def told(found: Explanation) -> dict[str, Any]:
             "place": found.policy.place,
         },
         "answer": found.past,
+        "others": list(found.others),
         "fields": [
             {
                 "field": each.path or None,

@@ -1,0 +1,234 @@
+"""Entries on their way to the disk: kept for a moment, written many at a time, off the loop."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from gateway.audit.chain import Head
+from gateway.audit.entries import ANSWERED, LOST, Entry, Mark
+from gateway.audit.writer import Writer
+from gateway.contract.errors import Unavailable
+
+# Seconds between two writes; a booking does not wait for the next.
+EVERY = 1.0
+# While the disk takes nothing, reads go on until so many entries wait, or so many seconds long.
+MOST_WAITING = 10_000
+LONGEST_WAIT = 60.0
+# Calls that are under way when no more are let in have their entries too.
+SPARE = 1_000
+# Seconds that a write may take before the disk counts as one that does not answer.
+PATIENCE = 5.0
+RETRY_AFTER = 5  # seconds
+
+
+class Unwritten(Exception):
+    """An entry is not on disk, and why."""
+
+
+class Watcher(Protocol):
+    """Who is told how the audit fares."""
+
+    def failed(self, error: OSError) -> None:
+        """It cannot be written; said once until it can be."""
+
+    def back(self) -> None:
+        """It can be written again."""
+
+    def dropped(self, lines: int) -> None:
+        """So many entries have just been given up."""
+
+    def lost(self, lines: int) -> None:
+        """So many are missing: said when it can be written again, or is let go of."""
+
+
+class Buffer:
+    """The entries of one process; every verb is for the event loop's thread.
+
+    `broken` says why nothing can be written at present, and is empty otherwise. `written` is called
+    with the head after each write.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        watcher: Watcher,
+        written: Callable[[Head], None],
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.broken = ""
+        self._writer = writer
+        self._watcher = watcher
+        self._written = written
+        self._now = now
+        self._clock = clock
+        self._moving: list[Entry | Mark] = []
+        self._waiting: list[Entry | Mark] = []
+        self._waiters: list[asyncio.Future[None]] = []
+        self._writing = False
+        self._failing_since: float | None = None
+        self._missing = 0
+        self._wanted = asyncio.Event()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many entries are not on disk."""
+        return len(self._moving) + len(self._waiting)
+
+    def start(self) -> None:
+        """Write what waits, again and again, until `aclose`."""
+        self._task = asyncio.create_task(self._keep_writing(), name="write the audit")
+
+    def note(self, entry: Entry) -> None:
+        """One more entry, on disk within a moment."""
+        if self.broken and not self._has_room(entry):
+            self._missing += 1
+            self._watcher.dropped(1)
+        else:
+            self._waiting.append(entry)
+
+    def check(self, *, creates: bool) -> None:
+        """Unavailable where what a call does could not be noted, while the audit is broken."""
+        failing = self._failing_since
+        late = failing is not None and self._clock() - failing >= LONGEST_WAIT
+        if creates or late or self.waiting >= MOST_WAITING:
+            raise Unavailable(RETRY_AFTER)
+
+    async def begin(self, entry: Entry) -> None:
+        """It is on disk, and there is room for what follows from it; Unwritten where not so."""
+        self.note(entry)
+        await self.commit()
+        if self.broken:
+            raise Unwritten(self.broken)
+
+    async def commit(self) -> None:
+        """All that was noted so far is on disk; Unwritten where it is not, in time."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(done)
+        self._wanted.set()
+        try:
+            async with asyncio.timeout(PATIENCE + EVERY):
+                await done
+        except TimeoutError as error:
+            raise Unwritten("the disk does not answer") from error
+
+    def amend(self, entry: Entry, outcome: str, reason: str) -> None:
+        """The call ended otherwise than its entry says: changed, or noted again where written."""
+        free = self._waiting if self._writing else [*self._moving, *self._waiting]
+        if any(each is entry for each in free):
+            entry.outcome, entry.reason = outcome, reason
+        else:
+            again = {name: getattr(entry, name) for name in Entry.__struct_fields__}
+            self.note(Entry(**again | {"outcome": outcome, "reason": reason}))
+
+    async def aclose(self) -> None:
+        """Write the rest and the last line, where that is possible."""
+        self._closing = True
+        self._wanted.set()
+        if self._task is not None:
+            await self._task
+        await self._flush()
+        if not self.broken:
+            with contextlib.suppress(OSError):
+                self._written(await asyncio.to_thread(self._writer.end, self._now()))
+        elif self.waiting:
+            self._missing += self.waiting
+            self._watcher.dropped(self.waiting)
+        if self._missing:
+            self._watcher.lost(self._missing)
+        self._writer.close()
+
+    def _has_room(self, entry: Entry) -> bool:
+        spare = SPARE if entry.outcome == ANSWERED else 0
+        return self.waiting < MOST_WAITING + spare
+
+    async def _keep_writing(self) -> None:
+        while not self._closing:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EVERY):
+                    await self._wanted.wait()
+            self._wanted.clear()
+            await self._flush()
+
+    async def _flush(self) -> None:
+        """One write of all that waits, for all who wait for it."""
+        waiters, self._waiters = self._waiters, []
+        missing = self._missing
+        if missing:
+            self._waiting.append(Mark(LOST, self._now(), lines=missing))
+        self._moving += self._waiting
+        self._waiting = []
+        self._writing = True
+        try:
+            head, room = await self._write()
+        except OSError as error:
+            self._fail(error)
+            if missing:
+                del self._moving[-1]
+            _tell(waiters, Unwritten(reason_of(error)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the audit must be written on
+            self._fail(OSError(f"the audit's own fault ({type(error).__name__})"))
+            _tell(waiters, Unwritten("a fault of the gateway"))
+        else:
+            self._moving = []
+            self._missing -= missing
+            self._failing_since = None
+            self._recover(missing, room=room)
+            self._written(head)
+            _tell(waiters, None)
+        finally:
+            self._writing = False
+
+    async def _write(self) -> tuple[Head, bool]:
+        """In a thread; where the disk hangs, that is said while it is waited for."""
+
+        def write() -> tuple[Head, bool]:
+            return self._writer.write(self._moving, now), self._writer.has_room()
+
+        now = self._now()
+        work = asyncio.ensure_future(asyncio.to_thread(write))
+        done, _ = await asyncio.wait({work}, timeout=PATIENCE)
+        if not done:
+            self._fail(TimeoutError("the disk does not answer"))
+        return await work
+
+    def _fail(self, error: OSError) -> None:
+        if self._failing_since is None:
+            self._failing_since = self._clock()
+        self._break(error)
+
+    def _break(self, error: OSError) -> None:
+        if not self.broken:
+            self._watcher.failed(error)
+        self.broken = reason_of(error)
+
+    def _recover(self, missing: int, *, room: bool) -> None:
+        if not room:
+            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        elif self.broken:
+            self.broken = ""
+            self._watcher.back()
+        if missing:
+            self._watcher.lost(missing)
+
+
+def _tell(waiters: list[asyncio.Future[None]], error: Unwritten | None) -> None:
+    for each in waiters:
+        if each.done():
+            continue
+        if error is None:
+            each.set_result(None)
+        else:
+            each.set_exception(error)
+
+
+def reason_of(error: OSError) -> str:
+    """Why, in the system's words."""
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,47 @@
+"""Lines chained by HMAC: each seals itself and all before it.
+
+A line is JSON: `{"seq":N,` and the members, then `,"mac":"` and 64 digits. The mac is
+HMAC-SHA256 over the mac of the line before (32 bytes) and all of this line that stands before its
+own mac.
+"""
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gateway.audit.secrets import Secret
+
+_MAC = b',"mac":"'
+_END = b'"}\n'
+# Bytes of a line from the mac on.
+SEALED = len(_MAC) + 64 + len(_END)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last line of a chain: its number and its mac."""
+
+    seq: int = 0
+    mac: bytes = bytes(32)
+
+
+def seal(lines: Iterable[bytes], head: Head, secret: Secret) -> tuple[bytes, Head]:
+    """The JSON objects as lines that follow `head`, and the head then."""
+    key, seq, mac = secret.value, head.seq, head.mac
+    sealed = []
+    for line in lines:
+        seq += 1
+        text = b'{"seq":%d,%b' % (seq, line[1:-1])
+        mac = hmac.digest(key, mac + text, "sha256")
+        sealed.append(b"%b%b%b%b" % (text, _MAC, mac.hex().encode(), _END))
+    return b"".join(sealed), Head(seq, mac)
+
+
+def unseal(line: bytes, head: Head, secret: Secret) -> Head | None:
+    """The head once this line follows; None where it is not the one that was sealed."""
+    text, sealed = line[:-SEALED], line[-SEALED:]
+    mac = hmac.digest(secret.value, head.mac + text, "sha256")
+    expected = b"%b%b%b" % (_MAC, mac.hex().encode(), _END)
+    if not text.startswith(b'{"seq":%d,' % (head.seq + 1)):
+        return None
+    return Head(head.seq + 1, mac) if hmac.compare_digest(sealed, expected) else None

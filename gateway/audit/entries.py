@@ -1,0 +1,67 @@
+"""The lines of the audit: an entry for each call, and marks that tell of the chain itself."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+# How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made. What is
+# begun is a booking that has not been sent to the practice system yet.
+ANSWERED, REFUSED, FAILED, UNKNOWN = "answered", "refused", "failed", "unknown"
+BEGUN = "begun"
+
+# A file or a key begins, the clock was set, lines could not be kept, the process ends in order.
+BEGIN, CLOCK, LOST, END = "begin", "clock", "lost", "end"
+
+
+class Entry(Struct, rename="camel", gc=False):
+    """Who was shown what: names and ids, never a value, a query or a secret.
+
+    `policy` is the beginning of the hash of the policy that decided the fields. `reason` names the
+    error, where there was one.
+    """
+
+    time: datetime
+    request_id: str
+    key_id: str | None
+    operation: str
+    record_ids: Sequence[str]
+    level: str | None
+    policy: str | None
+    outcome: str
+    reason: str | None
+
+
+class Mark(Struct, rename="camel", omit_defaults=True):
+    """What a chain says of itself.
+
+    `begin` names the chain, the day of its file and the HMAC key by its id; `clock` by how many
+    seconds the wall clock was set, backwards where they are negative; `lost` how many entries.
+    """
+
+    kind: str
+    time: datetime
+    chain: str = ""
+    day: str = ""
+    key: str = ""
+    seconds: float = 0.0
+    lines: int = 0
+
+
+class Line(Struct, rename="camel", gc=False):
+    """Any line as it is read again; a mark has a `kind`, an entry has none."""
+
+    seq: int
+    time: str
+    request_id: str = ""
+    key_id: str | None = None
+    operation: str = ""
+    record_ids: list[str] = []
+    level: str | None = None
+    policy: str | None = None
+    outcome: str = ""
+    reason: str | None = None
+    kind: str = ""
+    chain: str = ""
+    day: str = ""
+    key: str = ""

@@ -1,0 +1,111 @@
+"""Keeps the audit's index up to date and drops what is old; one process of a folder does it."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from gateway.audit.chains import Chains
+from gateway.audit.files import audit_folder
+from gateway.audit.index import Index, forget
+from gateway.audit.retention import expire
+from gateway.audit.secrets import key_file, read_secrets
+from gateway.settings import Settings
+from gateway.store import Store
+
+# Seconds between two looks for new lines, and between two looks for what is old.
+INDEX_EVERY = 60.0
+EXPIRE_EVERY = 3600.0
+# A wall clock that leaves the other one by more than that was set; for a day nothing is dropped by
+# it, as it may be set right again.
+JUMP = 60.0
+JUMP_RESTS = 24 * 3600.0
+
+
+class Watcher(Protocol):
+    """Who is told how that fares."""
+
+    def neglected(self, error: Exception) -> None:
+        """It cannot go on; said once until it does."""
+
+    def kept_again(self) -> None:
+        """It goes on again."""
+
+    def expired(self, files: int) -> None:
+        """So many day files were dropped."""
+
+
+class Upkeep:
+    """The index and the retention of one folder; several at once do no harm."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        watcher: Watcher,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._watcher = watcher
+        self._now = now
+        self._clock = clock
+        self._index = Index(store, audit_folder(settings))
+        self._expire_at = clock()
+        self._ahead = now().timestamp() - clock()
+        self._failing = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Go on until `aclose`."""
+        self._task = asyncio.create_task(self._keep(), name="keep up the audit")
+
+    async def aclose(self) -> None:
+        """Stop; what was not taken in is taken in the next time."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def turn(self) -> None:
+        """Take in what is new, and now and then drop what is old."""
+        try:
+            await self._index.catch_up()
+            if self._old_may_go():
+                await self._drop()
+        except Exception as error:  # noqa: BLE001 - the next time, then
+            if not self._failing:
+                self._watcher.neglected(error)
+            self._failing = True
+        else:
+            if self._failing:
+                self._watcher.kept_again()
+            self._failing = False
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(INDEX_EVERY)
+            await self.turn()
+
+    async def _drop(self) -> None:
+        before = (self._now() - timedelta(days=self._settings.audit.keep_days)).date()
+        secret = read_secrets(key_file(self._settings))[0]
+        folder = audit_folder(self._settings)
+        files = await expire(Chains(self._store), folder, secret, before)
+        await forget(self._store, before)
+        if files:
+            self._watcher.expired(files)
+
+    def _old_may_go(self) -> bool:
+        clock = self._clock()
+        ahead = self._now().timestamp() - clock
+        if abs(ahead - self._ahead) > JUMP:
+            self._expire_at = clock + JUMP_RESTS
+        self._ahead = ahead
+        if clock < self._expire_at:
+            return False
+        self._expire_at = clock + EXPIRE_EVERY
+        return True

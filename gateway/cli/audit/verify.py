@@ -1,0 +1,84 @@
+"""`clinic-gateway audit verify`: whether every line is as it was written, and none is missing."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.audit.chains import Chains, Known
+from gateway.audit.files import audit_folder, place_of
+from gateway.audit.secrets import key_file, read_secrets
+from gateway.audit.verify import Verdict, chains_in, elsewhere
+from gateway.audit.verify import verify as verified
+from gateway.cli.audit.opened import place_of_audit, store_of
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import config_option, json_option
+from gateway.settings import Settings
+
+
+@click.command()
+@config_option
+@json_option
+def verify(config: Path | None, as_json: bool) -> None:
+    """Verify every chain of this machine's audit against the heads in the store.
+
+    Exits with 1 where one is not as it was written, and names the first line that is not.
+    """
+    settings = place_of_audit(config)
+    found, others = asyncio.run(_verify(settings))
+    sound = not any(each.broken for each in found)
+    if as_json:
+        chains = [_told(each) for each in found]
+        elsewhere = sorted({each.place for each in others})
+        click.echo(legible_json({"sound": sound, "chains": chains, "elsewhere": elsewhere}))
+    else:
+        _say(found, others)
+    if not sound:
+        raise click.exceptions.Exit(1)
+
+
+async def _verify(settings: Settings) -> tuple[list[Verdict], Sequence[Known]]:
+    folder = audit_folder(settings)
+    before = chains_in(folder)
+    async with store_of(settings) as store:
+        chains = Chains(store)
+        known = await chains.known()
+        others = elsewhere(known, place_of(folder), shared=chains.shared)
+        mine = [each for each in known if each not in others]
+        secrets = read_secrets(key_file(settings)) if mine else ()
+        return list(verified(folder, before, mine, secrets)), others
+
+
+def _told(found: Verdict) -> dict[str, Any]:
+    return {
+        "chain": found.chain or None,
+        "state": found.state,
+        "files": found.files,
+        "lines": found.lines,
+        "broken": found.broken or None,
+        "notes": found.notes,
+    }
+
+
+def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
+    for each in found:
+        for note in each.notes:
+            click.echo(legible(f"note: {note}"))
+    for each in found:
+        if each.broken:
+            click.echo(legible(f"BROKEN: {each.broken}"), err=True)
+    broken = sum(bool(each.broken) for each in found)
+    lines, files = (sum(getattr(each, name) for each in found) for name in ("lines", "files"))
+    states = ", ".join(
+        f"{count} {state}"
+        for state in dict.fromkeys(each.state for each in found)
+        if (count := sum(each.state == state for each in found))
+    )
+    click.echo(f"{len(found)} chains ({states}), {files} files, {lines} lines: {broken} broken")
+    for place in sorted({each.place for each in others}):
+        [host, *_] = [each.host for each in others if each.place == place]
+        click.echo(
+            legible(f"note: the chains of {place} are on another machine ({host}): verify there")
+        )

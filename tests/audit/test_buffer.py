@@ -1,0 +1,309 @@
+"""Entries on their way to the disk: none is acknowledged before it is there, few are ever lost."""
+
+import asyncio
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.audit import buffer as buffering
+from gateway.audit.buffer import Buffer, Unwritten
+from gateway.audit.chain import Head
+from gateway.audit.entries import REFUSED
+from gateway.contract.errors import Unavailable
+from tests.audit.chains import START, Clock, Machine, entry, machine
+
+
+class Heard:
+    """Remembers what it was told, and the heads."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.dropped_lines, self.lost_lines = 0, 0
+        self.heads: list[Head] = []
+
+    def failed(self, error: OSError) -> None:
+        self.said.append(f"failed {error.strerror or error}")
+
+    def back(self) -> None:
+        self.said.append("back")
+
+    def dropped(self, lines: int) -> None:
+        self.dropped_lines += lines
+
+    def lost(self, lines: int) -> None:
+        self.lost_lines += lines
+
+    def written(self, head: Head) -> None:
+        self.heads.append(head)
+
+
+class Disk:
+    """The writes and syncs of the day's files; `full` and `hung` say how they fare."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.full, self.syncs = False, 0
+        self.free = threading.Event()
+        self.free.set()
+        self._write, self._sync = os.write, os.fdatasync
+        monkeypatch.setattr(os, "write", self.write)
+        monkeypatch.setattr(os, "fdatasync", self.sync)
+
+    def write(self, file: int, data: bytes) -> int:
+        # the event loop wakes itself by writes of a byte
+        if self.full and len(data) > 1:
+            if len(data) > 100:
+                return self._write(file, data[:100])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._write(file, data)
+
+    def sync(self, file: int) -> None:
+        self.free.wait(10)
+        self.syncs += 1
+        self._sync(file)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    monkeypatch.setattr(buffering, "EVERY", 0.01)
+    made = Disk(monkeypatch)
+    yield made
+    made.free.set()
+
+
+async def begun(made: Machine, heard: Heard, **more: Any) -> Buffer:
+    process = await made.begin()
+    buffer = Buffer(process.writer, heard, heard.written, made.clock.now, **more)
+    buffer.start()
+    return buffer
+
+
+def on_disk(made: Machine) -> bytes:
+    return b"".join(file.read_bytes() for file in made.audit.glob("*.jsonl"))
+
+
+async def test_what_is_committed_is_on_disk_and_many_share_a_write(
+    tmp_path: Path, disk: Disk
+) -> None:
+    async with machine(tmp_path) as made:
+        buffer = await begun(made, Heard())
+        disk.free.clear()
+
+        async def book() -> None:
+            noted = entry(START)
+            buffer.note(noted)
+            await buffer.commit()
+            assert noted.request_id.encode() in on_disk(made)
+            assert disk.syncs > 0
+
+        calls = [asyncio.create_task(book()) for _ in range(50)]
+        await asyncio.sleep(0.05)
+        assert not any(call.done() for call in calls)
+        disk.free.set()
+        await asyncio.gather(*calls)
+        assert disk.syncs <= 3
+        await buffer.aclose()
+        assert await made.alarms() == []
+
+
+async def test_a_full_disk_is_said_once_and_what_waits_is_written_when_there_is_room(
+    tmp_path: Path, disk: Disk
+) -> None:
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        buffer.note(entry(START))
+        await buffer.commit()
+        before = on_disk(made)
+        disk.full = True
+        noted = [entry(START) for _ in range(5)]
+        for each in noted:
+            buffer.note(each)
+        for _ in range(2):
+            with pytest.raises(Unwritten, match="no space left on device"):
+                await buffer.commit()
+        assert buffer.broken == "no space left on device"
+        assert heard.said == ["failed No space left on device"]
+        assert on_disk(made) == before
+        with pytest.raises(Unavailable):
+            buffer.check(creates=True)
+        buffer.check(creates=False)
+        disk.full = False
+        await buffer.commit()
+        assert (buffer.broken, buffer.waiting) == ("", 0)
+        assert heard.said[1:] == ["back"]
+        assert all(on_disk(made).count(each.request_id.encode()) == 1 for each in noted)
+        await buffer.aclose()
+        assert (heard.dropped_lines, heard.lost_lines) == (0, 0)
+        assert await made.alarms() == []
+
+
+async def test_reads_go_on_until_too_many_entries_wait_and_what_was_shown_keeps_its_entry(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffering, "MOST_WAITING", 10)
+    monkeypatch.setattr(buffering, "SPARE", 2)
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        disk.full = True
+        await fails(buffer)
+        shown = [entry(START) for _ in range(13)]
+        for number, each in enumerate(shown):
+            if number < 10:
+                buffer.check(creates=False)
+            else:
+                with pytest.raises(Unavailable):
+                    buffer.check(creates=False)
+            buffer.note(each)
+        buffer.note(entry(START, outcome=REFUSED))
+        assert (buffer.waiting, heard.dropped_lines) == (12, 2)
+        disk.full = False
+        await buffer.commit()
+        buffer.note(entry(START))
+        await buffer.aclose()
+        assert heard.lost_lines == 2
+        written = on_disk(made)
+        assert [each.request_id.encode() in written for each in shown] == [True] * 12 + [False]
+        assert b'"kind":"lost"' in written
+        assert b'"lines":2' in written
+        assert await made.alarms() == []
+
+
+async def fails(buffer: Buffer) -> None:
+    with pytest.raises(Unwritten):
+        await buffer.commit()
+
+
+async def test_reads_go_on_for_a_minute_at_most(tmp_path: Path, disk: Disk) -> None:
+    async with machine(tmp_path) as made:
+        clock = Clock()
+        buffer = await begun(made, Heard(), clock=clock.clock)
+        disk.full = True
+        await fails(buffer)
+        clock.ticks += buffering.LONGEST_WAIT - 0.1
+        buffer.check(creates=False)
+        clock.ticks += 0.1
+        with pytest.raises(Unavailable):
+            buffer.check(creates=False)
+        disk.full = False
+        await buffer.aclose()
+
+
+async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_written(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with machine(tmp_path) as made:
+        clock, heard = Clock(), Heard()
+        buffer = await begun(made, heard, clock=clock.clock)
+        monkeypatch.setattr("gateway.audit.writer.ROOM", 1 << 60)
+        with pytest.raises(Unwritten, match="no space left on device"):
+            await buffer.begin(entry(START))
+        with pytest.raises(Unavailable):
+            buffer.check(creates=True)
+        shown = entry(START)
+        buffer.note(shown)
+        await buffer.commit()
+        assert shown.request_id.encode() in on_disk(made)
+        clock.ticks += 2 * buffering.LONGEST_WAIT
+        buffer.check(creates=False)
+        monkeypatch.setattr("gateway.audit.writer.ROOM", 0)
+        await buffer.begin(entry(START))
+        assert heard.said == ["failed No space left on device", "back"]
+        await buffer.aclose()
+
+
+async def test_a_disk_that_hangs_is_said_to_and_blocks_nothing_else(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffering, "PATIENCE", 0.05)
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        disk.free.clear()
+        buffer.note(entry(START))
+        with pytest.raises(Unwritten, match="does not answer"):
+            await buffer.commit()
+        assert buffer.broken == "the disk does not answer"
+        disk.free.set()
+        await buffer.commit()
+        assert heard.said == ["failed the disk does not answer", "back"]
+        await buffer.aclose()
+        assert await made.alarms() == []
+
+
+async def test_an_entry_that_is_amended_before_it_is_written_says_only_how_it_ended(
+    tmp_path: Path, disk: Disk
+) -> None:
+    async with machine(tmp_path) as made:
+        buffer = await begun(made, Heard())
+        disk.full = True
+        early, late = entry(START), entry(START)
+        buffer.note(early)
+        await fails(buffer)
+        buffer.amend(early, "unknown", "BookingUnknown")
+        disk.full = False
+        buffer.note(late)
+        await buffer.commit()
+        buffer.amend(late, "failed", "InternalError")
+        await buffer.aclose()
+        lines = on_disk(made).splitlines()
+        of_early = [each for each in lines if early.request_id.encode() in each]
+        of_late = [each for each in lines if late.request_id.encode() in each]
+        assert [b'"outcome":"unknown"' in each for each in of_early] == [True]
+        assert [b'"outcome":"failed"' in each for each in of_late] == [False, True]
+
+
+async def test_half_a_write_that_could_not_be_undone_goes_before_the_next_even_over_midnight(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(file: int, size: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await process.note()
+        truncate = os.ftruncate
+        monkeypatch.setattr(os, "ftruncate", broken)
+        disk.full = True
+        with pytest.raises(OSError, match="No space"):
+            await process.note()
+        disk.full = False
+        made.clock.pass_(days=1)
+        with pytest.raises(OSError, match="Input/output"):
+            await process.note()
+        assert len(process.files()) == 1
+        monkeypatch.setattr(os, "ftruncate", truncate)
+        await process.note()
+        await process.end()
+        assert len(process.files()) == 2
+        assert await made.alarms() == []
+
+
+async def test_a_day_file_that_somebody_moves_away_is_begun_anew_and_the_gap_is_found(
+    tmp_path: Path,
+) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await process.note()
+        [file] = process.files()
+        file.rename(tmp_path / "away")
+        await process.note()
+        await process.end()
+        assert await made.alarms() == [f"{file}:1: the line that begins the file is missing"]
+
+
+def test_texts_that_are_no_utf_8_are_kept_legible(tmp_path: Path) -> None:
+    async def write() -> bytes:
+        async with machine(tmp_path) as made:
+            process = await made.begin()
+            await process.note(entry(START, operation="\udcff"), entry(START))
+            await process.end()
+            assert await made.alarms() == []
+            return on_disk(made)
+
+    assert b"\\\\udcff" in asyncio.run(write())

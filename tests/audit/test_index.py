@@ -1,0 +1,275 @@
+"""The index knows each line once, whoever fills it and however often."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import date, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import func, select, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from gateway.audit.chains import Chains
+from gateway.audit.counting import View
+from gateway.audit.entries import BEGUN, REFUSED
+from gateway.audit.files import place_of
+from gateway.audit.index import Index, forget, record_key
+from gateway.audit.questions import Days, deeds, readers
+from gateway.audit.upkeep import EXPIRE_EVERY, JUMP_RESTS, Upkeep
+from gateway.audit.verify import elsewhere
+from gateway.settings import Settings
+from gateway.store import Store, StoreError, open_store
+from gateway.store.tables import audit_reads, audit_views
+from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
+
+ONE, TWO = str(uuid4()), str(uuid4())
+GET, LIST = {"get_client"}, {"get_client", "list_clients"}
+
+
+async def who(made: Machine, record: str, operations: set[str] = GET, **days: date) -> dict:  # type: ignore[type-arg]
+    found = await readers(made.store, record, operations, Days(**days))
+    return {view.key_id: seen.times for view, seen in found.items()}
+
+
+async def test_each_line_counts_once_and_only_what_was_shown(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        process, index = await made.begin(), Index(made.store, made.audit)
+        at = made.clock.now()
+        await process.note(
+            entry(at, [ONE]),
+            entry(at, [ONE, TWO], operation="list_clients"),
+            entry(at, [ONE], key=OTHER_KEY),
+            entry(at, [ONE], outcome=REFUSED),
+            entry(at, outcome=BEGUN),
+            entry(at, key=None, operation="", outcome=REFUSED),
+        )
+        assert await index.catch_up() == 7
+        assert await index.catch_up() == 0
+        assert await Index(made.store, made.audit).catch_up() == 0
+        made.clock.pass_(hours=1)
+        await process.note(entry(made.clock.now(), [ONE]))
+        assert await index.catch_up() == 1
+        found = await readers(made.store, ONE, LIST, Days())
+        view = View(KEY, "get_client", "FULL", "0123456789ab")
+        assert found[view].times == 2
+        assert (found[view].first, found[view].last) == (START, START + timedelta(hours=1))
+        assert found[view._replace(operation="list_clients")].times == 1
+        assert await who(made, ONE) == {KEY: 2, OTHER_KEY: 1}
+        assert await who(made, TWO, LIST) == {KEY: 1}
+        assert await who(made, str(uuid4())) == {}
+        done = await deeds(made.store, KEY, Days())
+        assert {what: seen.times for what, seen in done.items()} == {
+            ("get_client", "answered", ""): 2,
+            ("list_clients", "answered", ""): 1,
+            ("get_client", REFUSED, "NotFound"): 1,
+            ("get_client", BEGUN, "NotFound"): 1,
+        }
+        process.killed()
+
+
+async def test_days_are_included_at_both_ends(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        for _ in range(5):
+            await process.note(entry(made.clock.now(), [ONE]))
+            made.clock.pass_(days=1)
+        await process.end()
+        await Index(made.store, made.audit).catch_up()
+        first = START.date()
+        second, fourth = first + timedelta(days=1), first + timedelta(days=3)
+        assert await who(made, ONE) == {KEY: 5}
+        assert await who(made, ONE, since=second) == {KEY: 4}
+        assert await who(made, ONE, until=second) == {KEY: 2}
+        assert await who(made, ONE, since=second, until=fourth) == {KEY: 3}
+        done = await deeds(made.store, KEY, Days(since=fourth))
+        assert [seen.times for seen in done.values()] == [2]
+
+
+async def test_half_a_line_waits_and_a_spoilt_one_is_passed_over(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await process.note(entry(START, [ONE]))
+        await process.note(entry(START, [TWO]))
+        process.killed()
+        [file] = process.files()
+        whole, index = file.read_bytes(), Index(made.store, made.audit)
+        file.write_bytes(whole[:-20])
+        assert await index.catch_up() == 2
+        assert await who(made, TWO) == {}
+        file.write_bytes(whole + b"spoilt\n")
+        assert await index.catch_up() == 2
+        assert await who(made, TWO) == {KEY: 1}
+
+
+@asynccontextmanager
+async def postgres() -> AsyncIterator[Callable[[], Store]]:
+    """Opens a store in a database of its own."""
+    url = os.environ.get("TEST_POSTGRES_URL", "").replace("postgresql:", "postgresql+asyncpg:")
+    if not url:
+        pytest.skip("TEST_POSTGRES_URL is not set")
+    server, name = url.rpartition("/")[0], f"audit_{uuid4().hex}"
+    admin = create_async_engine(url, isolation_level="AUTOCOMMIT")
+    async with admin.connect() as connection:
+        await connection.execute(text(f"CREATE DATABASE {name}"))
+    yield lambda: Store(create_async_engine(f"{server}/{name}"), name)
+    async with admin.connect() as connection:
+        await connection.execute(text(f"DROP DATABASE {name}"))
+    await admin.dispose()
+
+
+@asynccontextmanager
+async def sqlite(folder: Path) -> AsyncIterator[Callable[[], Store]]:
+    """The same in a file."""
+    yield lambda: open_store(folder / "gateway.db")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_several_at_once_count_each_line_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr("gateway.audit.counting.CHUNK", 2_000)
+    async with postgres() if kind == "postgres" else sqlite(tmp_path) as opened:
+        one, other = Machine(tmp_path / "one", opened()), Machine(tmp_path / "other", opened())
+        await one.store.migrate()
+        for each in (one, other):
+            each.folder.mkdir()
+        processes = [await each.begin() for each in (one, one, other)]
+        for _ in range(10):
+            for process in processes:
+                await process.note(*(entry(START, [ONE]) for _ in range(5)))
+        for process in processes:
+            await process.end()
+        # four processes, two of each machine
+        indexes = [Index(each.store, each.audit) for each in (one, one, other, other)]
+        lines = await asyncio.gather(*(each.catch_up() for each in indexes))
+        lines = [total + await each.catch_up() for total, each in zip(lines, indexes, strict=True)]
+        assert sum(lines) == 3 * (10 * 5 + 2)
+        assert await who(one, ONE) == {KEY: 150}
+        assert await who(other, ONE) == {KEY: 150}
+        await forget(one.store, date(2027, 1, 1))
+        assert await who(other, ONE) == {}
+        known = await Chains(one.store).known()
+        others = elsewhere(known, place_of(one.audit), shared=True)
+        assert [each.place for each in others] == [place_of(other.audit)]
+        for each in (one, other):
+            await each.store.aclose()
+
+
+async def test_what_cannot_be_added_is_added_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with machine(tmp_path) as made:
+        process, index = await made.begin(), Index(made.store, made.audit)
+        await process.note(entry(START, [ONE]))
+
+        async def breaks(*_: object) -> None:
+            raise StoreError("gone")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("gateway.audit.index._add", breaks)
+            with pytest.raises(StoreError):
+                await index.catch_up()
+        async with made.store.begin() as connection:
+            views = await connection.execute(select(func.count()).select_from(audit_views))
+            assert views.scalar_one() == 0
+        assert await index.catch_up() == 2
+        assert await who(made, ONE) == {KEY: 1}
+        process.killed()
+
+
+async def test_old_days_are_forgotten(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        for _ in range(3):
+            await process.note(*(entry(made.clock.now(), [str(uuid4()), ONE]) for _ in range(20)))
+            made.clock.pass_(days=1)
+        await process.end()
+        await Index(made.store, made.audit).catch_up()
+        last = START.date() + timedelta(days=2)
+        await forget(made.store, last)
+        assert await who(made, ONE) == {KEY: 20}
+        async with made.store.begin() as connection:
+            rows = await connection.execute(select(func.count()).select_from(audit_reads))
+            assert rows.scalar_one() == 21
+        done = await deeds(made.store, KEY, Days())
+        assert [seen.times for seen in done.values()] == [20]
+
+
+def test_ids_of_any_form_have_a_key_of_16_bytes() -> None:
+    assert record_key(ONE) == bytes.fromhex(ONE.replace("-", ""))
+    others = [record_key(each) for each in ("7", "A-7", "é", "ab" * 20, "")]
+    assert {len(each) for each in others} == {16}
+    assert len(set(others)) == len(others)
+
+
+class Told:
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def neglected(self, error: Exception) -> None:
+        self.said.append(type(error).__name__)
+
+    def kept_again(self) -> None:
+        self.said.append("again")
+
+    def expired(self, files: int) -> None:
+        self.said.append(f"{files} files")
+
+
+def upkeep_of(made: Machine, told: Told) -> Upkeep:
+    settings = Settings.model_validate({"state": made.folder, "audit": {"keep_days": 2}})
+    return Upkeep(settings, made.store, told, made.clock.now, made.clock.clock)
+
+
+async def test_the_upkeep_indexes_and_drops_what_is_old(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        told, process = Told(), await made.begin()
+        await process.note(entry(made.clock.now(), [ONE]))
+        await process.end()
+        upkeep = upkeep_of(made, told)
+        await upkeep.turn()
+        assert await who(made, ONE) == {KEY: 1}
+        made.clock.pass_(days=2)
+        await upkeep.turn()
+        assert len(process.files()) == 1
+        made.clock.pass_(days=1)
+        await upkeep.turn()
+        assert (process.files(), await who(made, ONE), told.said) == ([], {}, ["1 files"])
+        assert await made.alarms() == []
+
+
+async def test_a_clock_that_jumps_ahead_drops_nothing_for_a_day(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        told, process = Told(), await made.begin()
+        await process.note()
+        await process.end()
+        upkeep = upkeep_of(made, told)
+        made.clock.set(days=400)
+        await upkeep.turn()
+        made.clock.pass_(seconds=EXPIRE_EVERY + 1)
+        await upkeep.turn()
+        assert told.said == []
+        made.clock.pass_(seconds=JUMP_RESTS)
+        await upkeep.turn()
+        assert told.said == ["1 files"]
+
+
+async def test_an_upkeep_that_fails_is_said_once_and_goes_on(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        told = Told()
+        process = await made.begin()
+        await process.note()
+        upkeep = upkeep_of(made, told)
+        key = made.key.read_bytes()
+        made.key.unlink()
+        for _ in range(2):
+            await upkeep.turn()
+            made.clock.pass_(seconds=EXPIRE_EVERY)
+        made.key.write_bytes(key)
+        made.key.chmod(0o600)
+        await upkeep.turn()
+        assert told.said == ["StartRefused", "again"]
+        process.killed()

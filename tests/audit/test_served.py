@@ -1,0 +1,232 @@
+"""A gateway whose audit cannot be written, as its partners and its operators see it."""
+
+import ctypes
+import errno
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from adapters.base import Draft, Record
+from gateway.audit import buffer as buffering
+from gateway.audit.chain import Head
+from gateway.audit.entries import Entry, Mark
+from gateway.audit.writer import Writer
+from gateway.contract.resources import APPOINTMENT
+from gateway.settings import AuditSettings
+from gateway.store import StoreError
+from tests.conftest import Begin, RunningGateway
+from tests.partner import Partner
+from tests.world import SOME_ID, World, record_of
+
+DRAFT = {
+    "clientId": SOME_ID, "patientId": SOME_ID, "vetId": SOME_ID,
+    "scheduledAt": "2099-01-01T09:00:00Z",
+}  # fmt: skip
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffering, "EVERY", 0.02)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A filesystem of its own, of 4 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if _libc.mount(b"none", str(folder).encode(), b"tmpfs", 0, b"size=4m"):
+        pytest.skip("only root can mount a small disk here")
+    yield folder
+    _libc.umount2(str(folder).encode(), 2)
+
+
+def fill(disk: Path) -> None:
+    """Leave no room on it."""
+    with (disk / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match="space"):
+        _write_for_ever(file)
+
+
+def _write_for_ever(file: io.RawIOBase) -> None:
+    while True:
+        file.write(bytes(4096))
+
+
+async def ready(gateway: RunningGateway, session: aiohttp.ClientSession) -> tuple[int, Any]:
+    """What /readyz says now, and of the audit."""
+    gateway.gateway.system.readiness._asked = -10.0
+    async with session.get(f"{gateway.operations}/readyz") as response:
+        return response.status, (await response.json())["parts"]["audit"]
+
+
+async def figure(gateway: RunningGateway, session: aiohttp.ClientSession, name: str) -> float:
+    async with session.get(f"{gateway.operations}/metrics") as response:
+        found = re.search(rf"^{re.escape(name)} (.+)$", await response.text(), re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_room(
+    small_disk: Path,
+    partner_of: Begin,
+    session: aiohttp.ClientSession,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    booked: list[Draft] = []
+
+    def create(draft: Draft) -> Record:
+        booked.append(draft)
+        return record_of(APPOINTMENT)
+
+    monkeypatch.setattr(buffering, "MOST_WAITING", 12)
+    world = World(create=create)
+    partner = await partner_of(world, audit=AuditSettings(folder=small_disk / "audit"))
+    gateway = partner.gateway
+    assert (await partner.post("/appointments", DRAFT)).status == 201
+    fill(small_disk)
+    booked.clear()
+    # the very first one that finds the disk full is not sent either
+    for _ in range(3):
+        answer = await partner.post("/appointments", DRAFT)
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert booked == []
+    status, part = await ready(gateway, session)
+    assert (status, part["ready"]) == (503, False)
+    said = "the audit cannot be written: no space left on device; [0-9]+ entries wait"
+    assert re.fullmatch(said, part["reason"])
+    assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 0
+    asked = len(world.asked)
+    # what the last page of the file has room for is still written
+    statuses = [(await partner.get(f"/clients/{SOME_ID}")).status for _ in range(40)]
+    read = statuses.count(200)
+    assert statuses == [200] * read + [503] * (40 - read)
+    assert 0 < read < 40
+    # what cannot be noted is not even asked of the practice system
+    assert len(world.asked) == asked + read
+    (small_disk / "filler").unlink()
+    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    assert (await ready(gateway, session))[1] == {"ready": True}
+    assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 1
+    assert (await partner.get(f"/clients/{SOME_ID}")).status == 200
+    assert (await partner.post("/appointments", DRAFT)).status == 201
+    await gateway.gateway.aclose()
+    events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    said_of_it = [each["event"] for each in events if "the audit" in each["event"]]
+    assert said_of_it == [
+        "the audit cannot be written: bookings are refused, and reads soon",
+        "the audit can be written again",
+        "entries of the audit are lost",
+    ]
+    text = b"".join(file.read_bytes() for file in (small_disk / "audit").glob("*.jsonl"))
+    answered = [line for line in text.splitlines() if b'"outcome":"answered"' in line]
+    assert sum(b"get_client" in line for line in answered) == read + 1
+
+
+class Failing:
+    """Writes of the audit that fail as long as `fails` is so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fails = False
+        write = Writer.write
+
+        def failing(writer: Writer, lines: Sequence[Entry | Mark], now: Any) -> Head:
+            if self.fails:
+                raise OSError(errno.EROFS, "Read-only file system")
+            return write(writer, lines, now)
+
+        monkeypatch.setattr(Writer, "write", failing)
+
+
+async def test_a_booking_whose_entry_cannot_be_written_is_told_when_it_can(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Failing(monkeypatch)
+    made = 0
+
+    def create(draft: Draft) -> Record:
+        nonlocal made
+        made += 1
+        disk.fails = True
+        return record_of(APPOINTMENT)
+
+    partner = await partner_of(World(create=create))
+    lost = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
+    assert (lost.status, lost.data["message"]) == (
+        504,
+        "Booking outcome unknown. Ask again with the same Idempotency-Key.",
+    )
+    again = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
+    assert again.status == 503
+    disk.fails = False
+    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    told = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
+    assert (told.status, told.headers["Idempotent-Replayed"]) == (201, "true")
+    assert made == 1
+    ended = [each for each in partner.gateway.entries() if each["outcome"] != "begun"]
+    assert [each["outcome"] for each in ended] == ["unknown", "failed", "answered"]
+    assert [each["reason"] for each in ended] == ["BookingUnknown", "Unavailable", None]
+
+
+async def test_without_an_idempotency_key_such_a_booking_is_to_be_checked(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Failing(monkeypatch)
+
+    def create(draft: Draft) -> Record:
+        disk.fails = True
+        return record_of(APPOINTMENT)
+
+    partner = await partner_of(World(create=create))
+    answer = await partner.post("/appointments", DRAFT)
+    assert answer.status == 504
+    assert answer.data["message"] == "Booking outcome unknown. Check before booking again."
+    disk.fails = False
+
+
+async def test_no_201_leaves_before_its_entry_is_on_disk(
+    partner: Partner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bytes] = []
+    sync = os.fdatasync
+
+    def noticed(file: int) -> None:
+        sync(file)
+        audit = partner.gateway.folder / "audit"
+        synced[:] = [each.read_bytes() for each in audit.glob("*.jsonl")]
+
+    monkeypatch.setattr(os, "fdatasync", noticed)
+    answer = await partner.post("/appointments", await partner.draft())
+    assert answer.status == 201
+    request = f'"requestId":"{answer.headers["X-Request-Id"]}"'.encode()
+    [line] = [
+        line
+        for data in synced
+        for line in data.splitlines()
+        if request in line and b'"outcome":"answered"' in line
+    ]
+    assert answer.data["id"].encode() in line
+
+
+async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
+    partner: Partner, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = partner.gateway.gateway.public.runner.server.request_handler._observers.journal
+
+    async def broken(head: Head, ended: bool) -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(journal._recorder, "_record", broken)
+    monkeypatch.setattr("gateway.audit.recorder.EVERY", 0.01)
+    assert (await partner.get("/stock")).status == 200
+    await journal.flush()
+    await journal._recorder._record_newest()
+    status, part = await ready(partner.gateway, session)
+    assert (status, part) == (200, {"ready": True, "head": "not recorded in the store"})
