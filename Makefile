@@ -87,7 +87,7 @@ compile = UV_CUSTOM_COMPILE_COMMAND="make lock" $(bin)/uv pip compile --quiet --
 clean: ## Remove what these targets made: .venv, the demo's clinic, caches, wheels
 	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis \
 		build dist *.egg-info
-	find adapters bench gateway tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find adapters attack bench gateway tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/pyvenv.cfg: $(if $(stale),stale)
 	@python=$$(scripts/find-python) && echo "Making $(VENV) with $$python" && \

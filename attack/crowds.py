@@ -44,7 +44,7 @@ def bodies(target: Target) -> Row:
 def readers(target: Target) -> Row:
     """They ask for many pages and take none."""
     asked = f"GET /api/v1/clients?limit=200 HTTP/1.1\r\nHost: x\r\nX-API-Key: {target.stolen}\r\n"
-    return _crowd("slow-readers", target, f"{asked}\r\n".encode() * 30)
+    return _crowd("slow-readers", target, f"{asked}\r\n".encode() * 3)
 
 
 def _crowd(name: str, target: Target, first: bytes = b"", drop: bytes = b"") -> Row:

@@ -49,6 +49,8 @@ class Honest:
             self._process.stdin.close()
         self._process.wait(30)
         self._reader.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
 
 class Memory:

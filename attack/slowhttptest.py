@@ -30,7 +30,7 @@ def body(target: Target) -> Row:
 def reading(target: Target) -> Row:
     """-X: answers taken byte by byte."""
     url = f"{target.base}/api/v1/openapi.json"
-    words = ["-w", "1", "-y", "64", "-n", "2", "-z", "8", "-k", "10"]
+    words = ["-w", "1", "-y", "64", "-n", "2", "-z", "8", "-k", "3"]
     return _slow("slowhttptest -X", target, "-X", *words, "-u", url)
 
 
@@ -48,7 +48,7 @@ def _slow(name: str, target: Target, *words: str) -> Row:
 
 
 def _command(program: str, connections: int, seconds: float, words: Sequence[str]) -> Sequence[str]:
-    rate = max(1, connections // 4)
+    rate = max(1, connections // 8)
     return [
         *(program, "-v", "0", "-c", str(connections), "-r", str(rate), "-i", "2", "-x", "24"),
         *("-l", str(max(1, round(seconds))), "-p", "3"),

@@ -10,6 +10,8 @@ from gateway.pipeline.call import Call
 RETRY_AFTER = 1  # seconds
 # Seconds that a call waits for room.
 PATIENCE = 1.0
+# So many times as many calls of one key may wait as may be inside: each holds a connection.
+LONGEST = 10
 
 
 class _Waiting:
@@ -64,7 +66,9 @@ class Gate:
         own = sum(_key_of(each) == key_id for each in self.inside)
         if key_id not in self._lines and self._has_room(own, size):
             self._let_in(call, size)
-        elif not await self._wait(key_id, _Waiting(next(self._numbers), call, size)):
+            return
+        many = len(self._lines.get(key_id, ())) >= LONGEST * self._most_of_one
+        if many or not await self._wait(key_id, _Waiting(next(self._numbers), call, size)):
             raise Unavailable(RETRY_AFTER)
 
     def leave(self, call: Call) -> None:

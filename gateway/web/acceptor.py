@@ -12,7 +12,7 @@ from gateway.web.connections import KEEP_ALIVE, Connection
 from gateway.web.server import BACKLOG, Listener
 
 # So many come in before whoever is inside is looked after again.
-AT_ONCE = 64
+AT_ONCE = 16
 # Seconds without accepting, where the machine has no more files or memory to give.
 PAUSE = 1.0
 # Seconds that a handshake may take, and the farewell.

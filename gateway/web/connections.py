@@ -48,6 +48,7 @@ class Connection(RequestHandler):
         "_refuse",
         "_unsent",
         "address",
+        "answers",
         "is_proxy",
         "welcome",
     )
@@ -71,6 +72,8 @@ class Connection(RequestHandler):
         self._head = 0
         self._arrived = loop.time()
         self._unsent = unsent
+        # so many were written whole
+        self.answers = 0
         self.address = address
         self.is_proxy = is_proxy
         # lets it in, from when that has begun until it has a line
@@ -133,7 +136,10 @@ class Connection(RequestHandler):
         """The loop's time since which no request is whole; None while one is answered."""
         if self._line is None:
             return self._arrived if self.welcome is not None else None
-        if self._waiter is None or self._waiter.done():
+        waits = self._waiter is not None and not self._waiter.done()
+        # what comes after the answer to the last request is skipped, and of no use to anybody
+        skips = self.answers == self._request_count and not self._request_in_progress
+        if not waits and not skips:
             return None
         return self._next_keepalive_close_time - self._keepalive_timeout
 

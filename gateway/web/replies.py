@@ -67,6 +67,7 @@ class Written(web.StreamResponse):
         connection = cast(Connection, request.protocol)
         if connection.unsent_bytes():
             await connection.sent()
+        connection.answers += 1
 
 
 class Clock:

@@ -105,6 +105,16 @@ async def test_who_is_being_answered_is_not_put_out(
         assert told(partner.gateway) == {"process": 1.0}
 
 
+async def test_whoever_only_sends_what_nobody_wants_makes_room_too(start_gateway: Start) -> None:
+    gateway = await start_gateway(connections=2)
+    unwanted = b"POST /api/v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    async with held(gateway.port, "127.0.0.2", "127.0.0.2", sent=unwanted) as lines:
+        for reader, _ in lines:
+            assert (await reader.readuntil(b"}")).startswith(b"HTTP/1.1 401")
+        heard = await say(gateway.port, DOCUMENT, until=b"openapi")
+        assert heard.data.startswith(b"HTTP/1.1 200")
+
+
 async def test_an_address_holds_no_more_than_its_share(start_gateway: Start) -> None:
     gateway = await start_gateway(connections_per_address=3)
     async with held(gateway.port, *["127.0.0.2"] * 3) as lines:
