@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types tables fuzz reloads bench bench-backends image-rehearsal lock clean stale
+.PHONY: help demo test check lint types tables fuzz reloads bench attack bench-backends image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -65,6 +65,9 @@ reloads: $(checks) ## Change the policy a thousand times under load (RELOADS=100
 bench: $(checks) ## Measure what the gateway costs per request
 	$(bin)/python -m bench $(ARGS)
 
+attack: $(checks) ## Attack a gateway, and see whether honest calls notice (ARGS="idle --seconds 5")
+	$(bin)/python -m attack $(ARGS)
+
 bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
 	$(bin)/python -m bench.backends $(ARGS)
 
@@ -85,7 +88,7 @@ compile = UV_CUSTOM_COMPILE_COMMAND="make lock" $(bin)/uv pip compile --quiet --
 clean: ## Remove what these targets made: .venv, the demo's clinic, caches, wheels
 	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis \
 		build dist *.egg-info
-	find adapters bench gateway tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find adapters attack bench gateway tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/pyvenv.cfg: $(if $(stale),stale)
 	@python=$$(scripts/find-python) && echo "Making $(VENV) with $$python" && \

@@ -47,6 +47,8 @@ from gateway.observe.tracing.base import Traces
 from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
+    CertificateTroubles,
+    ConnectionTroubles,
     KeyTroubles,
     LimiterTroubles,
     LogTroubles,
@@ -87,11 +89,15 @@ from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
 from gateway.usage.counting import Usage
 from gateway.web.documents import NAMES, Documents
+from gateway.web.doorman import reserve_files
+from gateway.web.entrance import Entrance, entrance
 from gateway.web.front import Front
 from gateway.web.noting import Observers
+from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer, bind, check_runtime
 from gateway.web.system import Probe, Readiness, system_server, watch_parts, watch_readiness
+from gateway.web.tls import Certificate
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -221,6 +227,7 @@ class _Assembly:
         """Everything in one process."""
         settings = self.settings
         check_configured(settings)
+        reserve_files(settings.connections)
         public, system = bind_both(settings)
         for each in (public, system):
             self.closers.callback(each.close)
@@ -424,10 +431,11 @@ class _Assembly:
             ledger=ledger,
             cursors=Cursors(practice.secret),
             now=self.now,
-            gate=Gate(settings.in_flight, settings.in_flight_per_key),
+            gate=Gate(settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes),
             audit=journal.audit,
         )
         observers = Observers(journal, self.metrics, usage, self.events, self.now)
+        proxies = Proxies(settings.proxies, settings.proxy_hops)
         public_url = settings.public_url_at(port)
         replies = Replies(public_url)
         documents = Documents(
@@ -440,6 +448,7 @@ class _Assembly:
             observers=observers,
             traces=self.traces(),
             body_timeout=settings.body_timeout,
+            proxies=proxies,
         )
         parts = {
             "store": of_ledger(own, ledger),
@@ -448,8 +457,9 @@ class _Assembly:
             "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
             "loop": of_loop(self.lag()),
         }
-        server = PublicServer(front, replies, observers)
-        self.watch_answering(front, server, ledger)
+        inside = self.entrance(proxies)
+        server = PublicServer(front, replies, observers, inside)
+        self.watch_answering(front, inside, ledger)
         self.metrics.hides(partial(hidden_fields, policy))
         return _Answering(front=front, server=server, ring=ring, usage=usage, parts=parts)
 
@@ -466,6 +476,7 @@ class _Assembly:
             front=answering.front,
             runner=runner,
             socket=listening,
+            certificate=self.certificate(),
             drain=self.settings.drain,
             events=self.events,
         )
@@ -557,11 +568,32 @@ class _Assembly:
         self.metrics.ask("gateway_ledger_oldest_unknown_seconds", standing.oldest_unknown)
         return standing
 
-    def watch_answering(self, front: Front, server: PublicServer, ledger: Ledger) -> None:
+    def certificate(self) -> Certificate | None:
+        """What the gateway speaks TLS with, where it does."""
+        certificate, key = self.settings.tls_certificate, self.settings.tls_key
+        if certificate is None and key is None:
+            return None
+        if certificate is None or key is None:
+            lacking = "tls_key" if key is None else "tls_certificate"
+            raise StartRefused(
+                f"{lacking} is not set: TLS takes a certificate and its key", lacking
+            )
+        told = CertificateTroubles(self.events)
+        return self.closing(
+            Certificate(certificate, key, renewed=told.renewed, refused=told.refused)
+        )
+
+    def entrance(self, proxies: Proxies) -> Entrance:
+        """Who lets connections in, and how many."""
+        settings, troubles = self.settings, ConnectionTroubles(self.metrics, self.events)
+        most, most_of_one = settings.connections, settings.connections_per_address
+        return entrance(most, most_of_one, proxies, troubles.turned_away)
+
+    def watch_answering(self, front: Front, inside: Entrance, ledger: Ledger) -> None:
         """What is looked up when the figures are read."""
         ask = self.metrics.ask
         ask("gateway_calls_in_flight", lambda: front.running)
-        ask("gateway_connections", lambda: len(server.connections))
+        ask("gateway_connections", lambda: len(inside.doorman))
         ask("gateway_ledger_unwritten", lambda: ledger.waiting)
         watch_process(self.metrics)
 

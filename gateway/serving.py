@@ -27,9 +27,10 @@ from gateway.processes.reports import Reporter
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.usage.counting import Usage
+from gateway.web.acceptor import Acceptor
 from gateway.web.front import Front
-from gateway.web.server import BACKLOG
 from gateway.web.system import Readiness
+from gateway.web.tls import Certificate
 
 # Seconds for which a worker that is replaced keeps connections without a call: what a partner has
 # just sent on one gets an answer, which says that the connection ends.
@@ -62,6 +63,7 @@ class PublicSide:
     front: Front
     runner: web.ServerRunner
     socket: socket
+    certificate: Certificate | None
     drain: float
     events: Events
 
@@ -73,7 +75,9 @@ class PublicSide:
 
     async def open(self) -> None:
         """Answer."""
-        await _listen(self.runner, self.socket)
+        await _listen(self.runner, self.socket, self.certificate)
+        if self.certificate is not None:
+            self.certificate.start()
 
     async def leave(self, *, delay: float = 0.0, last_calls: float = 0.0) -> None:
         """After the delay let nobody in; then what runs has its time to end.
@@ -118,9 +122,11 @@ class SystemSide:
         await _listen(self.runner, self.socket)
 
 
-async def _listen(runner: web.ServerRunner, listening: socket) -> None:
+async def _listen(
+    runner: web.ServerRunner, listening: socket, certificate: Certificate | None = None
+) -> None:
     await runner.setup()
-    await web.SockSite(runner, listening, backlog=BACKLOG).start()
+    await Acceptor(runner, listening, certificate).start()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,7 +160,8 @@ class Gateway:
     @property
     def base(self) -> str:
         """The address that this machine can call, with /api/v1."""
-        return f"http://127.0.0.1:{self.port}{BASE_PATH}"
+        scheme = "http" if self.public.certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}{BASE_PATH}"
 
     def policy(self) -> Policy:
         """What runs now."""

@@ -19,6 +19,7 @@ from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_path
 from gateway.settings import Settings, load_settings
 from gateway.state import RUN, make_folder, sole_use
+from gateway.web.doorman import reserve_files
 from gateway.web.server import check_runtime
 
 # What a roll cannot change, since the parent has it.
@@ -32,6 +33,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
     """
     check_runtime()
     check_configured(settings)
+    reserve_files(settings.connections)
     events = Events()
     with ExitStack() as stack:
         public, system = bind_both(settings)

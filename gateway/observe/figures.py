@@ -79,6 +79,13 @@ FIGURES = (
     ),
     _gauge("calls_in_flight", "Calls that are under way now.", merge=Merge.SUM),
     _gauge("connections", "Connections of partners that are open now.", merge=Merge.SUM),
+    _counter(
+        "connections_turned_away",
+        "Connections refused since their address or the process held too many (address, process) or"
+        " no file was left (files), closed to make room (idle) or for a reader that took too long"
+        " (reader), and handshakes that failed (tls).",
+        "reason",
+    ),
     _counter("authentication_failures", "Calls without a usable key.", "reason"),
     _counter("limit_hits", "Calls that the limiter was asked about, denied ones included."),
     _counter("limit_denials", "Calls beyond a key's hour."),

@@ -121,6 +121,10 @@ class Metrics:
         """How many keys are known."""
         self.ask("gateway_keys_loaded", count)
 
+    def turned_away(self, reason: str) -> None:
+        """A connection that was refused or closed since there were too many or it was too slow."""
+        self.add("gateway_connections_turned_away_total", 1, reason)
+
     def overwritten(self, count: Callable[[], float]) -> None:
         """How many bookings something else is written over."""
         self.ask("gateway_bookings_overwritten", count)

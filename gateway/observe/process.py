@@ -1,5 +1,6 @@
 """What the operating system says of this process: its beginning, CPU, memory and open files."""
 
+import math
 import os
 import resource
 import time
@@ -18,7 +19,7 @@ def watch_process(metrics: Metrics) -> None:
     metrics.ask("process_cpu_seconds_total", _cpu_seconds)
     if _OF_PROCESS.is_dir():
         metrics.ask("process_resident_memory_bytes", resident)
-        metrics.ask("process_open_fds", lambda: len(list((_OF_PROCESS / "fd").iterdir())))
+        metrics.ask("process_open_fds", _open_files)
 
 
 def started_at() -> float:
@@ -33,9 +34,19 @@ def started_at() -> float:
 
 
 def resident() -> float:
-    """Bytes of memory that the process holds."""
-    pages = int((_OF_PROCESS / "statm").read_text().split()[1])
+    """Bytes of memory that the process holds; nan where no file is left to look it up."""
+    try:
+        pages = int((_OF_PROCESS / "statm").read_text().split()[1])
+    except OSError:
+        return math.nan
     return pages * resource.getpagesize()
+
+
+def _open_files() -> float:
+    try:
+        return len(list((_OF_PROCESS / "fd").iterdir()))
+    except OSError:
+        return math.nan
 
 
 def _cpu_seconds() -> float:

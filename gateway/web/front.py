@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from typing import cast
 
 from aiohttp import HttpVersion11, web
 from multidict import istr
@@ -27,8 +28,10 @@ from gateway.observe.tracing.base import Traces
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body
+from gateway.web.connections import Connection
 from gateway.web.documents import NAMES, Documents
 from gateway.web.noting import Observers
+from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies, Written
 from gateway.web.routes import Routes
 
@@ -58,6 +61,7 @@ class Front:
         observers: Observers,
         traces: Traces,
         body_timeout: float,
+        proxies: Proxies,
     ) -> None:
         self._routes = Routes(OPERATIONS)
         self._pipeline = pipeline
@@ -66,6 +70,7 @@ class Front:
         self._observers = observers
         self._traces = traces
         self._body_timeout = body_timeout
+        self._proxies = proxies
         self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
@@ -103,6 +108,8 @@ class Front:
         self._running += 1
         try:
             refuse_oddities(request)
+            if cast(Connection, request.protocol).is_proxy:
+                call.address = self._proxies.caller(call.address, request.headers)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
                 reply = await self._pipeline.run(call)
                 if isinstance(wanted, Target) and wanted.operation.creates:
@@ -144,6 +151,7 @@ class Front:
             query=query,
             upload=Body(request, self._body_timeout),
             asking=self._traces.begin(name, headers.getall(TRACEPARENT, ())),
+            address=cast(Connection, request.protocol).address,
         )
 
     def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:

@@ -64,7 +64,7 @@ def test_every_problem_of_policy_and_mapping_is_said_at_once(folder: Path) -> No
 
 
 def test_every_problem_of_the_configuration_is_said_at_once(folder: Path) -> None:
-    change(folder, "state: .", "state: .\nlisten_: 1\nworkers: 0\nstate: x\nlimiter: redis://x")
+    change(folder, "state: .", "state: .\nlisten_: 1\nworkers: 0\nstate: x\nlimiter: mysql://x")
     said = refused(folder).splitlines()
     assert [line.split(": ")[0] for line in said] == [
         f"STATE/gateway.yaml:{place}" for place in ("4:1", "5:10", "6:1", "7:10")

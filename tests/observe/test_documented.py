@@ -71,6 +71,7 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
     await partner.get("/nowhere")
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
+    partner.gateway.gateway.public.runner.server.entrance.told("address")
     policy.write_text("version: 1\n")
     await partner.gateway.gateway.keeper.look(asked=True)
     found = await scraped(session, partner.gateway)
