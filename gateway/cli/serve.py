@@ -16,6 +16,7 @@ from adapters.problems import DocumentErrors, Problem
 from gateway.app import build
 from gateway.backend import bare_adapter_of
 from gateway.cli.options import config_option
+from gateway.hardening import forbid_core_dumps
 from gateway.policy.reading.document import load_policy
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
@@ -65,6 +66,7 @@ async def serve_until_stopped(
     The first signal of `ends` begins the end, others do not; a hangup that is none of these has the
     policy looked at.
     """
+    forbid_core_dumps()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     # until there is a gateway, its files are still to be read
