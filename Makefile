@@ -55,7 +55,7 @@ types: $(checks) ## Check the types of both packages
 
 # What is made up for a demo or a measurement draws seeded numbers (B311), writes rows into tables of
 # its own (B608, and B610 takes a method for one of Django's) and starts its own programs (B404, B603).
-made_up := adapters/sample bench examples
+made_up := adapters/sample attack bench examples
 
 safety: $(checks) ## Look for known slips in security
 	$(bin)/bandit --quiet --recursive --configfile pyproject.toml --exclude adapters/sample \
@@ -70,7 +70,7 @@ rules: semgrep := PATH="$(home)-semgrep/bin:$$PATH" semgrep scan --metrics=off \
 	--disable-version-check --config checks/rules.yaml
 rules: $(VENV)-semgrep/.installed ## Look for what checks/rules.yaml forbids
 	$(semgrep) --test checks/rules.py
-	$(semgrep) --quiet --error gateway adapters bench
+	$(semgrep) --quiet --error gateway adapters attack bench
 
 tables: $(checks) ## Write the README's tables anew from the code
 	$(bin)/python -m tests.tables

@@ -1,0 +1,1 @@
+"""Attacks on the gateway, as an attacker would run them: `make attack`."""
