@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
 from yarl import URL
+
+from gateway.contract.operations import BASE_PATH
 
 EVERY = (
     "PATIENT_READ", "CLIENT_READ", "APPOINTMENT_READ", "APPOINTMENT_CREATE", "CONSULTATION_READ",
@@ -47,7 +50,18 @@ class Clinic:
         self.ids |= {"day": told["ids"]["DAY"]}
         for name in ("appointments", "consultations", "invoices", "stock", "appointmentTypes"):
             [self.ids[name]] = self.command("sample", name, "--limit", "1", "--json")
+        self.ids["category"] = self._category(told["keys"]["FULL"])
         return self
+
+    def _category(self, secret: str) -> str:
+        """A category that some item in stock has."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", f"{BASE_PATH}/stock?limit=1", headers={"X-API-Key": secret})
+            [item] = json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+        return str(item["category"])
 
     def __exit__(
         self,
