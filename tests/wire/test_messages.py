@@ -17,7 +17,8 @@ from tests.wire.proxies import FILES, UNTRUSTING, proxied
 from tests.world import World
 
 AT_ONCE = 24
-QUIET = 0.4
+QUIET = 2.0
+"""Seconds after which nothing more is awaited of a connection that stays open."""
 ANSWERED = re.compile(rb"X-Request-Id: \d{4}\.message-(\w+)\r\n", re.IGNORECASE).findall
 
 
@@ -76,7 +77,7 @@ async def road(
     request: pytest.FixtureRequest, partner_of: Begin, tmp_path: Path
 ) -> AsyncIterator[Road]:
     # a body that breaks after its first piece is given up like one that does not come
-    partner = await partner_of(World(), body_timeout=QUIET / 2)
+    partner = await partner_of(World(), body_timeout=QUIET / 4)
     gateway = partner.gateway.gateway
     ids = gateway.front.request_id
     road = Road(gateway.port, partner.secret)
