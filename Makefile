@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types safety rules tables fuzz reloads bench bench-backends image-rehearsal lock clean stale
+.PHONY: help demo test check lint types safety rules tables fuzz reloads bench attack bench-backends image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -83,6 +83,9 @@ reloads: $(checks) ## Change the policy a thousand times under load (RELOADS=100
 
 bench: $(checks) ## Measure what the gateway costs per request
 	$(bin)/python -m bench $(ARGS)
+
+attack: $(checks) ## Attack a gateway, and see whether honest calls notice (ARGS="idle --seconds 5")
+	$(bin)/python -m attack $(ARGS)
 
 bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
 	$(bin)/python -m bench.backends $(ARGS)

@@ -1,1 +1,1 @@
-"""Attacks on the gateway, as an attacker would run them: `make attack`."""
+"""What we do to a gateway of our own, and whether those who mean well notice."""

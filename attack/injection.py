@@ -1,4 +1,4 @@
-"""Whether a value that a partner sends reaches a statement as text: `python -m attack.injection`.
+"""Whether a value that a partner sends reaches a statement as text.
 
 sqlmap tries every parameter, path, header and JSON member of the 14 operations, at level 5 and
 risk 2, against the sample clinic on this machine. INJECTION_SECONDS bounds each place (300): one
@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +20,9 @@ from urllib.parse import urlencode
 
 from yarl import URL
 
+from attack.base import Missing, Row
 from attack.clinic import Clinic
+from attack.target import Target
 from gateway.contract.operations import BASE_PATH, OPERATIONS, Operation
 
 SECONDS = float(os.environ.get("INJECTION_SECONDS", "300"))
@@ -59,6 +60,10 @@ class Tried:
     name: str
     found: tuple[str, ...]
     done: bool
+
+    @property
+    def passed(self) -> bool:
+        return self.done and not self.found
 
     @property
     def verdict(self) -> str:
@@ -182,14 +187,17 @@ def tried(place: Place, folder: Path, seconds: float, *more: str) -> Tried:
 def program() -> str:
     found = shutil.which("sqlmap")
     if found is None:
-        raise SystemExit("sqlmap is not installed: apt-get install sqlmap")
+        raise Missing("sqlmap is not installed: apt-get install sqlmap")
     return found
 
 
-def run(clinic: Clinic, seconds: float = SECONDS) -> list[Tried]:
-    """Every place of the sample clinic, a few at a time."""
-    secret = clinic.key()["key"]
-    return attacked([*places(clinic.port, secret, clinic.ids)], clinic.port, seconds)
+def run(target: Target) -> Row:
+    """Every place of the sample clinic, a few at a time; each is told as it is done."""
+    several = [*places(target.port, target.stolen, Clinic(target).ids())]
+    found = attacked(several, target.port, SECONDS)
+    print("\n".join(table(found)), flush=True)
+    failures = tuple(f"{each.name}: {each.verdict}" for each in found if not each.passed)
+    return Row(attack="injection", failures=failures, note=f"{len(found)} places")
 
 
 def attacked(several: Sequence[Place], port: int, seconds: float) -> list[Tried]:
@@ -204,14 +212,3 @@ def attacked(several: Sequence[Place], port: int, seconds: float) -> list[Tried]
 
 def table(found: Sequence[Tried]) -> list[str]:
     return [f"{each.name:45} {each.verdict}" for each in found]
-
-
-def main() -> None:
-    with Clinic() as clinic:
-        found = run(clinic)
-    print("\n".join(table(found)))
-    sys.exit(any(each.found or not each.done for each in found))
-
-
-if __name__ == "__main__":
-    main()

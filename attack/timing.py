@@ -1,4 +1,4 @@
-"""Whether the time of a 401 tells why a key was refused: `python -m attack.timing`.
+"""Whether the time of a 401 tells why a key was refused.
 
 Unknown, malformed, revoked and expired keys are asked for in turn, in a new order each round, over
 one connection to a gateway in a process of its own: Welch's t of every two is below 4.5. Then
@@ -11,15 +11,16 @@ import asyncio
 import os
 import random
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
+from attack.base import Row
 from attack.clinic import Clinic
 from attack.statistics import Compared, compared
+from attack.target import Target
 from gateway.contract.errors import KeyInvalid
 from gateway.keys.key import Key
 from gateway.keys.ring import MemoryKeyRing
@@ -184,17 +185,31 @@ class _Kept:
         return 1, self.rows
 
 
-def run(clinic: Clinic, pairs: int = PAIRS) -> dict[str, list[Compared]]:
-    """Every two states compared, over the wire and in one process."""
+def run(target: Target) -> Row:
+    """Every two states compared, over the wire and in one process; each comparison is told."""
+    found = measured(target, PAIRS)
+    print("\n".join(table(found)), flush=True)
+    failures = tuple(
+        f"{how}: {each.one} and {each.other} are told apart"
+        for how, pairs in found.items()
+        for each in pairs
+        if not alike(how, each)
+    )
+    largest = max(abs(each.t) for each in found[WIRE])
+    return Row(attack="timing", failures=failures, note=f"t at most {largest:.1f}, {PAIRS} pairs")
+
+
+def measured(target: Target, pairs: int) -> dict[str, list[Compared]]:
+    clinic = Clinic(target)
     soon = datetime.now(UTC) + timedelta(seconds=SOON)
     late = clinic.key(expires=soon.isoformat(timespec="seconds"))
-    good, gone = clinic.key(), clinic.key()
-    clinic.command("keys", "revoke", gone["id"], "--json")
+    gone = clinic.key()
+    clinic.command("keys", "revoke", gone["id"])
     time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 1.5)
-    sent = states(good["key"], gone["key"], late["key"])
-    wire = over_the_wire(clinic.port, requests(sent), pairs)
-    now = datetime.now(UTC)
+    sent = states(target.stolen, gone["key"], late["key"])
+    wire = over_the_wire(target.port, requests(sent), pairs)
     alone = states(mint(), mint(), mint())
+    now = datetime.now(UTC)
     near = in_process(ring_of(alone, now), alone, now, pairs)
     return {
         how: [*compared(times, *ALONE), *compared(times, *TWICE)]
@@ -216,14 +231,3 @@ def table(found: Mapping[str, Iterable[Compared]]) -> list[str]:
             figures = f"t {each.t:6.2f}  {each.microseconds:+8.3f} us"
             lines.append(f"{how:15} {names:28} {figures}  {each.pairs} pairs  {verdict}")
     return lines
-
-
-def main() -> None:
-    with Clinic() as clinic:
-        found = run(clinic)
-    print("\n".join(table(found)))
-    sys.exit(not all(alike(how, each) for how, pairs in found.items() for each in pairs))
-
-
-if __name__ == "__main__":
-    main()

@@ -32,6 +32,8 @@ from gateway.observe.metrics import Metrics
 from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
+    CertificateTroubles,
+    ConnectionTroubles,
     KeyTroubles,
     LogTroubles,
     PolicyNews,
@@ -55,11 +57,15 @@ from gateway.state import open_own_store, sole_use
 from gateway.store import Store, StoreError
 from gateway.usage.counting import Usage
 from gateway.web.documents import NAMES, Documents
+from gateway.web.doorman import reserve_files
+from gateway.web.entrance import entrance
 from gateway.web.front import Front
 from gateway.web.noting import Observers
+from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer, bind, check_runtime
 from gateway.web.system import Readiness, system_server
+from gateway.web.tls import Certificate
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -130,6 +136,8 @@ class _Assembly:
     async def gateway(self) -> Gateway:
         settings = self.settings
         check_configured(settings)
+        reserve_files(settings.connections)
+        certificate = self.certificate()
         sockets = self.sockets()
         port, operations_port = (each.getsockname()[1] for each in sockets)
         store = self.closing(open_own_store(settings))
@@ -152,14 +160,21 @@ class _Assembly:
             adapter=practice.adapter,
             now=self.now,
         )
+        troubles = ConnectionTroubles(self.metrics, self.events)
+        proxies = Proxies(settings.proxies, settings.proxy_hops)
         front = Front(
             pipeline=self.pipeline(practice, keeper, ring, ledger),
             documents=documents,
             replies=replies,
             observers=observers,
             body_timeout=settings.body_timeout,
+            proxies=proxies,
         )
-        server = PublicServer(front, replies, observers)
+        inside = entrance(
+            settings.connections, settings.connections_per_address, proxies, troubles.turned_away
+        )
+        self.metrics.connections(lambda: len(inside.doorman))
+        server = PublicServer(front, replies, observers, inside)
         readiness = self.readiness(own, practice.probe, keeper, ring, ledger)
         system = system_server(readiness, self.metrics, self.events)
         return Gateway(
@@ -179,6 +194,7 @@ class _Assembly:
             front=front,
             public=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
             system=web.ServerRunner(system, shutdown_timeout=CUT_OFF),
+            certificate=certificate,
             sockets=sockets,
             closers=self.closers,
         )
@@ -187,6 +203,21 @@ class _Assembly:
         """The same, closed at the end: what was opened last goes first."""
         self.closers.push_async_callback(part.aclose)
         return part
+
+    def certificate(self) -> Certificate | None:
+        """What the gateway speaks TLS with, where it does."""
+        certificate, key = self.settings.tls_certificate, self.settings.tls_key
+        if certificate is None and key is None:
+            return None
+        if certificate is None or key is None:
+            lacking = "tls_key" if key is None else "tls_certificate"
+            raise StartRefused(
+                f"{lacking} is not set: TLS takes a certificate and its key", lacking
+            )
+        told = CertificateTroubles(self.events)
+        return self.closing(
+            Certificate(certificate, key, renewed=told.renewed, refused=told.refused)
+        )
 
     def sockets(self) -> tuple[socket, socket]:
         """Both addresses, taken before anything else is touched."""
@@ -278,7 +309,7 @@ class _Assembly:
             ledger=ledger,
             cursors=Cursors(practice.secret),
             now=self.now,
-            gate=Gate(settings.in_flight, settings.in_flight_per_key),
+            gate=Gate(settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes),
         )
 
     def readiness(

@@ -22,9 +22,10 @@ from gateway.policy.running.keeper import Keeper
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.usage.counting import Usage
+from gateway.web.acceptor import Acceptor
 from gateway.web.front import Front
-from gateway.web.server import BACKLOG
 from gateway.web.system import Readiness
+from gateway.web.tls import Certificate
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Gateway:
     front: Front
     public: web.ServerRunner
     system: web.ServerRunner
+    certificate: Certificate | None
     sockets: tuple[socket, socket]
     closers: AsyncExitStack
     faults: int = 0
@@ -55,7 +57,8 @@ class Gateway:
     @property
     def base(self) -> str:
         """The address that this machine can call, with /api/v1."""
-        return f"http://127.0.0.1:{self.port}{BASE_PATH}"
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}{BASE_PATH}"
 
     def policy(self) -> Policy:
         """What runs now."""
@@ -64,9 +67,13 @@ class Gateway:
     async def start(self) -> None:
         """Answer on both listeners."""
         asyncio.get_running_loop().set_exception_handler(self._fault)
-        for runner, listening in zip((self.public, self.system), self.sockets, strict=True):
+        certificates = (self.certificate, None)
+        runners = (self.public, self.system)
+        for runner, listening, certificate in zip(runners, self.sockets, certificates, strict=True):
             await runner.setup()
-            await web.SockSite(runner, listening, backlog=BACKLOG).start()
+            await Acceptor(runner, listening, certificate).start()
+        if self.certificate is not None:
+            self.certificate.start()
         self.events.info("serving", port=self.port, operations_port=self.operations_port)
         await self.follower.start()
         await self._greet()

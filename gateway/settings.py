@@ -7,6 +7,7 @@ environment says counts more than the file.
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -88,6 +89,25 @@ def _address(text: str) -> str:
     return text
 
 
+def split_networks(text: str) -> tuple[str, ...]:
+    """The addresses and networks between commas; ValueError for what is neither."""
+    found = tuple(each.strip() for each in text.split(",") if each.strip())
+    for each in found:
+        try:
+            ip_network(each)
+        except ValueError as error:
+            host_bits = "has host bits set" in str(error)
+            remedy = f"write {ip_network(each, strict=False)}" if host_bits else "such as 10.0.0.5"
+            raise ValueError(
+                f"{each} is no address or network{':' if host_bits else ''} {remedy}"
+            ) from error
+    return found
+
+
+def _networks(text: str) -> str:
+    return ", ".join(split_networks(text))
+
+
 def _public_url(text: str) -> str:
     scheme, _, rest = text.partition("://")
     if scheme not in {"http", "https"} or not rest or set(rest) & set(" <>\"'\\?#\r\n\t"):
@@ -114,6 +134,7 @@ def shipped_policy() -> Path:
 
 
 Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
+Networks = Annotated[str, AfterValidator(_networks)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Database = Annotated[SecretStr, AfterValidator(_database)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
@@ -244,12 +265,47 @@ class Settings(_Group):
     )
     limiter: str = Field("memory:", description="Where calls are counted; memory: for now.")
     workers: int = Field(1, description="Processes that serve; 1 for now.")
+    connections: int = Field(
+        2000,
+        ge=1,
+        le=100_000,
+        description="Connections that one process holds; for one more, the one that has been idle"
+        " for the longest is closed.",
+    )
+    connections_per_address: int = Field(
+        100,
+        ge=1,
+        description="Connections that one address may hold in one process, trusted proxies"
+        " excepted.",
+    )
     in_flight: int = Field(
-        500, ge=1, description="Calls that may be under way at once; more are 503, uncounted."
+        200,
+        ge=1,
+        description="Calls that may be under way at once in one process; more wait up to a second,"
+        " then they are 503, uncounted.",
     )
     in_flight_per_key: int = Field(
-        100, ge=1, description="Calls of one key that may be under way at once."
+        20, ge=1, description="Calls of one key that may be under way at once, likewise."
     )
+    in_flight_bytes: int = Field(
+        4_194_304,
+        ge=65_536,
+        description="Bytes that the bodies of all bookings under way at once may have, likewise.",
+    )
+    trusted_proxies: Networks = Field(
+        "",
+        description="Proxies whose X-Forwarded-For is believed: addresses and networks, with commas"
+        " between; none by default.",
+    )
+    proxy_hops: int = Field(
+        1, ge=1, le=10, description="Trusted proxies in a row through which each call comes."
+    )
+    tls_certificate: Path | None = Field(
+        None,
+        description="The certificate and its chain in PEM, where partners reach the gateway without"
+        " a proxy that speaks TLS; with tls_key.",
+    )
+    tls_key: Path | None = Field(None, description="The key of that certificate, in PEM.")
     shutdown_delay: Seconds = Field(
         5.0, description="Seconds between not being ready and not listening, at the end."
     )
@@ -275,9 +331,15 @@ class Settings(_Group):
             raise ValueError("only memory: is possible so far")
         return limiter
 
+    @property
+    def proxies(self) -> tuple[str, ...]:
+        """The trusted proxies, one by one."""
+        return split_networks(self.trusted_proxies)
+
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""
-        return self.public_url or f"http://127.0.0.1:{port}"
+        scheme = "http" if self.tls_certificate is None else "https"
+        return self.public_url or f"{scheme}://127.0.0.1:{port}"
 
 
 GROUPS: Mapping[str, type[BaseModel]] = {"backend": BackendSettings, "cache": CacheSettings}
@@ -481,6 +543,9 @@ def _located(settings: Settings, folder: Path) -> Settings:
             "state": (folder / settings.state).absolute(),
             "store": settings.store and _absolute_url(settings.store, folder),
             "policy": (folder / settings.policy).absolute(),
+            "tls_certificate": settings.tls_certificate
+            and (folder / settings.tls_certificate).absolute(),
+            "tls_key": settings.tls_key and (folder / settings.tls_key).absolute(),
             "backend": backend.model_copy(
                 update={
                     "url": backend.url and _absolute_url(backend.url, folder),

@@ -167,6 +167,7 @@ def metrics() -> list[str]:
     figures = Metrics([])
     figures.keys_loaded(lambda: 0)
     figures.overwritten(lambda: 0)
+    figures.connections(lambda: 0)
     figures.breaker(lambda: "closed")
     rows = []
     for family in figures.registry.collect():
@@ -193,6 +194,8 @@ LABELS = {
     "gateway_policy_stale": (),
     "gateway_policy_reloads": ("outcome",),
     "gateway_keys_loaded": (),
+    "gateway_connections": (),
+    "gateway_connections_turned_away": ("reason",),
     "gateway_bookings_overwritten": (),
 }
 

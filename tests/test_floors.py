@@ -62,6 +62,7 @@ ADAPTERS = {
 ROOMS_OF = {
     "aiohttp": ("gateway.web", "gateway.serving", "gateway.app", "adapters.rest"),
     "multidict": ("gateway.web",),
+    "aiohttp_remotes": ("gateway.web.proxies",),
     "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
     "click": ("gateway.cli",),
     "rich": ("gateway.cli",),

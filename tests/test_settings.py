@@ -183,6 +183,16 @@ def test_all_that_is_wrong_is_said_with_its_place_and_a_remedy(tmp_path: Path) -
         ("workers: 1.5", "workers: must be a whole number"),
         ("drain: -1", "drain: must be greater than or equal to 0"),
         ("backend: x", "backend: must be a group of names and values"),
+        (
+            "trusted_proxies: 10.0.0.1, nginx",
+            "1:18: trusted_proxies: nginx is no address or network such as 10.0.0.5",
+        ),
+        (
+            "trusted_proxies: 10.0.0.1/8",
+            "trusted_proxies: 10.0.0.1/8 is no address or network: write 10.0.0.0/8",
+        ),
+        ("trusted_proxies: 10", "trusted_proxies: must be a text"),
+        ("proxy_hops: 0", "proxy_hops: must be greater than or equal to 1"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_said_in_plain_words(

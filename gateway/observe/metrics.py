@@ -126,6 +126,14 @@ class Metrics:
             ["reason"],
             registry=self.registry,
         )
+        self._turned_away = Counter(
+            "gateway_connections_turned_away",
+            "Connections refused since their address or the process held too many (address,"
+            " process) or no file was left (files), closed to make room (idle) or for a reader that"
+            " took too long (reader), and handshakes that failed (tls).",
+            ["reason"],
+            registry=self.registry,
+        )
         self._denied = Counter(
             "gateway_limit_denials", "Calls beyond a key's hour.", registry=self.registry
         )
@@ -210,6 +218,17 @@ class Metrics:
             "gateway_keys_loaded", "Keys that are known and not revoked.", registry=self.registry
         )
         gauge.set_function(count)
+
+    def connections(self, count: Callable[[], float]) -> None:
+        """How many connections partners hold, asked when the figures are read."""
+        gauge = Gauge(
+            "gateway_connections", "Connections that are open now.", registry=self.registry
+        )
+        gauge.set_function(count)
+
+    def turned_away(self, reason: str) -> None:
+        """A connection that was refused or closed since there were too many or it was too slow."""
+        self._turned_away.labels(reason).inc()
 
     def overwritten(self, count: Callable[[], float]) -> None:
         """How many bookings something else is written over, asked when the figures are read."""

@@ -1,6 +1,8 @@
 """What goes wrong with values, bookings, the logs, the store and the policy, and who says it."""
 
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from adapters.base import Trouble
@@ -8,6 +10,8 @@ from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 
 MOST_REMEMBERED = 10_000
+# Seconds between two lines of the same kind, where a line for each would fill the disk.
+SILENCE = 60.0
 
 
 class Troubles:
@@ -51,6 +55,66 @@ class BackendTroubles:
         elif state == "closed":
             self._alone = False
             self._events.info("the practice system answers again")
+
+
+class ConnectionTroubles:
+    """Counts the connections that are refused or cut off; says so at most once a minute."""
+
+    def __init__(
+        self, metrics: Metrics, events: Events, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._metrics = metrics
+        self._events = events
+        self._clock = clock
+        self._said = float("-inf")
+        self._times: Counter[str] = Counter()
+
+    def turned_away(self, reason: str) -> None:
+        """For a reason as the figures name it."""
+        self._metrics.turned_away(reason)
+        self._times[reason] += 1
+        if self._clock() - self._said >= SILENCE:
+            self._said = self._clock()
+            self._events.warn("connections turned away", **self._times)
+            self._times.clear()
+
+
+class KeyGuesses:
+    """Says at most once a minute from where calls come that have no usable key."""
+
+    def __init__(self, events: Events, clock: Callable[[], float] = time.monotonic) -> None:
+        self._events = events
+        self._clock = clock
+        self._since = clock()
+        self._of: Counter[str] = Counter()
+
+    def note(self, address: str) -> None:
+        """One call; addresses beyond so many are counted together."""
+        self._of[address if len(self._of) < MOST_REMEMBERED else "others"] += 1
+        if self._clock() - self._since >= SILENCE:
+            first, times = self._of.most_common(1)[0]
+            self._events.warn(
+                "calls without a usable key",
+                times=self._of.total(),
+                addresses=len(self._of),
+                most_from=first,
+                of_these=times,
+            )
+            self._since = self._clock()
+            self._of.clear()
+
+
+class CertificateTroubles:
+    """Says when a renewed certificate is taken, and why one is not."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def renewed(self) -> None:
+        self._events.info("the certificate was renewed")
+
+    def refused(self, said: str) -> None:
+        self._events.warn("the renewed certificate is not taken: the last one stays", said=said)
 
 
 class LogTroubles:

@@ -15,6 +15,9 @@ from gateway.limits.base import Quota
 class Upload(Protocol):
     """What only a creation sends; nothing of it is read before the limit has been passed."""
 
+    def size(self) -> int:
+        """How many bytes it may have, before any has been read."""
+
     def idempotency_keys(self) -> Sequence[str]:
         """The header's every occurrence."""
 
@@ -34,7 +37,7 @@ class Call(Struct, kw_only=True, eq=False):
 
     `target` is a refusal where the path or the method is unknown: it counts only once the key has
     been accepted. `secrets` holds the header's every occurrence. `query` is raw. What follows
-    `upload` is noted on the road.
+    `upload` is noted on the road. `address` is the caller's, as far as it can be known.
     """
 
     request_id: str
@@ -43,6 +46,7 @@ class Call(Struct, kw_only=True, eq=False):
     secrets: Sequence[str]
     query: str
     upload: Upload
+    address: str = ""
     key: Key | None = None
     quota: Quota | None = None
     level: AccessLevel | None = None

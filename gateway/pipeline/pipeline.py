@@ -88,10 +88,11 @@ class Pipeline:
         operation = target.operation
         authorize(key, operation)
         gate = self._gate
-        if len(gate.inside) >= gate.free:
-            gate.check(key.id)
-        gate.inside.add(call)
         try:
+            if operation.creates or len(gate.inside) >= gate.free:
+                await gate.enter(call, key.id, call.upload.size() if operation.creates else 0)
+            else:
+                gate.inside.add(call)
             quota = call.quota = await self._limiter.hit(key.id, key.limit)
             throttle(quota)
             policy = self._policy()
@@ -110,7 +111,7 @@ class Pipeline:
         except AdapterError as error:
             raise translated(error) from error
         finally:
-            gate.inside.discard(call)
+            gate.leave(call)
         call.records = id_of(record)
         return Reply(operation.status, redact(redactor, record))
 

@@ -22,6 +22,10 @@ class Body:
         self._request = request
         self._seconds = seconds
 
+    def size(self) -> int:
+        announced = self._request.content_length
+        return LARGEST if announced is None else min(announced, LARGEST)
+
     def idempotency_keys(self) -> Sequence[str]:
         return self._request.headers.getall("Idempotency-Key", ())
 

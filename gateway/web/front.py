@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from typing import cast
 
 from aiohttp import HttpVersion11, web
 from multidict import istr
@@ -25,8 +26,10 @@ from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body
+from gateway.web.connections import Connection
 from gateway.web.documents import NAMES, Documents
 from gateway.web.noting import Observers
+from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies, Written
 from gateway.web.routes import Routes
 
@@ -54,6 +57,7 @@ class Front:
         replies: Replies,
         observers: Observers,
         body_timeout: float,
+        proxies: Proxies,
     ) -> None:
         self._routes = Routes(OPERATIONS)
         self._pipeline = pipeline
@@ -61,6 +65,7 @@ class Front:
         self._replies = replies
         self._observers = observers
         self._body_timeout = body_timeout
+        self._proxies = proxies
         self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
@@ -92,6 +97,8 @@ class Front:
         self._running += 1
         try:
             refuse_oddities(request)
+            if cast(Connection, request.protocol).is_proxy:
+                call.address = self._proxies.caller(call.address, request.headers)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
                 reply = await self._pipeline.run(call)
                 # asked only now: the end may have begun meanwhile
@@ -130,6 +137,7 @@ class Front:
             secrets=headers.getall(X_API_KEY, ()),
             query=query,
             upload=Body(request, self._body_timeout),
+            address=cast(Connection, request.protocol).address,
         )
 
     def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:

@@ -15,6 +15,7 @@ from gateway.observe import audit
 from gateway.observe.audit import Access, Audit, Journal
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
+from gateway.observe.troubles import KeyGuesses
 from gateway.pipeline.call import Call
 from gateway.usage.counting import Usage
 
@@ -34,6 +35,7 @@ class Observers:
         self.metrics = metrics
         self.usage = usage
         self.events = events
+        self.key_guesses = KeyGuesses(events)
         self._now = now
 
     def note(
@@ -68,6 +70,7 @@ class Observers:
     def _refused(self, call: Call, operation: str, error: GatewayError) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
             self.metrics.refused_key(type(error).__name__)
+            self.key_guesses.note(call.address)
         elif isinstance(error, LimitExceeded):
             self.metrics.denied()
         elif error.status >= 500 and error.__cause__ is not None:

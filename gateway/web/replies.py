@@ -1,10 +1,10 @@
 """The one place where answers become bytes: every header, and the one shape of every error."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
+from typing import cast
 
 import orjson
 from aiohttp import web
@@ -14,10 +14,8 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH
 from gateway.limits.base import Quota
 from gateway.pipeline.call import Call, Reply
+from gateway.web.connections import Connection
 from gateway.web.documents import JSON, Document
-
-# A reader who takes longer than this for what is left of an answer is cut off.
-READER_PATIENCE = 15.0
 
 SERVER = "clinic-gateway"
 _FIXED = (
@@ -66,16 +64,9 @@ class Written(web.StreamResponse):
             head += "Connection: keep-alive\r\n"
         body = b"" if request.method == "HEAD" else self._content
         transport.write(f"{head}\r\n".encode("ascii") + body)
-        if transport.get_write_buffer_size():
-            await _drain(request, transport)
-
-
-async def _drain(request: web.BaseRequest, transport: asyncio.Transport) -> None:
-    try:
-        async with asyncio.timeout(READER_PATIENCE):
-            await request.writer.drain()
-    except TimeoutError:
-        transport.abort()
+        connection = cast(Connection, request.protocol)
+        if connection.unsent_bytes():
+            await connection.sent()
 
 
 class Clock:

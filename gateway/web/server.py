@@ -3,7 +3,6 @@
 There is no web.Application: nothing here routes, renders or decodes twice.
 """
 
-import asyncio
 import errno
 import os
 import socket
@@ -11,84 +10,75 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiohttp import http_parser, web
+from aiohttp import StreamReader, http_parser, web
 from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from yarl import URL
 
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
+from gateway.web.connections import Connection, Refuse
+from gateway.web.entrance import Entrance
 from gateway.web.front import Front
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies, Written
 
 BACKLOG = 1024
-# The keep-alive time is also the time that a head may take to arrive.
-LIMITS: dict[str, Any] = {
-    "keepalive_timeout": 10.0,
-    "lingering_time": 2.0,
-    "max_line_size": 4096,
-    "max_field_size": 4096,
-    "max_headers": 64,
-    "auto_decompress": False,
-    "access_log": None,
-}
-# Answers what could not be read, and faults, with the status that aiohttp would have given.
-Refuse = Callable[[BaseException | None, int], web.StreamResponse]
+# Requests that one connection may bring.
+MOST_REQUESTS = 10_000
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
 _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
 
 
-class Connection(RequestHandler):
-    """One connection; its parse errors are answered like every other error."""
-
-    __slots__ = ("_refuse",)
-
-    def __init__(self, server: web.Server, refuse: Refuse, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(server, loop=loop, **LIMITS)
-        self._refuse = refuse
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        return self._refuse(exc, status)
-
-    def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Nothing: the message quotes what was sent, secrets included."""
-
-
 class Listener(web.Server):
-    """Makes a Connection for each caller; `handler` answers every request that could be read."""
+    """Makes a Connection for each caller; `handler` answers every request that could be read.
+
+    `entrance` knows how many there may be, and who of them speaks for others.
+    """
 
     def __init__(
         self,
         handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
         refuse: Refuse,
+        entrance: Entrance,
     ) -> None:
         super().__init__(handler)
         self._answer_instead = refuse
+        self.entrance = entrance
 
-    def __call__(self) -> Connection:
-        return Connection(self, self._answer_instead, asyncio.get_running_loop())
+    def meet(self, address: str) -> Connection:
+        """A connection from that address, which has no line yet."""
+        entrance = self.entrance
+        return Connection(
+            self,
+            self._answer_instead,
+            entrance.unsent,
+            entrance.doorman.leave,
+            address,
+            is_proxy=entrance.proxies.trusts(address),
+        )
 
-    def _make_request(self, message: Any, *rest: Any) -> web.BaseRequest:
+    def _make_request(
+        self, message: Any, payload: StreamReader, protocol: RequestHandler, *rest: Any
+    ) -> web.BaseRequest:
         """A target whose host cannot be decoded counts as /, so that it gets an answer at all."""
+        if protocol._request_count >= MOST_REQUESTS:  # noqa: SLF001 - aiohttp's own, counted anyway
+            message = message._replace(should_close=True)
         try:
-            return super()._make_request(message, *rest)
+            return super()._make_request(message, payload, protocol, *rest)
         except ValueError:
-            return super()._make_request(message._replace(url=URL("/"), path="/"), *rest)
+            message = message._replace(url=URL("/"), path="/")
+            return super()._make_request(message, payload, protocol, *rest)
 
 
 class PublicServer(Listener):
     """Where partners call."""
 
-    def __init__(self, front: Front, replies: Replies, observers: Observers) -> None:
-        super().__init__(front, self._refuse)
+    def __init__(
+        self, front: Front, replies: Replies, observers: Observers, entrance: Entrance
+    ) -> None:
+        super().__init__(front, self._refuse, entrance)
         self._front = front
         self._replies = replies
         self._observers = observers

@@ -12,6 +12,7 @@ from gateway.contract.errors import GatewayError, MethodNotAllowed, NotFound
 from gateway.observe.logs import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.web.documents import JSON
+from gateway.web.entrance import entrance
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 
@@ -19,6 +20,8 @@ from gateway.web.server import Listener, refusal_of
 Probe = Callable[[], Awaitable[Mapping[str, Any]]]
 REMEMBERED = 1.0
 PATIENCE = 2.0
+# Those who watch the gateway are few.
+CONNECTIONS = 50
 
 
 class Readiness:
@@ -93,7 +96,7 @@ def _listener(
         response.force_close()
         return response
 
-    return Listener(answer, refuse)
+    return Listener(answer, refuse, entrance(CONNECTIONS, CONNECTIONS))
 
 
 def _refusal(error: GatewayError, **more: Any) -> web.Response:

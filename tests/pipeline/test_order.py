@@ -11,6 +11,7 @@ from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR
 from gateway.limits.base import Quota
 from tests.conftest import Begin
 from tests.partner import Partner
+from tests.web.wire import head, say, until
 from tests.world import SOME_ID, World
 
 
@@ -77,6 +78,7 @@ async def test_what_would_be_too_much_at_once_is_turned_away_uncounted(
     partner = await partner_of(World(), in_flight=2)
     other = await partner.with_key(permissions=["STOCK_READ"], limit=5)
     pipeline = partner.gateway.gateway.front._pipeline
+    pipeline._gate._patience = 0.02
     hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Quota:
@@ -104,6 +106,7 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
     partner = await partner_of(World(), in_flight_per_key=2)
     greedy, other = await partner.with_key(), await partner.with_key()
     pipeline = partner.gateway.gateway.front._pipeline
+    pipeline._gate._patience = 0.02
     hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Quota:
@@ -122,6 +125,50 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
     assert {each.status for each in await asyncio.gather(*calls)} == {200}
     assert (await greedy.get("/stock")).status == 200
     assert pipeline._gate.inside == set()
+
+
+async def test_a_hundred_short_calls_of_one_key_at_once_all_have_their_turn(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World())
+    pipeline = partner.gateway.gateway.front._pipeline
+    hit, most = pipeline._limiter.hit, 0
+
+    async def slow(key_id: str, limit: int) -> Quota:
+        nonlocal most
+        most = max(most, len(pipeline._gate.inside))
+        await asyncio.sleep(0.01)
+        return await hit(key_id, limit)
+
+    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    answers = await asyncio.gather(*(partner.get("/stock") for _ in range(100)))
+    assert {each.status for each in answers} == {200}
+    assert most == 20
+    assert pipeline._gate.inside == set()
+
+
+async def test_bookings_wait_for_each_other_where_their_bodies_are_many(
+    partner_of: Begin,
+) -> None:
+    partner = await partner_of(World(), in_flight_bytes=65_536)
+    gate = partner.gateway.gateway.front._pipeline._gate
+    gate._patience = 0.02
+    port = partner.gateway.port
+    lines = ("Content-Type: application/json", "Content-Length: 40000")
+    sent = head(partner, "POST", "/api/v1/appointments", *lines)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    await until(lambda: bool(gate.inside))
+    heard = await say(port, sent, until=b"}")
+    [(status, headers, _)] = heard.answers
+    assert (status, headers["retry-after"]) == (503, "1")
+    assert "x-ratelimit-limit" not in headers
+    assert (await partner.get("/stock")).status == 200
+    writer.write(b" " * 40_000)
+    assert (await reader.readline()).startswith(b"HTTP/1.1 400")
+    writer.close()
+    heard = await say(port, sent, b" " * 40_000, until=b"}")
+    assert heard.statuses == [400]
 
 
 async def test_after_a_pause_a_key_that_was_revoked_meanwhile_is_refused(

@@ -1,5 +1,6 @@
 import io
 import json
+import time
 from uuid import uuid4
 
 import pytest
@@ -263,3 +264,66 @@ async def test_a_host_that_cannot_be_decoded_gets_an_answer(partner: Partner) ->
         sent = f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
         heard = await say(partner.gateway.port, sent)
         assert (heard.statuses, heard.closed) == ([404], True)
+
+
+async def test_trace_is_405_and_repeats_nothing(partner: Partner) -> None:
+    sent = head(partner, "TRACE", TYPES, "X-Told: nobody", END)
+    [(status, headers, body)] = (await say(partner.gateway.port, sent)).answers
+    assert (status, headers["allow"]) == (405, "GET, HEAD")
+    assert json.loads(body) == {"message": "Method not allowed"}
+    assert "nobody" not in str(headers)
+
+
+async def test_what_comes_behind_an_upgrade_is_never_an_answer_to_another(
+    partner: Partner,
+) -> None:
+    """Whoever stands in between counts one answer for each request, or the connection's end."""
+    sent = head(partner, "GET", TYPES, "Connection: Upgrade", "Upgrade: websocket")
+    heard = await say(partner.gateway.port, sent + head(partner, "GET", "/nowhere"))
+    assert (heard.statuses, heard.closed) == ([200], True)
+    assert heard.answers[0][1]["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/clients/..%2f..%2fadmin%3fx=1",
+        "/api/v1/clients/%00%0d%0aX-Told:%20nobody",
+        "/api/v1/clients/../../admin",
+        "/api/v1/clients/%2e%2e",
+        "//evil.example/api/v1/clients",
+        "/api/v1//clients",
+        "/api/v1/clients;x",
+        "*",
+    ],
+)
+async def test_no_path_leads_anywhere_but_to_an_operation(partner: Partner, path: str) -> None:
+    heard = await say(partner.gateway.port, head(partner, "GET", path, END))
+    assert heard.closed
+    assert set(heard.statuses) <= {400, 404}
+    assert len(heard.statuses) == 1
+    for told in (b"admin", b"nobody", b"evil", b"clinic.db"):
+        assert told not in heard.data
+
+
+async def test_a_refused_body_that_does_not_come_ends_its_connection_soon(
+    partner: Partner,
+) -> None:
+    began = time.monotonic()
+    sent = head(partner, "POST", BOOK, JSON, "Content-Length: 65537")
+    heard = await say(partner.gateway.port, sent)
+    assert (heard.statuses, heard.closed) == ([413], True)
+    assert time.monotonic() - began < 3.5
+
+
+async def test_nothing_is_kept_of_keys_that_nobody_has(partner: Partner) -> None:
+    ring, pipeline = partner.gateway.gateway.ring, partner.gateway.gateway.front._pipeline
+    known = len(ring)
+    lines = [
+        f"GET {TYPES} HTTP/1.1\r\nHost: x\r\nX-API-Key: vk_{n:048}\r\n\r\n" for n in range(200)
+    ]
+    lines.append(f"GET {TYPES} HTTP/1.1\r\nHost: x\r\nX-API-Key: x\r\n{END}\r\n\r\n")
+    heard = await say(partner.gateway.port, "".join(lines).encode())
+    assert heard.statuses == [401] * 201
+    assert pipeline._limiter._windows == {}
+    assert (len(ring), pipeline._gate.inside, pipeline._gate._lines) == (known, set(), {})

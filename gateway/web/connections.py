@@ -1,0 +1,157 @@
+"""One connection: how long it may take for anything, and that its end is its end."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
+
+from gateway.web.unsent import Unsent
+
+# The keep-alive time is also the time that a head may take to arrive.
+KEEP_ALIVE = 10.0
+# Seconds between two looks at what a reader of TLS has taken.
+SIP = 0.1
+# Bytes that a head may have, as long as its end has not come.
+LARGEST_HEAD = 16 * 1024
+LIMITS: dict[str, Any] = {
+    "keepalive_timeout": KEEP_ALIVE,
+    "lingering_time": 2.0,
+    "max_line_size": 4096,
+    "max_field_size": 4096,
+    "max_headers": 64,
+    "read_bufsize": 16 * 1024,
+    "auto_decompress": False,
+    "access_log": None,
+}
+# Answers what could not be read, and faults, with the status that aiohttp would have given.
+Refuse = Callable[[BaseException | None, int], web.StreamResponse]
+Left = Callable[["Connection"], None]
+
+
+class Connection(RequestHandler):
+    """One connection; its parse errors are answered like every other error.
+
+    `address` is the other end's, `is_proxy` whether that end may say whom it speaks for. `left` is
+    called when it is gone.
+    """
+
+    __slots__ = (
+        "_arrived",
+        "_beneath",
+        "_head",
+        "_left",
+        "_line",
+        "_refuse",
+        "_unsent",
+        "address",
+        "is_proxy",
+        "welcome",
+    )
+
+    def __init__(
+        self,
+        server: web.Server,
+        refuse: Refuse,
+        unsent: Unsent,
+        left: Left,
+        address: str,
+        *,
+        is_proxy: bool = False,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, **LIMITS)
+        self._refuse = refuse
+        self._left = left
+        self._line: asyncio.Transport | None = None
+        self._beneath: asyncio.WriteTransport | None = None
+        self._head = 0
+        self._arrived = loop.time()
+        self._unsent = unsent
+        self.address = address
+        self.is_proxy = is_proxy
+        # lets it in, from when that has begun until it has a line
+        self.welcome: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.welcome = None
+        self._line = cast(asyncio.Transport, transport)
+        # whoever writes waits until all has been taken, not most of it; TLS reads 0 as always
+        self._line.set_write_buffer_limits(high=1, low=0)
+        # beneath TLS lies a line with a buffer of its own
+        self._beneath = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._line = None
+        super().connection_lost(exc)
+        self._left(self)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            self._head = 0
+            return
+        # still no whole head, and nothing else is under way
+        self._head += len(data)
+        if self._head > LARGEST_HEAD:
+            self._head = 0
+            error = LineTooLong("head", LARGEST_HEAD)
+            self._messages.append((_ErrInfo(400, error, ""), EMPTY_PAYLOAD))
+            waiter.set_result(None)
+            # nothing more is read of it
+            self._close = True
+
+    def unsent_bytes(self) -> int:
+        """How much of what was written the reader has not taken yet."""
+        if self._line is None:
+            return 0
+        size = self._line.get_write_buffer_size()
+        return size if self._beneath is None else size + self._beneath.get_write_buffer_size()
+
+    async def sent(self) -> None:
+        """Wait until the reader has taken what was written; who takes too long is cut off."""
+        await self._unsent.sent(self)
+
+    async def drained(self) -> None:
+        """Wait for that, however long it takes; ConnectionError where the line is cut."""
+        await super()._drain_helper()
+        while self.unsent_bytes():  # noqa: ASYNC110 - that line beneath tells nobody
+            await asyncio.sleep(SIP)
+        if self._line is None:
+            raise ConnectionResetError("the caller is gone")
+
+    async def _drain_helper(self) -> None:
+        """What aiohttp waits for when it writes by itself."""
+        await self.sent()
+
+    def idle_since(self) -> float | None:
+        """The loop's time since which no request is whole; None while one is answered."""
+        if self._line is None:
+            return self._arrived if self.welcome is not None else None
+        if self._waiter is None or self._waiter.done():
+            return None
+        return self._next_keepalive_close_time - self._keepalive_timeout
+
+    def cut_off(self) -> None:
+        """Close at once."""
+        if self._line is not None:
+            self._line.abort()
+        elif self.welcome is not None:
+            self.welcome.cancel()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        return self._refuse(exc, status)
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Nothing: the message quotes what was sent, secrets included."""

@@ -1,0 +1,133 @@
+"""Who may come in: how many connections a process and an address may hold, and who makes room."""
+
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Protocol
+
+from gateway.settings import StartRefused
+
+# Files beside connections: databases, logs, the operations listener, what is closed in a moment.
+SPARE_FILES = 200
+# Seconds between two looks over all connections for those that are idle.
+LOOK_EVERY = 0.02
+
+# Why a connection was refused or closed: names for `told`.
+ADDRESS, PROCESS, IDLE = "address", "process", "idle"
+
+
+class Guest(Protocol):
+    """A connection, as the doorman sees it."""
+
+    def idle_since(self) -> float | None:
+        """The moment since which nobody works for it; None while somebody does."""
+
+    def cut_off(self) -> None:
+        """Close it at once."""
+
+
+class Doorman:
+    """Counts the connections of one process.
+
+    `most` is for all of them, `most_of_one` for those of one address, except where `exempt`; an
+    IPv6 network of 64 bits, which is what one subscriber gets, is one address. `told` hears why one
+    was refused or closed: ADDRESS, PROCESS or IDLE.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        most_of_one: int,
+        *,
+        exempt: Callable[[str], bool] = lambda address: False,
+        told: Callable[[str], None] = lambda reason: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most, self._most_of_one = most, most_of_one
+        self._exempt = exempt
+        self._told = told
+        self._clock = clock
+        self._inside: dict[Guest, Hashable] = {}
+        self._of: Counter[Hashable] = Counter()
+        self._idle: list[tuple[float, Guest]] = []
+        self._looked = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._inside)
+
+    def admit(self, guest: Guest, address: str) -> bool:
+        """Whether it may come in; then it is inside until it leaves."""
+        subscriber = None if self._exempt(address) else subscriber_of(address)
+        if subscriber is not None and self._of[subscriber] >= self._most_of_one:
+            self._told(ADDRESS)
+            return False
+        if len(self._inside) >= self._most and not self._make_room():
+            self._told(PROCESS)
+            return False
+        self._inside[guest] = subscriber
+        self._of[subscriber] += 1
+        return True
+
+    def leave(self, guest: Guest) -> None:
+        """It is gone; once or more often."""
+        if guest not in self._inside:
+            return
+        subscriber = self._inside.pop(guest)
+        self._of[subscriber] -= 1
+        if not self._of[subscriber]:
+            del self._of[subscriber]
+
+    def _make_room(self) -> bool:
+        """Close the connection that has been idle for the longest, where any is."""
+        guest = self._longest_idle()
+        if guest is None:
+            return False
+        self._told(IDLE)
+        self.leave(guest)
+        guest.cut_off()
+        return True
+
+    def _longest_idle(self) -> Guest | None:
+        """One look over all gives many; who came to be idle since is younger than all of these."""
+        while True:
+            while self._idle:
+                since, guest = self._idle.pop()
+                if guest in self._inside and guest.idle_since() == since:
+                    return guest
+            now = self._clock()
+            if now - self._looked < LOOK_EVERY:
+                return None
+            self._looked = now
+            found = [(at, each) for each in self._inside if (at := each.idle_since()) is not None]
+            if not found:
+                return None
+            self._idle = sorted(found, key=lambda each: -each[0])
+
+
+def subscriber_of(address: str) -> Hashable:
+    """What is counted as one address."""
+    with suppress(ValueError):
+        read = ip_address(address.partition("%")[0])
+        if isinstance(read, IPv6Address):
+            return read.ipv4_mapped or IPv6Network((read, 64), strict=False)
+        return read
+    return address
+
+
+def reserve_files(connections: int) -> None:
+    """Let this process open that many connections; StartRefused where it may not."""
+    wanted = connections + SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise StartRefused(
+            f"connections: {connections} connections need {wanted} open files, and this process may"
+            f" have {hard}: raise that (LimitNOFILE, ulimit -Hn) or set connections to at most"
+            f" {max(0, hard - SPARE_FILES)}",
+            "connections",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

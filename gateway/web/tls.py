@@ -1,0 +1,145 @@
+"""The gateway's own TLS: the certificate and its key, read at the start and once renewed."""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from gateway.settings import StartRefused
+
+LOOK_EVERY = 30.0
+
+_Stamp = tuple[tuple[int, int, int], ...]
+
+
+class Certificate:
+    """The context for handshakes; it follows its files, and keeps to the last that were sound.
+
+    `renewed` is told of a new pair, `refused` why one is not taken.
+    """
+
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        *,
+        renewed: Callable[[], None] = lambda: None,
+        refused: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """StartRefused where the files are no pair that can be served with."""
+        self._files = (certificate, key)
+        self._renewed, self._refused = renewed, refused
+        self._stamp = stamp(self._files)
+        self._context = context_of(certificate, key)
+        self._task: asyncio.Task[None] | None = None
+
+    def __call__(self) -> ssl.SSLContext:
+        return self._context
+
+    def start(self) -> None:
+        """Look at the files now and then."""
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def aclose(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def look(self) -> None:
+        """Take the pair that lies there, where it is another and sound."""
+        found = await asyncio.to_thread(stamp, self._files)
+        if found == self._stamp:
+            return
+        self._stamp = found
+        try:
+            self._context = await asyncio.to_thread(context_of, *self._files)
+        except StartRefused as error:
+            self._refused(str(error))
+        else:
+            self._renewed()
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            await self.look()
+
+
+def stamp(files: tuple[Path, ...]) -> _Stamp:
+    """What changes when a file does; zeros where it is gone."""
+    return tuple(_stamp(each) for each in files)
+
+
+def _stamp(file: Path) -> tuple[int, int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS 1.2 or newer, HTTP/1.1; StartRefused where these are no pair."""
+    _check_readable(certificate, "tls_certificate")
+    _check_readable(key, "tls_key")
+    _check_private(key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except _Locked as error:
+        raise StartRefused(
+            f"tls_key: {key} is locked by a password, and nobody is there to give it: write the key"
+            " without one (openssl pkey -in KEY -out FILE)",
+            "tls_key",
+        ) from error
+    except ssl.SSLError as error:
+        raise _refusal(certificate, key, error) from error
+    return context
+
+
+class _Locked(Exception):
+    pass
+
+
+def _no_password() -> str:
+    raise _Locked
+
+
+def _refusal(certificate: Path, key: Path, error: ssl.SSLError) -> StartRefused:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return StartRefused(
+            f"tls_key: {key} is not the key of the first certificate in {certificate}: give the"
+            " pair that was issued together, the gateway's own certificate before its issuers'",
+            "tls_key",
+        )
+    return StartRefused(
+        f"tls_certificate: {certificate} and {key} cannot be read as a certificate and its key in"
+        f" PEM form ({(error.reason or 'no PEM').lower().replace('_', ' ')}): give files that begin"
+        " with -----BEGIN",
+        "tls_certificate",
+    )
+
+
+def _check_readable(file: Path, setting: str) -> None:
+    try:
+        with file.open("rb"):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(
+            f"{setting}: {file} cannot be read: {reason}; name a file that the gateway's user can"
+            " read",
+            setting,
+        ) from error
+
+
+def _check_private(key: Path) -> None:
+    if os.name == "posix" and key.stat().st_mode & 0o007:
+        raise StartRefused(
+            f"tls_key: everybody on this machine can read {key}: chmod o-rwx {key}", "tls_key"
+        )

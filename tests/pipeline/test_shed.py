@@ -1,0 +1,176 @@
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.errors import NotFound, Unavailable
+from gateway.keys.key import Key
+from gateway.keys.store import new_key
+from gateway.pipeline.call import Call
+from gateway.pipeline.shed import Gate
+
+NO_UPLOAD: Any = None
+
+
+def key(name: str) -> Key:
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    return new_key(name=name, permissions=[Permission.STOCK_READ], level=AccessLevel.FULL, now=made)
+
+
+ONE, OTHER, THIRD = map(key, ("one", "other", "third"))
+
+
+def call_of(key: Key) -> Call:
+    call = Call(
+        request_id="", method="GET", target=NotFound(), secrets=(), query="", upload=NO_UPLOAD
+    )
+    call.key = key
+    return call
+
+
+class Door:
+    """A gate, and who came in through it, in that order."""
+
+    def __init__(self, most: int, most_of_one: int, most_bytes: int = 10, patience: float = 1.0):
+        self.gate = Gate(most, most_of_one, most_bytes, patience)
+        self.came: list[Call] = []
+        self.tasks: dict[Call, asyncio.Task[None]] = {}
+
+    async def come(self, key: Key, size: int = 0) -> Call:
+        """One more call; it has come in or waits."""
+        call = call_of(key)
+        self.tasks[call] = asyncio.create_task(self._enter(call, key, size))
+        await asyncio.sleep(0)
+        return call
+
+    async def _enter(self, call: Call, key: Key, size: int) -> None:
+        await self.gate.enter(call, key.id, size)
+        self.came.append(call)
+
+    async def leave(self, call: Call) -> None:
+        self.gate.leave(call)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    def empty(self) -> bool:
+        """Nothing is left of anybody."""
+        gate = self.gate
+        return not (gate.inside or gate._lines or gate._sizes or gate._bytes)
+
+
+async def test_who_finds_no_room_comes_in_in_the_order_of_arrival() -> None:
+    door = Door(2, 2)
+    calls = [await door.come(each) for each in (ONE, OTHER, THIRD, ONE, OTHER)]
+    assert door.came == calls[:2]
+    for number, call in enumerate(calls):
+        await door.leave(call)
+        assert door.came == calls[: number + 3]
+    assert door.empty()
+
+
+async def test_nobody_waits_behind_a_key_whose_own_calls_are_too_many() -> None:
+    door = Door(3, 1)
+    first, second = await door.come(ONE), await door.come(ONE)
+    other = await door.come(OTHER)
+    assert door.came == [first, other]
+    await door.leave(other)
+    assert door.came == [first, other]
+    await door.leave(first)
+    assert door.came == [first, other, second]
+    await door.leave(second)
+    assert door.empty()
+
+
+async def test_a_new_call_does_not_pass_those_of_its_key_that_wait() -> None:
+    door = Door(3, 1)
+    first = await door.come(ONE)
+    second = await door.come(ONE)
+    door.gate._most_of_one = 2
+    third = await door.come(ONE)
+    assert door.came == [first]
+    await door.leave(first)
+    assert door.came == [first, second, third]
+
+
+async def test_who_has_waited_long_enough_is_turned_away() -> None:
+    door = Door(1, 1, patience=0.02)
+    first, second = await door.come(ONE), await door.come(ONE)
+    with pytest.raises(Unavailable) as refusal:
+        await door.tasks[second]
+    assert refusal.value.headers() == {"Retry-After": "1"}
+    await door.leave(second)
+    assert door.gate.inside == {first}
+    third = await door.come(OTHER)
+    await door.leave(first)
+    assert door.came == [first, third]
+    await door.leave(third)
+    assert door.empty()
+
+
+async def test_bodies_have_so_many_bytes_at_once_and_who_brings_none_passes() -> None:
+    door = Door(9, 9, most_bytes=10)
+    first, second = await door.come(ONE, 6), await door.come(OTHER, 6)
+    third = await door.come(THIRD)
+    assert door.came == [first, third]
+    await door.leave(third)
+    assert door.came == [first, third]
+    await door.leave(first)
+    assert door.came == [first, third, second]
+    await door.leave(second)
+    assert door.empty()
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_who_is_cut_off_while_it_waits_takes_nobodys_room(at_once: bool) -> None:
+    door = Door(1, 1)
+    first, second, third = [await door.come(ONE) for _ in range(3)]
+    door.tasks[second].cancel()
+    if not at_once:
+        await asyncio.sleep(0)
+    await door.leave(first)
+    await door.leave(second)
+    assert door.came == [first, third]
+    await door.leave(third)
+    assert door.empty()
+
+
+async def test_who_is_cut_off_just_as_it_is_let_in_gives_its_room_back() -> None:
+    door = Door(1, 1)
+    first, second, third = [await door.come(ONE) for _ in range(3)]
+    door.gate.leave(first)
+    door.tasks[second].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await door.tasks[second]
+    await door.leave(second)
+    assert door.came == [first, third]
+    await door.leave(third)
+    assert door.empty()
+
+
+async def test_every_order_of_coming_and_leaving_keeps_to_the_bounds() -> None:
+    """Many at once, of a few keys, some with bodies: never too many, and all come in."""
+    door = Door(4, 2, most_bytes=10)
+    most = 0
+
+    async def visit(key: Key, size: int, turns: int) -> None:
+        nonlocal most
+        call = call_of(key)
+        try:
+            await door.gate.enter(call, key.id, size)
+            inside = door.gate.inside
+            most = max(most, len(inside))
+            assert len(inside) <= 4
+            assert sum(each.key is key for each in inside) <= 2
+            assert door.gate._bytes <= 10
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        finally:
+            door.gate.leave(call)
+
+    keys = (ONE, OTHER, THIRD)
+    await asyncio.gather(
+        *(visit(keys[n % 3], (n * 7 % 5) * 2, n * 5 % 4) for n in range(300)),
+    )
+    assert (most, door.empty()) == (4, True)

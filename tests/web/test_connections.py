@@ -1,0 +1,345 @@
+"""Many connections, slow ones and greedy ones, against a gateway that runs."""
+
+import asyncio
+import os
+import resource
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from gateway.web import acceptor, connections, server
+from gateway.web.connections import LARGEST_HEAD
+from gateway.web.entrance import Entrance
+from tests.conftest import Begin, RunningGateway, Start
+from tests.partner import Partner
+from tests.web.wire import head, say, until
+from tests.world import World
+
+TYPES = "/api/v1/appointments/types"
+DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+
+Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def held(port: int, *addresses: str, sent: bytes = b"") -> AsyncIterator[list[Line]]:
+    """A connection from each of the addresses, which has sent that."""
+    async with AsyncExitStack() as stack:
+        lines = []
+        for each in addresses:
+            line = await asyncio.open_connection("127.0.0.1", port, local_addr=(each, 0))
+            stack.callback(line[1].close)
+            line[1].write(sent)
+            lines.append(line)
+        yield lines
+
+
+async def ends(line: Line, seconds: float = 3.0) -> bool:
+    """Whether the other side closes within that time."""
+    try:
+        async with asyncio.timeout(seconds):
+            while await line[0].read(1 << 16):
+                pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+def entrance(gateway: RunningGateway) -> Entrance:
+    found: Any = gateway.gateway.public.server
+    return found.entrance  # type: ignore[no-any-return]
+
+
+async def count(gateway: RunningGateway, most: int) -> None:
+    """Wait until so many connections are inside."""
+    await until(lambda: len(entrance(gateway).doorman) == most)
+
+
+def told(gateway: RunningGateway) -> dict[str, float]:
+    """How many connections were turned away, by reason."""
+    counter = gateway.gateway.front._observers.metrics._turned_away
+    [family] = counter.collect()
+    return {
+        each.labels["reason"]: each.value for each in family.samples if each.name.endswith("total")
+    }
+
+
+async def test_for_one_more_connection_the_longest_idle_makes_room(start_gateway: Start) -> None:
+    gateway = await start_gateway(connections=4)
+    async with held(gateway.port, *["127.0.0.2"] * 4) as lines:
+        await count(gateway, 4)
+        heard = await say(gateway.port, DOCUMENT.replace(b"x\r\n", b"x\r\nConnection: close\r\n"))
+        assert heard.statuses == [200]
+        assert await ends(lines[0])
+        assert not await ends(lines[1], 0.05)
+        assert told(gateway) == {"idle": 1.0}
+
+
+async def test_who_is_being_answered_is_not_put_out(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World(), connections=2)
+    pipeline = partner.gateway.gateway.front._pipeline
+    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(key_id: str, limit: int) -> Any:
+        inside.release()
+        await go.wait()
+        return await hit(key_id, limit)
+
+    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    sent = head(partner, "GET", TYPES, "Connection: close")
+    async with held(partner.gateway.port, "127.0.0.1", "127.0.0.1", sent=sent) as lines:
+        for _ in lines:
+            await inside.acquire()
+        assert (await say(partner.gateway.port, sent)).data == b""
+        go.set()
+        for reader, _ in lines:
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        assert told(partner.gateway) == {"process": 1.0}
+
+
+async def test_an_address_holds_no_more_than_its_share(start_gateway: Start) -> None:
+    gateway = await start_gateway(connections_per_address=3)
+    async with held(gateway.port, *["127.0.0.2"] * 3) as lines:
+        await count(gateway, 3)
+        async with held(gateway.port, "127.0.0.2", "127.0.0.3") as (refused, other):
+            assert await ends(refused)
+            assert not await ends(other, 0.05)
+        lines[0][1].close()
+        await count(gateway, 2)
+        async with held(gateway.port, "127.0.0.2") as (again,):
+            assert not await ends(again, 0.05)
+    assert told(gateway) == {"address": 1.0}
+
+
+async def test_a_trusted_proxy_brings_as_many_as_it_likes(start_gateway: Start) -> None:
+    gateway = await start_gateway(connections_per_address=1, trusted_proxies="127.0.0.2")
+    async with held(gateway.port, *["127.0.0.2"] * 3) as lines:
+        await count(gateway, 3)
+        assert not await ends(lines[0], 0.05)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HT",
+        b"\r\n\r\n\r\n",
+        DOCUMENT,
+        DOCUMENT + b"GET / HTTP/1.1\r\nX",
+        b"POST /api/v1/appointments HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+    ],
+    ids=["nothing", "half a line", "empty lines", "one request", "half of another", "half a body"],
+)
+async def test_whoever_is_slow_with_a_head_is_let_go_drop_by_drop_too(
+    start_gateway: Start, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    limits = {"keepalive_timeout": 0.3, "lingering_time": 0.2}
+    monkeypatch.setattr(connections, "LIMITS", connections.LIMITS | limits)
+    gateway = await start_gateway()
+    async with held(gateway.port, "127.0.0.1", "127.0.0.1", sent=sent) as (silent, dripping):
+
+        async def drip() -> None:
+            for _ in range(100):
+                dripping[1].write(b"\n" if sent.endswith(b"\r\n\r\n\r\n") else b"x")
+                await asyncio.sleep(0.05)
+
+        drops = asyncio.create_task(drip())
+        began = time.monotonic()
+        assert await ends(silent)
+        assert await ends(dripping)
+        assert time.monotonic() - began < 1.5
+        drops.cancel()
+    await count(gateway, 0)
+
+
+async def test_a_head_that_does_not_end_is_431_however_it_comes(
+    running_gateway: RunningGateway,
+) -> None:
+    lines = [b"X-%d: %s\r\n" % (number, b"a" * 4000) for number in range(6)]
+    assert sum(map(len, lines)) > LARGEST_HEAD
+    heard = await say(running_gateway.port, b"GET / HTTP/1.1\r\nHost: x\r\n", *lines)
+    assert (heard.statuses, heard.closed) == ([431], True)
+    heard = await say(running_gateway.port, b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(lines))
+    assert (heard.statuses, heard.closed) == ([431], True)
+
+
+async def test_each_head_has_its_own_bytes(running_gateway: RunningGateway) -> None:
+    half = LARGEST_HEAD // 3
+    lines = [b"X-%d: %s\r\n" % (number, b"a" * (half // 2)) for number in range(4)]
+    heads = [b"GET / HTTP/1.1\r\nHost: x\r\n", *lines, b"\r\n"]
+    reader, writer = await asyncio.open_connection("127.0.0.1", running_gateway.port)
+    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(3):
+        for piece in heads:
+            writer.write(piece)
+            await asyncio.sleep(0.005)
+        assert (await reader.readuntil(b"}")).startswith(b"HTTP/1.1 404")
+    writer.close()
+
+
+async def test_a_body_that_comes_in_many_pieces_is_no_large_head(partner: Partner) -> None:
+    sent = head(
+        partner,
+        "POST",
+        "/api/v1/appointments",
+        "Content-Type: application/json",
+        f"Content-Length: {3 * LARGEST_HEAD}",
+        "Connection: close",
+    )
+    heard = await say(partner.gateway.port, sent, *[b" " * LARGEST_HEAD] * 3)
+    assert heard.statuses == [400]
+
+
+@pytest.mark.parametrize("reads", [0, 50])
+async def test_whoever_takes_an_answer_too_slowly_is_cut_off(
+    start_gateway: Start, reads: int
+) -> None:
+    gateway = await start_gateway()
+    unsent = entrance(gateway).unsent
+    unsent.patience = 0.3
+    async with slow_reader(gateway, DOCUMENT) as line:
+        await until(lambda: unsent.bytes > 0)
+        loop, began = asyncio.get_running_loop(), time.monotonic()
+        while len(entrance(gateway).doorman) and time.monotonic() - began < 3.0:
+            if reads:
+                await loop.sock_recv(line, reads)
+            await asyncio.sleep(0.02)
+        assert time.monotonic() - began < 1.5
+    assert (unsent.bytes, told(gateway)) == (0, {"reader": 1.0})
+
+
+async def test_an_answer_that_is_taken_in_time_is_whole_however_small_the_sips(
+    start_gateway: Start,
+) -> None:
+    gateway = await start_gateway()
+    entrance(gateway).unsent.patience = 2.0
+    async with slow_reader(gateway, DOCUMENT * 4) as line:
+        loop, got = asyncio.get_running_loop(), b""
+        async with asyncio.timeout(5.0):
+            while got.count(b"HTTP/1.1 200") < 4 or not got.endswith(b"}"):
+                got += await loop.sock_recv(line, 1 << 14)
+    assert told(gateway) == {}
+
+
+def small_line(listening: socket.socket) -> socket.socket:
+    """A connection on which the kernel keeps little for either side."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    line.connect(listening.getsockname())
+    return line
+
+
+async def test_an_answer_that_is_the_last_on_its_connection_is_not_kept_for_ever(
+    running_gateway: RunningGateway,
+) -> None:
+    inside: Entrance = running_gateway.gateway.system.server.entrance  # type: ignore[union-attr]
+    inside.unsent.patience = 0.3
+    with small_line(running_gateway.gateway.sockets[1]) as line:
+        asked = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+        line.sendall(asked * 9 + asked.replace(b"x\r\n", b"x\r\nConnection: close\r\n"))
+        await until(lambda: len(inside.doorman) == 1)
+        await asyncio.sleep(0.1)
+        assert len(inside.doorman) == 1
+        await until(lambda: len(inside.doorman) == 0)
+
+
+@asynccontextmanager
+async def slow_reader(gateway: RunningGateway, sent: bytes) -> AsyncIterator[socket.socket]:
+    """Asks and takes nothing by itself."""
+    with small_line(gateway.gateway.sockets[0]) as line:
+        line.setblocking(False)
+        await asyncio.get_running_loop().sock_sendall(line, sent)
+        yield line
+
+
+async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway: Start) -> None:
+    gateway = await start_gateway()
+    unsent = entrance(gateway).unsent
+    async with slow_reader(gateway, DOCUMENT):
+        await until(lambda: unsent.bytes > 0)
+        unsent._most = unsent.bytes
+        async with slow_reader(gateway, DOCUMENT):
+            await until(lambda: told(gateway) == {"reader": 1.0})
+            assert 0 < unsent.bytes <= unsent._most
+            assert len(entrance(gateway).doorman) == 1
+
+
+async def test_a_connection_brings_so_many_requests_and_no_more(
+    partner: Partner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_REQUESTS", 3)
+    ask = head(partner, "GET", TYPES)
+    reader, writer = await asyncio.open_connection("127.0.0.1", partner.gateway.port)
+    closing = []
+    for _ in range(3):
+        writer.write(ask)
+        answered = (await reader.readuntil(b"\r\n\r\n")).lower()
+        await reader.readexactly(int(answered.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        closing.append(b"connection: close" in answered)
+    assert closing == [False, False, True]
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_the_kernel_gives_up_who_is_gone_without_a_word(
+    running_gateway: RunningGateway,
+) -> None:
+    async with held(running_gateway.port, "127.0.0.1"):
+        await count(running_gateway, 1)
+        [connection] = running_gateway.gateway.public.server.connections  # type: ignore[union-attr]
+        line = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
+        options = {
+            name: line.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+            for name in ("TCP_USER_TIMEOUT", "TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_NODELAY")
+        }
+        assert options == {
+            "TCP_USER_TIMEOUT": 10_000,
+            "TCP_KEEPIDLE": 30,
+            "TCP_KEEPINTVL": 10,
+            "TCP_NODELAY": 1,
+        }
+        assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+
+
+async def test_without_a_file_left_nobody_is_accepted_for_a_while_and_nothing_spins(
+    running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptor, "PAUSE", 0.2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - numbers, not paths
+    with socket.socket() as line, socket.socket() as spare:
+        highest = max(line.fileno(), spare.fileno(), opened)
+        fillers = []
+        while not fillers or fillers[-1].fileno() < highest:
+            fillers.append(socket.socket())
+        line.setblocking(False)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+        try:
+            await asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", running_gateway.port))
+            await until(lambda: told(running_gateway) != {})
+            await asyncio.sleep(0.5)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in fillers:
+            each.close()
+        assert 2 <= told(running_gateway)["files"] <= 4
+        await count(running_gateway, 1)
+    assert (await say(running_gateway.port, DOCUMENT, until=b"openapi")).statuses[:1] == [200]
+
+
+async def test_the_operations_listener_answers_while_the_public_one_is_full(
+    start_gateway: Start,
+) -> None:
+    gateway = await start_gateway(connections=1)
+    async with held(gateway.port, "127.0.0.1"):
+        asked = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        assert (await say(gateway.gateway.operations_port, asked)).statuses == [200]

@@ -1,0 +1,120 @@
+import pytest
+
+from gateway.settings import StartRefused
+from gateway.web import doorman
+from gateway.web.doorman import ADDRESS, IDLE, LOOK_EVERY, PROCESS, Doorman, reserve_files
+
+
+class Visitor:
+    """A connection that is idle since a moment, or busy."""
+
+    def __init__(self, since: float | None) -> None:
+        self.since = since
+        self.cut = False
+
+    def idle_since(self) -> float | None:
+        return self.since
+
+    def cut_off(self) -> None:
+        self.cut = True
+
+
+class House:
+    """A doorman whose clock stands, and what he told."""
+
+    def __init__(self, most: int, most_of_one: int, **more: object) -> None:
+        self.now = 1.0
+        self.told: list[str] = []
+        self.doorman = Doorman(
+            most,
+            most_of_one,
+            told=self.told.append,
+            clock=lambda: self.now,
+            **more,  # type: ignore[arg-type]
+        )
+
+    def come(self, since: float | None, address: str = "127.0.0.1") -> tuple[Visitor, bool]:
+        visitor = Visitor(since)
+        return visitor, self.doorman.admit(visitor, address)
+
+
+def test_the_longest_idle_makes_room_and_who_is_busy_stays() -> None:
+    house = House(3, 100)
+    (busy, _), (old, _), (young, _) = house.come(None), house.come(5.0), house.come(7.0)
+    new, let_in = house.come(8.0)
+    assert (let_in, len(house.doorman)) == (True, 3)
+    assert [each.cut for each in (busy, old, young, new)] == [False, True, False, False]
+    assert house.told == [IDLE]
+
+
+def test_who_has_asked_something_since_the_look_is_no_longer_the_longest_idle() -> None:
+    house = House(3, 100)
+    first, second, third = (house.come(at)[0] for at in (1.0, 2.0, 3.0))
+    house.come(4.0)
+    assert first.cut
+    second.since = 9.0
+    house.come(5.0)
+    assert (second.cut, third.cut) == (False, True)
+
+
+def test_where_all_are_busy_the_new_one_is_refused() -> None:
+    house = House(2, 100)
+    visitors = [house.come(None)[0] for _ in range(2)]
+    assert not house.come(1.0)[1]
+    assert (house.told, len(house.doorman)) == ([PROCESS], 2)
+    visitors[0].since = 5.0
+    assert not house.come(1.0)[1]  # to look over all of them at every knock would cost
+    house.now += LOOK_EVERY
+    assert house.come(1.0)[1]
+    assert visitors[0].cut
+
+
+def test_an_address_has_its_share_and_gets_it_back() -> None:
+    house = House(100, 2)
+    one, _ = house.come(1.0)
+    house.come(1.0)
+    assert not house.come(1.0)[1]
+    assert house.come(1.0, "127.0.0.2")[1]
+    house.doorman.leave(one)
+    house.doorman.leave(one)
+    assert house.come(1.0)[1]
+    assert not house.come(1.0)[1]
+    assert house.told == [ADDRESS, ADDRESS]
+
+
+def test_a_network_of_one_subscriber_is_one_address() -> None:
+    house = House(100, 1)
+    assert house.come(1.0, "2001:db8:0:1::1")[1]
+    assert not house.come(1.0, "2001:db8:0:1:ffff::2")[1]
+    assert house.come(1.0, "2001:db8:0:2::1")[1]
+    assert house.come(1.0, "::ffff:10.0.0.1")[1]
+    assert not house.come(1.0, "10.0.0.1")[1]
+    assert house.come(1.0, "fe80::1%eth0")[1]
+
+
+def test_whoever_is_exempt_has_no_share() -> None:
+    house = House(100, 1, exempt=lambda address: address == "10.0.0.5")
+    assert all(house.come(1.0, "10.0.0.5")[1] for _ in range(5))
+
+
+def test_nothing_is_kept_of_who_is_gone() -> None:
+    house = House(2, 2)
+    for number in range(100):
+        visitor, let_in = house.come(1.0, f"10.0.0.{number}")
+        assert let_in
+        house.doorman.leave(visitor)
+    assert (len(house.doorman), house.doorman._of, house.doorman._idle) == (0, {}, [])
+
+
+def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(doorman.resource, "setrlimit", lambda _, both: given.append(both))
+    monkeypatch.setattr(doorman.resource, "getrlimit", lambda _: (1024, 4096))
+    reserve_files(800)
+    assert given == []
+    reserve_files(2000)
+    assert given == [(2200, 4096)]
+    with pytest.raises(StartRefused, match="connections: 4000 connections need 4200 open files"):
+        reserve_files(4000)
