@@ -111,7 +111,6 @@ async def test_what_the_practice_system_asks_for_is_said_nowhere(
     start_gateway: Start,
     session: aiohttp.ClientSession,
     capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     asks: str,
     how: dict[str, str],
@@ -147,10 +146,10 @@ async def test_what_the_practice_system_asks_for_is_said_nowhere(
     assert {answer.status for answer in answers} <= {502, 503}
     said = [watched, "".join(capfd.readouterr()), *(answer.text for answer in answers)]
     said += [content.decode("latin-1") for content in kept(gateway.folder).values()]
-    monkeypatch.setenv("GATEWAY_BACKEND_URL", options["url"])
-    for name, value in how.items():
-        monkeypatch.setenv(f"GATEWAY_BACKEND_{name.upper()}", value)
-    said.append(str(clinic_gateway("settings")))
+    config = tmp_path / "gateway.yaml"
+    config.write_text(json.dumps({"backend": {**options, "mapping": str(mapping)}}))
+    said.append(str(clinic_gateway("--config", str(config), "settings")))
+    assert options["url"] in said[-1]
     basic = b64encode(f"gateway:{LOCK}".encode()).decode()
     for text in said:
         assert LOCK not in text

@@ -77,7 +77,8 @@ async def road(
     request: pytest.FixtureRequest, partner_of: Begin, tmp_path: Path
 ) -> AsyncIterator[Road]:
     # a body that breaks after its first piece is given up like one that does not come
-    partner = await partner_of(World(), body_timeout=QUIET / 4)
+    trusted = {"trusted_proxies": "127.0.0.1"} if request.param in FILES else {}
+    partner = await partner_of(World(), body_timeout=QUIET / 4, **trusted)
     gateway = partner.gateway.gateway
     ids = gateway.front.request_id
     road = Road(gateway.port, partner.secret)
@@ -140,3 +141,9 @@ async def test_every_message_is_one_and_nothing_else_is(road: Road) -> None:
     found = await asyncio.gather(*(one(*each) for each in enumerate(ALL)))
     wrong = [f"{name}: {'; '.join(each)}" for name, each in found if each]
     assert not wrong, "\n".join(wrong)
+
+
+async def test_whom_a_caller_claims_to_speak_for_is_not_heard(road: Road) -> None:
+    forged = b"X-Forwarded-For: 192.0.2.1, 192.0.2.2\r\nX-Forwarded-For: nobody"
+    heard = await road.say(filled(get("1", forged, CLOSE), 0, road.secret))
+    assert (heard.statuses, road.of(0)) == ([200], ["1"])
