@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -194,21 +194,29 @@ def program() -> str:
 def run(target: Target) -> Row:
     """Every place of the sample clinic, a few at a time; each is told as it is done."""
     several = [*places(target.port, target.stolen, Clinic(target).ids())]
-    found = attacked(several, target.port, SECONDS)
-    print("\n".join(table(found)), flush=True)
+    found = attacked(several, target.port, SECONDS, tell)
     failures = tuple(f"{each.name}: {each.verdict}" for each in found if not each.passed)
     return Row(attack="injection", failures=failures, note=f"{len(found)} places")
 
 
-def attacked(several: Sequence[Place], port: int, seconds: float) -> list[Tried]:
+def attacked(
+    several: Sequence[Place],
+    port: int,
+    seconds: float,
+    told: Callable[[Tried], None] = lambda _: None,
+) -> list[Tried]:
     """What is found at each place; what is refused before anything is tried could not be found."""
     for place in several:
         status, _, body = answered(port, place.text.replace(MARK, ""))
         if status not in FINE:
             raise ValueError(f"{place.name} is not as it should be: {status} {body[:300]!r}")
+    found = []
     with TemporaryDirectory(prefix="injection-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
-        return [*pool.map(partial(tried, folder=Path(folder), seconds=seconds), several)]
+        for each in pool.map(partial(tried, folder=Path(folder), seconds=seconds), several):
+            found.append(each)
+            told(each)
+    return found
 
 
-def table(found: Sequence[Tried]) -> list[str]:
-    return [f"{each.name:45} {each.verdict}" for each in found]
+def tell(each: Tried) -> None:
+    print(f"{each.name:45} {each.verdict}", flush=True)

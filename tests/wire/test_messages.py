@@ -17,8 +17,8 @@ from tests.wire.proxies import FILES, UNTRUSTING, proxied
 from tests.world import World
 
 AT_ONCE = 24
-QUIET = 2.0
-"""Seconds after which nothing more is awaited of a connection that stays open."""
+PATIENCE, QUIET = 15.0, 2.0
+"""Seconds until something is heard, and after it until nothing more is awaited."""
 ANSWERED = re.compile(rb"X-Request-Id: \d{4}\.message-(\w+)\r\n", re.IGNORECASE).findall
 
 
@@ -60,7 +60,7 @@ async def _heard(reader: asyncio.StreamReader) -> Heard:
     heard = b""
     with suppress(TimeoutError, ConnectionError):
         while True:
-            async with asyncio.timeout(QUIET):
+            async with asyncio.timeout(QUIET if heard else PATIENCE):
                 got = await reader.read(1 << 16)
             if not got:
                 return Heard(heard, closed=True)
@@ -78,7 +78,7 @@ async def road(
 ) -> AsyncIterator[Road]:
     # a body that breaks after its first piece is given up like one that does not come
     trusted = {"trusted_proxies": "127.0.0.1"} if request.param in FILES else {}
-    partner = await partner_of(World(), body_timeout=QUIET / 4, **trusted)
+    partner = await partner_of(World(), body_timeout=0.3, **trusted)
     gateway = partner.gateway.gateway
     ids = gateway.front.request_id
     road = Road(gateway.port, partner.secret)
