@@ -44,7 +44,8 @@ class Clinic:
         for name in ("appointments", "consultations", "invoices", "appointmentTypes"):
             [found[name]] = self.command("sample", name, "--limit", "1")
         for patient in self._get("/patients"):
-            if patient["clientId"] and self._get(f"/patients?clientId={patient['clientId']}"):
+            # some owners have left the clinic, their animals stay on file
+            if patient["clientId"] and "id" in self._get(f"/clients/{patient['clientId']}"):
                 found |= {"patients": patient["id"], "clients": patient["clientId"]}
                 break
         [item] = self._get("/stock?limit=1")
