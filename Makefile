@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types tables fuzz reloads bench attack bench-backends image-rehearsal lock clean stale
+.PHONY: help demo test check lint types safety rules tables fuzz reloads bench attack bench-backends image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -44,7 +44,7 @@ test: $(checks) ## Run the tests
 	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
 		--no-loadscope-reorder $(ARGS)
 
-check: lint types test ## Lint, types and tests
+check: lint types safety rules test ## Lint, types, security checks and tests
 
 lint: $(checks) ## Check style and formatting
 	$(bin)/ruff check .
@@ -52,6 +52,26 @@ lint: $(checks) ## Check style and formatting
 
 types: $(checks) ## Check the types of both packages
 	$(bin)/mypy --strict
+
+# What is made up for a demo or a measurement draws seeded numbers (B311), writes rows into tables of
+# its own (B608, and B610 takes a method for one of Django's), starts its own programs (B404, B603)
+# and asks these at addresses that it made itself (B310).
+made_up := adapters/sample attack bench examples
+
+safety: $(checks) ## Look for known slips in security
+	$(bin)/bandit --quiet --recursive --configfile pyproject.toml --exclude adapters/sample \
+		gateway adapters
+	$(bin)/bandit --quiet --recursive --configfile pyproject.toml \
+		--skip B310,B311,B404,B603,B608,B610 $(made_up)
+
+# Its settings and its log stay in its own environment, and it asks nobody on any network.
+rules: export SEMGREP_SETTINGS_FILE := $(home)-semgrep/settings.yaml
+rules: export SEMGREP_LOG_FILE := $(home)-semgrep/semgrep.log
+rules: semgrep := PATH="$(home)-semgrep/bin:$$PATH" semgrep scan --metrics=off \
+	--disable-version-check --config checks/rules.yaml
+rules: $(VENV)-semgrep/.installed ## Look for what checks/rules.yaml forbids
+	$(semgrep) --test checks/rules.py
+	$(semgrep) --quiet --error gateway adapters attack bench
 
 tables: $(checks) ## Write the README's tables anew from the code
 	$(bin)/python -m tests.tables
@@ -81,12 +101,13 @@ lock: $(checks) ## Make the locks anew from pyproject.toml (newest versions: ARG
 		--output-file requirements-dev.lock
 	$(compile) --group pyproject.toml:build --constraints requirements-dev.lock \
 		--output-file requirements-build.lock
+	$(compile) --group pyproject.toml:rules --output-file requirements-semgrep.lock
 
 compile = UV_CUSTOM_COMPILE_COMMAND="make lock" $(bin)/uv pip compile --quiet --universal \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links $(ARGS)
 
 clean: ## Remove what these targets made: .venv, the demo's clinic, caches, wheels
-	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis \
+	rm -rf $(VENV) $(VENV)-semgrep .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis \
 		build dist *.egg-info
 	find adapters attack bench gateway tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -104,3 +125,9 @@ $(checks): $(VENV)/pyvenv.cfg pyproject.toml requirements-dev.lock requirements.
 	$(pip) install --require-hashes -r requirements-dev.lock
 	$(pip) install --no-deps --no-build-isolation --editable .
 	@touch $@ $(runs)
+
+$(VENV)-semgrep/.installed: requirements-semgrep.lock
+	@python=$$(scripts/find-python) && "$$python" -m venv --clear $(VENV)-semgrep
+	$(VENV)-semgrep/bin/python -m pip --quiet --disable-pip-version-check install \
+		--require-hashes -r requirements-semgrep.lock
+	@touch $@

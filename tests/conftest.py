@@ -25,6 +25,7 @@ from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store
 from tests.adapters.servers import postgres_database
 from tests.partner import ALL, Partner
+from tests.secrecy import secrets_at_rest, secrets_in
 from tests.world import WORLDS, World
 
 # A slow machine is no fault of the code: no generated test has a deadline of its own.
@@ -36,8 +37,15 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Where every server is at hand (TEST_SKIPS_FAIL), a test that skips has failed."""
+    """Where every server is at hand (TEST_SKIPS_FAIL), a test that skips has failed.
+
+    So has one, anywhere, in which a secret was said on stderr or in a log.
+    """
     report = yield
+    said = "".join(text for name, text in report.sections if "stdout" not in name)
+    if secrets_in(said.encode()):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: a secret was said on stderr or in a log"
     if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("TEST_SKIPS_FAIL"):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped: {report.longrepr[2]}"
@@ -221,6 +229,7 @@ async def begun(
         yield RunningGateway(gateway, folder, template.ids)
     finally:
         await gateway.aclose()
+    assert secrets_at_rest(folder) == []
 
 
 @pytest.fixture

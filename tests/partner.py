@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 import aiohttp
 from multidict import CIMultiDict
 
+from tests.secrecy import secrets_in
+
 ALL = (
     "PATIENT_READ",
     "CLIENT_READ",
@@ -98,7 +100,9 @@ class Partner:
         async with self._session.request(
             method, self.gateway.base + path, data=data, headers=sent, params=params
         ) as response:
-            return Answer(response.status, response.headers, await response.text())
+            answer = Answer(response.status, response.headers, await response.text())
+        assert not secrets_in(f"{answer.text}{answer.headers}".encode("utf-8", "replace"))
+        return answer
 
     async def get(self, path: str, **params: str) -> Answer:
         """GET with query parameters."""

@@ -12,6 +12,7 @@ FLOORS = (
     {"gateway.contract"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
+        "gateway.hardening",
         "gateway.sealing",
         "gateway.state",
         "gateway.public_ids",

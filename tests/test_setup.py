@@ -14,7 +14,7 @@ import gateway
 from gateway.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-build.lock"]
+LOCKS = [f"requirements{part}.lock" for part in ("", "-dev", "-build", "-semgrep")]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 # Put together here, so that this file does not hold what it looks for.

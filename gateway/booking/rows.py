@@ -31,7 +31,7 @@ from adapters.base import Record, SlotTaken
 from gateway.booking.base import Attempt, Booked, Refused
 from gateway.booking.drafts import written
 from gateway.store.base import Store
-from gateway.store.tables import bookings, turns
+from gateway.store.tables import bookings
 
 T = TypeVar("T")
 KEPT = timedelta(hours=24)
@@ -331,8 +331,8 @@ async def _take_turn(connection: AsyncConnection, vet_id: str) -> None:
 
 
 _TURN = text(
-    f"INSERT INTO {turns.name} (number, taken) VALUES (:number, 1)"  # noqa: S608 - a constant
-    f" ON CONFLICT (number) DO UPDATE SET taken = ({turns.name}.taken + 1) % 1000000"
+    "INSERT INTO turns (number, taken) VALUES (:number, 1)"
+    " ON CONFLICT (number) DO UPDATE SET taken = (turns.taken + 1) % 1000000"
 )
 
 

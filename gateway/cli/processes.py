@@ -13,6 +13,7 @@ from gateway.app import Shared, bind_both
 from gateway.backend import check_configured
 from gateway.cli.lives import Stage, live, operate, work
 from gateway.cli.warnings import warn
+from gateway.hardening import forbid_core_dumps
 from gateway.limits import Counters
 from gateway.observe.logs import Events
 from gateway.processes.parent import Parent, Plan
@@ -31,6 +32,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
 
     StartRefused where the parent itself cannot begin; what refuses a child's start that one says.
     """
+    forbid_core_dumps()
     check_runtime()
     check_configured(settings)
     reserve_files(settings.connections)

@@ -18,6 +18,7 @@ from gateway.cli.lives import say_what_runs
 from gateway.cli.options import config_option
 from gateway.cli.processes import serve_in_processes
 from gateway.cli.warnings import warn
+from gateway.hardening import forbid_core_dumps
 from gateway.policy.reading.document import load_policy
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
@@ -72,6 +73,7 @@ async def serve_until_stopped(
     The first signal of `ends` begins the end, others do not; a hangup that is none of these has the
     policy looked at.
     """
+    forbid_core_dumps()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGQUIT, say_what_runs)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from gateway.keys.base import KeysBehind, KeysUnreadable
@@ -24,7 +24,11 @@ KNOWN_FOR = 60.0
 BEHIND_AFTER = 1.0
 CATCH_UP = 0.5
 
-Entry = tuple[Key, datetime | None]
+# A key, and the moment from which its secret is good no more.
+Entry = tuple[Key | None, datetime]
+_NEVER_ENDS = datetime.max.replace(tzinfo=UTC)
+# What is found where nothing is known, so that this takes as long as to find what has ended.
+_NOBODY: Entry = (None, datetime.min.replace(tzinfo=UTC))
 
 
 class Watcher(Protocol):
@@ -84,11 +88,9 @@ class MemoryKeyRing:
                 raise KeysBehind
             if age > KNOWN_FOR:
                 raise KeysUnreadable
-        entry = self._entries.get(digest)
-        if entry is not None:
-            key, until = entry
-            if key.active(now) and (until is None or now < until):
-                return key
+        key, end = self._entries.get(digest, _NOBODY)
+        if now < end:
+            return key
         if age > UNKNOWN_FOR:
             raise KeysUnreadable
         return None
@@ -156,8 +158,9 @@ class MemoryKeyRing:
             self._watcher.odd(change.id)
         elif change.key.revoked_at is None:
             self._digests[change.id] = tuple(digest for digest, _ in change.secrets)
+            ends = change.key.expires_at or _NEVER_ENDS
             for digest, until in change.secrets:
-                self._entries[digest] = (change.key, until)
+                self._entries[digest] = (change.key, min(until or _NEVER_ENDS, ends))
 
     async def _follow(self) -> None:
         turn = 0

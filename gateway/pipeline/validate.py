@@ -20,7 +20,7 @@ _surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
 _visible = re.compile("[!-~]{1,255}").fullmatch
-_LONGEST_NAME = 64
+_LONGEST_NAME = 40  # shorter than the secret of a key, which somebody may have taken for a name
 _MOST_HINTS = 5
 
 IDEMPOTENCY_KEY = "Idempotency-Key"

@@ -95,7 +95,8 @@ class PostgresStore(Store):
                 collisions += 1
                 if _code(error.__cause__) not in AGAIN or collisions > MOST_COLLISIONS:
                     raise
-            await asyncio.sleep(random.uniform(*JITTER) * collisions)  # noqa: S311 - nothing to guess
+            pause = random.uniform(*JITTER) * collisions  # noqa: S311  # nosec B311
+            await asyncio.sleep(pause)
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[AsyncConnection]:

@@ -52,6 +52,7 @@ class SqliteStore(Store):
         """StoreError where the store cannot be read, or cannot be written within a second."""
         async with self.begin() as connection:
             try:
+                # nosemgrep: sql-is-never-put-together-as-text - a number of ours
                 await connection.exec_driver_sql(f"PRAGMA busy_timeout = {PING_MS}")
                 await connection.exec_driver_sql("BEGIN IMMEDIATE")
                 await connection.execute(select(meta.c.name).limit(1))

@@ -162,6 +162,7 @@ def _limit_mysql(connection: Connection) -> None:
         if is_mariadb
         else f"max_execution_time = {int(PATIENCE * 1000)}"
     )
+    # nosemgrep: sql-is-never-put-together-as-text - a number of ours
     connection.exec_driver_sql(f"SET SESSION {limit}")
 
 

@@ -143,7 +143,8 @@ class Lane:
             except (SQLAlchemyError, OSError, UnicodeError) as error:
                 kind = turn.kind(error)
                 collisions += kind in COLLISIONS
-                pause = random.uniform(*JITTER) * collisions  # noqa: S311 - nothing to guess
+                # nobody gains by guessing it
+                pause = random.uniform(*JITTER) * collisions  # noqa: S311  # nosec B311
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= pause or not self._worth_another(turn, kind, collisions):
                     raise self._failed(turn, kind, error) from error

@@ -194,6 +194,7 @@ class _Lane:
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
         raw.create_function("clinic_number", 1, _number, deterministic=True)
         raw.set_progress_handler(self._overdue, OPCODES_BETWEEN_LOOKS)
+        # nosemgrep: sql-is-never-put-together-as-text - a number of ours
         raw.execute(f"PRAGMA query_only = {int(read_only)}")
         self._raw = raw
 
@@ -203,6 +204,7 @@ class _Lane:
         # in tenths of a second: most calls have all of their time left, and ask for nothing new
         left = max(0, ceil((deadline - time.monotonic()) * 10))
         if left != self._left:
+            # nosemgrep: sql-is-never-put-together-as-text - a number of ours
             self._raw.execute(f"PRAGMA busy_timeout = {left * 100}")
             self._left = left
 
