@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from gateway.processes.child import Child, Nest, Pulses, Work
@@ -29,6 +30,8 @@ class Log(Protocol):
     def info(self, event: str, **details: Any) -> None: ...
 
     def warn(self, event: str, **details: Any) -> None: ...
+
+    def fault(self, event: str, error: BaseException, **details: Any) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +57,8 @@ class Brood:
         self._hear = hear
         self._leaving: list[Child] = []
         # while it is replaced, a child and the next one stand side by side
-        self._nest = Nest(pulses=Pulses(2 * len(posts)))
+        pulses = Pulses(2 * len(posts))
+        self._nest = Nest(pulses=pulses, failed=partial(log.fault, "a process failed"))
         self._turned = time.monotonic()
         # only what has begun is started again
         self.lasts = False

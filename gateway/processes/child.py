@@ -6,13 +6,14 @@ import signal
 import struct
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 # What a child does; it ends with this, and 0 means that it was told to.
 Work = Callable[["Inherited"], int]
+# Who is told, in the child, of what ended it and nobody expected.
+Failed = Callable[[BaseException], None]
 # These come to a whole terminal at once, and the parent says what to do.
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD, signal.SIGQUIT)
@@ -111,6 +112,7 @@ class Nest:
     """Where children are forked: what they inherit, and what they must let go of."""
 
     pulses: Pulses
+    failed: Failed
     life: tuple[int, int] = field(default_factory=os.pipe)
 
     def fork(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
@@ -126,7 +128,7 @@ class Nest:
             for each in others:
                 each.close()
             inherited = Inherited(place=place, life=self.life[0], pulses=self.pulses, _well=well)
-            _live(work, inherited)
+            _live(work, inherited, self.failed)
         os.close(well)
         return Child(name=name, place=place, pid=pid, said=heard, began=time.monotonic())
 
@@ -137,7 +139,7 @@ class Nest:
                 os.close(each)
 
 
-def _live(work: Work, inherited: Inherited) -> None:
+def _live(work: Work, inherited: Inherited, failed: Failed) -> None:
     """The rest of a child's life; nothing of the parent's own ending runs in it."""
     code = 1
     try:
@@ -145,8 +147,8 @@ def _live(work: Work, inherited: Inherited) -> None:
         for number in _RESET:
             signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
         code = work(inherited)
-    except BaseException:  # noqa: BLE001 - there is nobody above who could say it
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
+        failed(error)
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()

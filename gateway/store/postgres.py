@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
-from sqlalchemy import event, select, text
+from sqlalchemy import event, func, select, text
 from sqlalchemy.engine import URL, ExceptionContext
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -95,6 +95,7 @@ class PostgresStore(Store):
                 collisions += 1
                 if _code(error.__cause__) not in AGAIN or collisions > MOST_COLLISIONS:
                     raise
+            # nosemgrep: secrets-are-not-drawn-from-a-guessable-source - nothing to guess
             pause = random.uniform(*JITTER) * collisions  # noqa: S311  # nosec B311
             await asyncio.sleep(pause)
 
@@ -111,7 +112,7 @@ class PostgresStore(Store):
 
     async def _lock(self, connection: AsyncConnection) -> None:
         # asked for again and again: a wait within the server would look like one that hangs
-        taken = select(text(f"pg_try_advisory_xact_lock({MIGRATING})"))
+        taken = select(func.pg_try_advisory_xact_lock(MIGRATING))
         deadline = asyncio.get_running_loop().time() + PATIENCE
         while not (await connection.execute(taken)).scalar_one():
             if asyncio.get_running_loop().time() > deadline:

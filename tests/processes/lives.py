@@ -62,6 +62,9 @@ class Said:
 
     warn = info
 
+    def fault(self, event: str, error: BaseException, **details: Any) -> None:
+        self.info(event, error=type(error).__name__)
+
 
 def run(path: str, worker: Life, constants: dict[str, float]) -> None:
     for name, value in constants.items():
