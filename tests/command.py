@@ -30,9 +30,13 @@ _context: ForkServerContext = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     [
         *(command.partition(":")[0] for command in COMMANDS.values()),
+        "adapters.rest.adapter",
+        "adapters.sample.generate",
         "adapters.sql.adapter",
         "adapters.sql.doctor",
         "alembic.command",
+        "anyio.to_thread",
+        "asyncmy",
         "asyncpg",
         "gateway.app",
         "gateway.examination",
