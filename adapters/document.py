@@ -197,6 +197,10 @@ class _Strict(Composer):
         finally:
             self.depth -= 1
 
+    def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:
+        """No tag of YAML 1.1: what a scalar stands for, its letters say (adapters/scalars.py)."""
+        return ""
+
 
 class _StrictLoader(_Strict, yaml.SafeLoader):
     """The loader whose errors are the clearest."""

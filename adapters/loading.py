@@ -59,22 +59,25 @@ def load(
 
 
 def _check_kind(document: Document, adapter: str) -> None:
-    signs = {name: list(_signs(document, name)) for name in _SIGNS}
     [other] = [name for name in _SIGNS if name != adapter]
-    if signs[adapter] or not signs[other]:
+    sign = next(_signs(document, other), None)
+    if sign is None or any(_signs(document, adapter)):
         return
-    text = f"{signs[other][0][-1]} stands only in a mapping of the {other} adapter, and"
+    text = f"{sign[-1]} stands only in a mapping of the {other} adapter, and"
     text += f" backend.adapter is {adapter}: write adapter: {other} under backend: in the"
     text += " configuration, or name another mapping there"
-    raise OtherAdapter([document.problem(signs[other][0], text, at_key=True)])
+    raise OtherAdapter([document.problem(sign, text, at_key=True)])
 
 
 def _signs(document: Document, adapter: str) -> Iterator[Place]:
     for place in document.keys:
         for sign in _SIGNS[adapter]:
-            same = len(place) == len(sign)
-            if same and all(b in (a, "*") for a, b in zip(place, sign, strict=True)):
+            if len(place) == len(sign) and all(map(_fits, place, sign)):
                 yield place
+
+
+def _fits(part: str | int, sign: str | int) -> bool:
+    return sign in (part, "*")
 
 
 def fields_checked(

@@ -17,7 +17,7 @@ def decimal(raw: Any) -> Decimal | None:
     text = plain(raw)
     if text is None:
         return None
-    text = _pointed(re.sub(r"[\s\u00a0\u202f']", "", text))
+    text = _pointed(_BLANKS("", text))
     if _NUMBER(text) is None:
         raise Unreadable
     try:
@@ -29,6 +29,7 @@ def decimal(raw: Any) -> Decimal | None:
     return number or Decimal(0)  # -0 is 0
 
 
+_BLANKS = re.compile(r"[\s\u00a0\u202f']").sub
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?").fullmatch
 
 

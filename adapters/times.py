@@ -73,11 +73,13 @@ class LocalTime:
             return None
         try:
             first = shown.replace(tzinfo=self.zone).astimezone(UTC)
+            if not latest:
+                return first
             again = shown.replace(tzinfo=self.zone, fold=1).astimezone(UTC)
         except OverflowError as error:
             raise Unreadable from error
         # where the hour does not exist, what is meant the second time lies before the first
-        return max(first, again) if latest else first
+        return max(first, again)
 
     def decode(self, raw: Any) -> str | None:
         return _or_none(self.instant(raw))

@@ -1,8 +1,9 @@
 """`clinic-gateway` in a process of its own that need not import everything anew.
 
-A server of `multiprocessing` has imported the gateway once; each command is a fork of it, with its
-own output, working folder and end. What depends on how Python itself is started (its options, its
-environment, signals to a server) is tested with `subprocess` instead.
+A server of `multiprocessing` has imported the gateway once, with all commands and what these come
+to import; each command is a fork of it, with its own output, working folder and end. What depends
+on how Python itself is started (its options, its environment, signals to a server) is tested with
+`subprocess` instead.
 """
 
 import multiprocessing
@@ -18,6 +19,8 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, Self
 
+from gateway.cli import COMMANDS
+
 Main = Callable[..., None]
 
 _LONGEST = 30
@@ -25,7 +28,22 @@ _LONGEST = 30
 
 _context: ForkServerContext = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
-    ["adapters.sql.adapter", "gateway.app", "gateway.cli.keys", "gateway.cli.serve"]
+    [
+        *(command.partition(":")[0] for command in COMMANDS.values()),
+        "adapters.rest.adapter",
+        "adapters.sample.generate",
+        "adapters.sql.adapter",
+        "adapters.sql.doctor",
+        "alembic.command",
+        "anyio.to_thread",
+        "asyncmy",
+        "asyncpg",
+        "gateway.app",
+        "gateway.examination",
+        "gateway.store.sqlite",
+        "rich.table",
+        "sqlalchemy.dialects.postgresql.asyncpg",
+    ]
 )
 
 

@@ -16,13 +16,14 @@ import hypothesis
 import pytest
 
 from adapters.base import NotFound, Query
-from adapters.sample import MAPPING, create
+from adapters.sample import MAPPING
 from gateway.app import build, utc_now
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import new_key
 from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store
+from tests.adapters.clinic import copy_to
 from tests.adapters.servers import postgres_database
 from tests.partner import ALL, Partner
 from tests.secrecy import secrets_at_rest, secrets_in
@@ -185,7 +186,7 @@ class Template:
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
     folder = tmp_path_factory.mktemp("template")
-    create(folder / "clinic.db", today=datetime.now(UTC).date())
+    copy_to(folder, datetime.now(UTC).date())
     (folder / "gateway.yaml").write_text(CONFIGURATION)
     return Template(folder, asyncio.run(_begin(folder)))
 

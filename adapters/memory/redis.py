@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from aiocache import RedisCache  # type: ignore[import-untyped]  # it has no types
+from aiocache.backends.redis import RedisCache  # type: ignore[import-untyped]  # it has no types
 from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -121,15 +121,14 @@ class Roster:
             if row.id_veto == vet and row.d_debut < stamp(end) and stamp(start) < row.d_fin
         ]
         quarters = [start + n * QUARTER for n in range((end - start) // QUARTER)]
-        return Sheet(
-            vet,
-            [
+        awake = [quarter for quarter in quarters if quarter.hour != 2]
+        for a, b in away:
+            awake = [
                 quarter
-                for quarter in quarters
-                if quarter.hour != 2
-                and not any(a < stamp(quarter + QUARTER) and stamp(quarter) < b for a, b in away)
-            ],
-        )
+                for quarter in awake
+                if not (a < stamp(quarter + QUARTER) and stamp(quarter) < b)
+            ]
+        return Sheet(vet, awake)
 
 
 def make_roster(rng: Random, today: date, people: People) -> Roster:

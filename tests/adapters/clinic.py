@@ -22,11 +22,11 @@ SECRET = b"0123456789abcdef0123456789abcdef"
 _kept = TemporaryDirectory()
 
 
-def copy_to(folder: Path) -> Path:
-    """A fresh copy of the clinic's database."""
-    template = Path(_kept.name) / "clinic.db"
+def copy_to(folder: Path, today: date = TODAY) -> Path:
+    """A fresh copy of the clinic's database, as it is on that day."""
+    template = Path(_kept.name) / f"{today}.db"
     if not template.exists():
-        create(template, today=TODAY)
+        create(template, today=today)
     return Path(shutil.copy(template, folder / "clinic.db"))
 
 

@@ -28,10 +28,12 @@ class TestSample(AdapterConformance):
 
 class TestGuarded(TestSample):
     made = GuardedClinic
+    many = 2_500  # both hand pages on, and those of 10,000 rows are read without them above
 
 
 class TestCachedAndGuarded(TestSample):
     made = CachedClinic
+    many = 2_500
 
 
 @pytest.fixture(scope="class")

@@ -221,3 +221,10 @@ def test_since_survives_the_ends_of_the_calendar() -> None:
     assert PARIS.first_written(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"
     assert PARIS.since(datetime(1, 1, 1, tzinfo=UTC)).startswith("0001-01-01")
     assert PARIS.since(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"
+
+
+def test_what_ends_in_an_hour_that_comes_twice_may_end_in_the_second() -> None:
+    local = LocalTime(ZoneInfo("Europe/Paris"))
+    first, last = (local.instant("2026-10-25 02:30:00", latest=each) for each in (False, True))
+    assert first == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    assert last == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)

@@ -119,3 +119,13 @@ def test_a_mapping_of_the_other_adapter_is_one_sentence(
     assert f"stands only in a mapping of the {other} adapter" in problem.text
     assert f"backend.adapter is {name}: write adapter: {other} under backend:" in problem.text
     assert problem.line > 1
+
+
+def test_a_mapping_with_a_line_of_the_other_kind_is_still_taken_for_its_own(tmp_path: Path) -> None:
+    mapping = tmp_path / "mixed.yaml"
+    mapping.write_text(MAPPING.read_text() + "backend: {}\n")
+    with pytest.raises(DocumentErrors) as caught:
+        open_adapter("sql", replace(OPTIONS, url="sqlite:///clinic.db", mapping=mapping))
+    texts = [each.text for each in caught.value.problems]
+    assert texts
+    assert not [each for each in texts if "of the rest adapter" in each]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from adapters.base import AdapterOptions
 from adapters.examine import Survey
-from adapters.sample import MAPPING, create
+from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
+from tests.adapters.clinic import copy_to
 
 
 async def survey_of(folder: Path, mapping: str, *statements: str) -> Survey:
-    database = folder / "clinic.db"
-    create(database, today=datetime.now(UTC).date())
+    database = copy_to(folder, datetime.now(UTC).date())
     with sqlite3.connect(database) as connection:
         for each in statements:
             connection.execute(each)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from adapters.sample import MAPPING, create
+from adapters.sample import MAPPING
 from gateway.cli import main
+from tests.adapters.clinic import copy_to
 
 CONFIGURATION = """\
 state: .
@@ -23,7 +24,7 @@ DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "connecting.md").read
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    create(tmp_path / "clinic.db", today=datetime.now(UTC).date())
+    copy_to(tmp_path, datetime.now(UTC).date())
     (tmp_path / "gateway.yaml").write_text(CONFIGURATION)
     (tmp_path / "mine.yaml").write_text(MAPPING.read_text())
     return tmp_path

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from adapters.sample import MAPPING, create
+from adapters.sample import MAPPING
 from gateway.cli import main
 from gateway.policy.reading.kinds import KINDS, Severity
+from tests.adapters.clinic import copy_to
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 CONFIGURATION = "state: .\nbackend: {url: sqlite:///clinic.db, mapping: mine.yaml}\n"
@@ -18,7 +19,7 @@ CONFIGURATION = "state: .\nbackend: {url: sqlite:///clinic.db, mapping: mine.yam
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    create(tmp_path / "clinic.db", today=datetime.now(UTC).date())
+    copy_to(tmp_path, datetime.now(UTC).date())
     (tmp_path / "gateway.yaml").write_text(CONFIGURATION)
     text = MAPPING.read_text()
     (tmp_path / "mine.yaml").write_text(text.replace("      reason: ", "      # reason: "))

@@ -80,7 +80,7 @@ async def road(
     trusted = {"trusted_proxies": "127.0.0.1"} if request.param in FILES else {}
     partner = await partner_of(World(), body_timeout=0.3, **trusted)
     gateway = partner.gateway.gateway
-    ids = gateway.front.request_id
+    ids = gateway.public.front.request_id
     road = Road(gateway.port, partner.secret)
     if request.param == "in pieces":
         road.piece, road.exact = 7, False
@@ -90,7 +90,7 @@ async def road(
             road.noted.append(given or "")
             return ids(given)
 
-    gateway.front.request_id = Counted()
+    gateway.public.front.request_id = Counted()
     async with AsyncExitStack() as stack:
         if request.param in FILES:
             way = proxied(request.param, tmp_path, gateway.port, gateway.operations_port)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 # What names carry beside their meaning: of tables, of columns, of types.
 NOISE = frozenset(
@@ -15,6 +15,8 @@ NOISE = frozenset(
     )
     for word in line.split()
 )
+# Pairs of a name and a phrase: those of a large database, as each is asked for again and again.
+REMEMBERED = 1 << 17
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall
 
 
@@ -33,10 +35,12 @@ def phrases(text: str) -> tuple[tuple[str, ...], ...]:
 
 def likeness(name: Sequence[str], wanted: Iterable[Sequence[str]]) -> float:
     """How alike the words of a name are to the best of the phrases."""
-    return max((_phrase(name, each) for each in wanted), default=0.0) if name else 0.0
+    own = tuple(name)
+    return max((_phrase(own, tuple(each)) for each in wanted), default=0.0) if own else 0.0
 
 
-def _phrase(name: Sequence[str], phrase: Sequence[str]) -> float:
+@lru_cache(REMEMBERED)
+def _phrase(name: tuple[str, ...], phrase: tuple[str, ...]) -> float:
     if "".join(name) == "".join(phrase):
         return 1.0
     left, score = list(name), 0.0

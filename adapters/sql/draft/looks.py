@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 from adapters.sql.draft.database import CODES, Column, Table
@@ -139,9 +140,9 @@ def _of_texts(column: Column, texts: list[str]) -> Look:
         ("clock", _CLOCK),
     )
     for kind, test in tests:
-        if _share(texts, test) >= MOST:
+        if _nearly_all(texts, test):
             return Look(kind=kind)
-    if _share(texts, _ZONED) >= MOST:
+    if _nearly_all(texts, _ZONED):
         return Look(kind="moment", zoned=True, has_time=True)
     pattern = _pattern(texts)
     if pattern is not None:
@@ -151,26 +152,32 @@ def _of_texts(column: Column, texts: list[str]) -> Look:
 
 
 def _of_digits(texts: list[str]) -> Look:
-    if _share(texts, _NUMBER) >= MOST:
-        is_phone = _share(texts, _PHONE) >= MOST and max(map(len, texts)) >= 8
+    if _nearly_all(texts, _NUMBER):
+        is_phone = _nearly_all(texts, _PHONE) and max(map(len, texts)) >= 8
         return Look(kind="phone" if is_phone else "number", decimal_text=True)
-    return Look(kind="phone" if _share(texts, _PHONE) >= MOST else "text")
+    return Look(kind="phone" if _nearly_all(texts, _PHONE) else "text")
 
 
-def _share(texts: list[str], test: Callable[[str], Any]) -> float:
-    return sum(1 for each in texts if test(each)) / len(texts)
+def _nearly_all(texts: list[str], test: Callable[[str], Any]) -> bool:
+    """Whether they pass the test; no more of them are tried than it takes to know."""
+    left = len(texts)
+    for each in texts:
+        left -= not test(each)
+        if left / len(texts) < MOST:
+            return False
+    return True
 
 
 def _pattern(texts: list[str]) -> str | None:
     """The pattern by which nearly all can be read."""
     some = [re.sub(r"\.\d+$", "", each) for each in texts[:100]]
     for pattern in PATTERNS:
-        if _share(some, lambda each, pattern=pattern: _reads(each, pattern)) >= MOST:  # type: ignore[misc]
+        if _nearly_all(some, partial(_reads, pattern)):
             return pattern
     return None
 
 
-def _reads(text: str, pattern: str) -> bool:
+def _reads(pattern: str, text: str) -> bool:
     try:
         # strptime takes fewer digits than it writes: a number is no day
         shown = datetime.strptime(text, pattern)  # noqa: DTZ007 - what a wall clock shows
