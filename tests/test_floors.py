@@ -26,6 +26,7 @@ FLOORS = (
     {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
     {"gateway.web"},
     {"gateway.serving", "gateway.readiness"},
+    {"gateway.assembly"},
     {"gateway.app"},
     {"gateway.cli"},
     {"gateway.__main__"},
@@ -52,7 +53,7 @@ ADAPTERS = {
     },
     "gateway.examination": {"adapters.base", "adapters.examine", *FILES},
     "gateway.serving": {"adapters.base", "adapters.problems"},
-    "gateway.app": {"adapters.base", "adapters.problems"},
+    "gateway.assembly": {"adapters.base", "adapters.problems"},
     "gateway.cli": {
         *FILES,
         "adapters.base",
@@ -63,7 +64,7 @@ ADAPTERS = {
     },
 }
 ROOMS_OF = {
-    "aiohttp": ("gateway.web", "gateway.serving", "gateway.app", "adapters.rest"),
+    "aiohttp": ("gateway.web", "gateway.serving", "gateway.assembly.sides", "adapters.rest"),
     "multidict": ("gateway.web",),
     "aiohttp_remotes": ("gateway.web.proxies",),
     "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
