@@ -33,13 +33,13 @@ def test_a_child_that_cannot_begin_is_a_start_that_is_refused(said: Path) -> Non
 
 
 def test_a_child_that_dies_again_and_again_is_started_less_and_less_often(said: Path) -> None:
-    with started(said, dies, FIRST_PAUSE=0.05, LONGEST_PAUSE=0.4) as process:
+    with started(said, dies, LONGEST_PAUSE=0.4) as process:
         eventually(lambda: len(times(said, "'worker 1'")) > 5)
         process.terminate()
         assert process.wait(10) == 0
     ended = times(said, "'worker 1'")
     told = [float(each) for each in re.findall(r"'worker 1'.*'after': ([0-9.]+)", said.read_text())]
-    assert told[:6] == [0.05, 0.1, 0.2, 0.4, 0.4, 0.4]
+    assert told[:6] == [0.1, 0.2, 0.4, 0.4, 0.4, 0.4]
     waited = [later - earlier for earlier, later in pairwise(ended)]
     assert all(each >= pause for each, pause in zip(waited, told, strict=False))
     assert "ended': 'with 3'" in said.read_text()
