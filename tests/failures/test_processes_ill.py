@@ -110,21 +110,21 @@ def test_a_booking_that_runs_when_the_end_begins_is_made_and_answered(
 
 def test_the_end_comes_in_order_and_sigquit_says_what_runs(folder: Path) -> None:
     config = folder / "gateway.yaml"
-    config.write_text(config.read_text().replace("shutdown_delay: 0", "shutdown_delay: 1"))
+    config.write_text(config.read_text().replace("shutdown_delay: 0", "shutdown_delay: 2"))
     with Several(folder, lines=()) as gateway:
         _, secret = gateway.mint()
         port = gateway.port
         eventually(lambda: get(port, CLIENTS, secret)[0] == 200)
         gateway.process.send_signal(signal.SIGQUIT)
-        eventually(lambda: "Stack for <Task" in (folder / "stderr.txt").read_text())
+        gateway.event("asked what runs: a task")
         assert secret not in (folder / "stderr.txt").read_text()
         assert get(port, CLIENTS, secret)[0] == 200
         gateway.process.send_signal(signal.SIGTERM)
         # a balancer that asks is told first, and those whom it still sends are answered
-        eventually(lambda: gateway.get("/readyz")[0] == 503, within=0.5)
+        eventually(lambda: gateway.get("/readyz")[0] == 503, within=1.5)
         assert gateway.get("/readyz")[1]["reason"] == "the gateway is shutting down"
         assert get(port, CLIENTS, secret)[0] == 200
-        eventually(lambda: not listens(port), within=3)
+        eventually(lambda: not listens(port), within=6)
         assert gateway.process.wait(10) == 0
 
 
@@ -175,12 +175,12 @@ async def _without_a_store(gateway: Several, wire: Any, template: Template) -> N
     wire.hang()
     gone = time.monotonic()
     status, took = await asyncio.to_thread(book, "hung")
-    assert (status, took < 3) == (503, True)
+    assert (status, took < 4) == (503, True)
     assert await told(secret) == {200}
     await wire.refuse()
     wire.flow()
     status, took = await asyncio.to_thread(book, "gone")
-    assert (status, took < 0.5) == (503, True)
+    assert (status, took < 1.5) == (503, True)
     # whether it is a new key nobody can tell
     await until(nobody, 503, UNKNOWN_FOR + 2)
     if time.monotonic() - gone < KNOWN_FOR - 0.5:
