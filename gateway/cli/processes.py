@@ -2,11 +2,11 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from socket import socket
+from socket import SHUT_RDWR, socket
 
 from adapters.problems import DocumentErrors
 from gateway.app import Shared
@@ -90,7 +90,15 @@ def plan_of(settings: Settings, shared: Shared, stage: Stage) -> Plan:
         worker=lambda number: partial(live, partial(work, settings, shared, number), stage),
         workers=settings.workers,
         patience=settings.shutdown_delay + 2 * settings.drain,
+        delay=settings.shutdown_delay,
+        unlisten=partial(_unlisten, shared.public),
     )
+
+
+def _unlisten(listening: socket) -> None:
+    """For every process that has it; where the system knows no such thing, closing it will do."""
+    with suppress(OSError):
+        listening.shutdown(SHUT_RDWR)
 
 
 def _again(before: Settings, config: Path | None, shared: Shared, stage: Stage) -> Plan | None:

@@ -15,6 +15,8 @@ from gateway.processes.brood import BEGIN_IN, Brood, Log, Post
 from gateway.processes.child import Work
 
 OPERATIONS = "operations"
+# Seconds beyond its delay in which a worker stops taking calls by itself.
+LEAVE_IN = 0.2
 # Seconds that a child has to end beyond what its calls have.
 END_IN = 10.0
 
@@ -23,13 +25,17 @@ END_IN = 10.0
 class Plan:
     """What is to run: the work of the operations process and of each worker, by its number.
 
-    `patience` is how many seconds the calls of a worker have to end.
+    `patience` is how many seconds a worker has to end; for the first `delay` it still takes calls.
+    `unlisten` then lets nobody in any more: as long as the parent has the socket too, whoever came
+    would wait for an answer.
     """
 
     operations: Work
     worker: Callable[[int], Work]
     workers: int
     patience: float
+    delay: float = 0.0
+    unlisten: Callable[[], None] = lambda: None
 
 
 class Parent:
@@ -145,7 +151,9 @@ class Parent:
         for child in brood.children():
             child.signal(signal.SIGTERM)
         workers = [each for each in brood.children() if each is not operations]
-        brood.wait_for_the_end(workers, self._plan.patience + END_IN)
+        brood.wait(lambda: all(each.is_gone for each in workers), self._plan.delay + LEAVE_IN)
+        self._plan.unlisten()
+        brood.wait_for_the_end(workers, self._plan.patience - self._plan.delay + END_IN)
         brood.end_of_life()
         if operations is not None:
             brood.wait_for_the_end([operations], END_IN)

@@ -176,7 +176,7 @@ async def test_a_booking_whose_caller_has_left_is_made_once_and_told_to_who_asks
         closing(sqlite3.connect(gateway.folder / "clinic.db", isolation_level=None)) as desk,
         closing(sqlite3.connect(gateway.folder / "gateway.db")) as store,
     ):
-        desk.execute("BEGIN EXCLUSIVE")
+        desk.execute("BEGIN IMMEDIATE")
         call = asyncio.create_task(partner.post("/appointments", draft, Idempotency_Key="left"))
         async with asyncio.timeout(5):
             while states(store) != ["sent"]:  # noqa: ASYNC110
