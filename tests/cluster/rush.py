@@ -9,7 +9,7 @@ from typing import Any
 
 from examples.postgres_slots.values import ZONE as CLINIC
 from tests.adapters.servers import execute_async
-from tests.chaos.history import UNKNOWN, Attempt, Row, Wish
+from tests.chaos.history import LOST, UNKNOWN, Attempt, Row, Wish
 from tests.chaos.storm import Storm
 from tests.cluster.stack import BOOKING_TIMEOUT, Stack
 from tests.processes.gateways import get
@@ -135,8 +135,8 @@ def held(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _longest(attempt: Attempt) -> Attempt:
-    wish = attempt.wish
-    return replace(attempt, wish=replace(wish, end=wish.start + timedelta(hours=2)))
+    wish = replace(attempt.wish, end=attempt.wish.start + timedelta(hours=2))
+    return replace(attempt, wish=wish, status=LOST)
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,23 @@ class Node:
         )
         return self.gateway
 
+    def pids(self) -> list[int]:
+        """Of all its processes."""
+        return [self.gateway.process.pid, *self.gateway.children()]
+
+    def freeze(self) -> None:
+        """All stand still, until they go on or are killed."""
+        for pid in self.pids():
+            os.kill(pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        for pid in self.pids():
+            os.kill(pid, signal.SIGCONT)
+
     def kill(self) -> None:
-        """All of its processes at once, as when the power fails."""
-        pids = [self.gateway.process.pid, *self.gateway.children()]
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)  # none sees another end
+        """All at once, as when the power fails: none sees another end."""
+        self.freeze()
+        pids = self.pids()
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         self.gateway.process.wait(5)
