@@ -1,4 +1,4 @@
-"""Makes the databases that a cluster's gateway.yaml names: the practice, and the gateways' store."""
+"""Makes what a cluster's gateway.yaml names: the practice, and the store of the gateways."""
 
 import asyncio
 from pathlib import Path

@@ -3,20 +3,22 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from examples.postgres_slots.values import ZONE as CLINIC
 from tests.adapters.servers import execute_async
-from tests.chaos.history import Attempt, Row, Wish
+from tests.chaos.history import LOST, UNKNOWN, Attempt, Row, Wish
 from tests.chaos.storm import Storm
-from tests.cluster.stack import Stack
+from tests.cluster.stack import BOOKING_TIMEOUT, Stack
 from tests.processes.gateways import get
 from tests.races.practice import ZONE
 
 API = "/api/v1"
 KINDS = (1, 2)
+# Each with rooms that no other one of them works in: who is refused was in the way of its own vet.
+VETS = (1, 3, 4)
 NAMES = """SELECT "Id", concat_ws(' ', "Title", trim(split_part("Name", ',', 2)),
   split_part("Name", ',', 1)) FROM "Staff" """
 BOOKED = """SELECT a."Note", a."StaffId", a."ScheduleId", a."StartsUtc", a."Minutes",
@@ -32,6 +34,11 @@ class Rush(Storm):
     """A storm over what was free when it began: (vet, kind, start, end), by the partners' clock."""
 
     offered: Sequence[tuple[int, int, datetime, datetime]] = field(default_factory=list)
+
+    async def asked(self, times: int) -> None:
+        """Once so many attempts have ended."""
+        while len(self.attempts) < times:  # noqa: ASYNC110 - a storm tells nobody
+            await asyncio.sleep(0.01)
 
     def _wish(self, chance: random.Random) -> Wish:
         self._wishes += 1
@@ -70,6 +77,7 @@ def _known(stack: Stack, secret: str, vets: dict[int, str], days: Sequence[date]
     offered = [
         (number, kind, _wall(each["startTime"]), _wall(each["endTime"]))
         for number, vet in vets.items()
+        if number in VETS
         for kind in KINDS
         for day in days
         for each in _asked(
@@ -111,6 +119,24 @@ async def diary(stack: Stack) -> tuple[list[Row], list[Row], int]:
 
 def _wall(moment: str) -> datetime:
     return datetime.fromisoformat(moment).astimezone(ZONE).replace(tzinfo=None)
+
+
+def held(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """With what a gateway holds for those of which nobody knows, be it for a while.
+
+    In this practice a visit's length depends on its room, so that it may be any: two hours.
+    """
+    unknown = (
+        each
+        for each in attempts
+        if each.status in UNKNOWN or each.ended - each.sent > BOOKING_TIMEOUT - 1
+    )
+    return [*attempts, *map(_longest, unknown)]
+
+
+def _longest(attempt: Attempt) -> Attempt:
+    wish = replace(attempt.wish, end=attempt.wish.start + timedelta(hours=2))
+    return replace(attempt, wish=wish, status=LOST)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,17 +14,18 @@ from uuid import uuid4
 
 from examples.cluster import databases, files
 from tests.adapters.servers import execute, server
-from tests.processes.gateways import Several, eventually
+from tests.processes.gateways import Several, eventually, is_running
 from tests.redis_server import redis_server
 from tests.wire.proxies import command, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROXY = ROOT / "examples" / "cluster" / "haproxy.cfg"
 # On a busy machine nothing may be late that would only be late; and who is silent is dead sooner.
+BOOKING_TIMEOUT = 6
 ENVIRONMENT = {
     "GATEWAY_LIMITER_TIMEOUT": "1",
     "GATEWAY_IN_FLIGHT_PER_KEY": "100",
-    "GATEWAY_BACKEND_BOOKING_TIMEOUT": "6",
+    "GATEWAY_BACKEND_BOOKING_TIMEOUT": str(BOOKING_TIMEOUT),
 }
 SPOILT = "import gateway.booking.owners as o\no.SILENCE, o.BEAT = 5.0, 1.0"
 
@@ -57,14 +59,27 @@ class Node:
         )
         return self.gateway
 
+    def pids(self) -> list[int]:
+        """Of all its processes."""
+        return [self.gateway.process.pid, *self.gateway.children()]
+
+    def freeze(self) -> None:
+        """All stand still, until they go on or are killed."""
+        for pid in self.pids():
+            os.kill(pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        for pid in self.pids():
+            os.kill(pid, signal.SIGCONT)
+
     def kill(self) -> None:
-        """All of its processes at once, as when the power fails."""
-        pids = [self.gateway.process.pid, *self.gateway.children()]
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)  # none sees another end
+        """All at once, as when the power fails: none sees another end."""
+        self.freeze()
+        pids = self.pids()
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         self.gateway.process.wait(5)
+        eventually(lambda: not any(map(is_running, pids)))
 
     def leave(self) -> None:
         """The tests are over: nobody waits until it has told everybody."""
@@ -154,10 +169,8 @@ def _proxy(ends: ExitStack, words: list[str], nodes: tuple[Node, Node]) -> int:
 
 
 def _listens(port: int) -> bool:
-    from socket import create_connection
-
     try:
-        create_connection(("127.0.0.1", port), 1).close()
+        socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:
         time.sleep(0.02)
         return False

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from tests.command import clinic_gateway
 
-BEGIN_IN = 30.0
+BEGIN_IN = 60.0
 
 
 class Several:
