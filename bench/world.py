@@ -20,7 +20,6 @@ from gateway.store import open_store
 from gateway.store.tables import keys, secrets
 
 CONFIGS = ("ready", "many", "masked", "sample")
-LACKING = tuple(f"lacking-{number}" for number in range(10))
 MANY = 100_000
 NO_LIMIT = 1_000_000_000
 
@@ -52,11 +51,13 @@ class World:
         self._secrets: dict[str, str] = {}
         self._client = ""
         create(folder / "clinic.db", today=date.today())  # noqa: DTZ011 - the sample's own day
-        for name in (*CONFIGS, *LACKING):
+        for name in CONFIGS:
             self._configure(name)
 
     def config(self, name: str) -> tuple[Path, int]:
-        """The configuration file of a server, and its port."""
+        """The configuration file of a server, and its port; made where it is not there yet."""
+        if name not in self._ports:
+            self._configure(name)
         return self._folder / f"{name}.yaml", self._ports[name]
 
     def secret(self, name: str) -> str:

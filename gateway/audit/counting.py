@@ -81,20 +81,19 @@ class Counted:
         """Some more; marks and what has no time of the right form are passed over."""
         # calls that differ in their records alone: these come in crowds, and are looked up once
         alike: dict[tuple[str | None, ...], list[list[str]]] = {}
+        last: tuple[str | None, ...] = ()
+        found: list[list[str]] = []
         for line in lines:
-            what = (
-                *(line.time[:19], line.key_id, line.operation, line.level, line.policy),
-                *(line.outcome, line.reason),
-            )
+            time, what = line.time[:19], line.operation
+            key, level, policy = line.key_id, line.level, line.policy
+            call = (time, key, what, level, policy, line.outcome, line.reason)
             if line.kind:
                 continue
-            found = alike.get(what)
-            if found is None:
-                alike[what] = [line.record_ids]
-            else:
-                found.append(line.record_ids)
-        for (time, *view, outcome, reason), shown in alike.items():
-            self._add(time or "", View(*(each or "" for each in view)), outcome, reason, shown)
+            if call != last:
+                last, found = call, alike.setdefault(call, [])
+            found.append(line.record_ids)
+        for (at, *view, outcome, reason), shown in alike.items():
+            self._add(at or "", View(*(each or "" for each in view)), outcome, reason, shown)
 
     def _add(
         self, time: str, view: View, outcome: str | None, reason: str | None, shown: list[list[str]]
