@@ -9,6 +9,7 @@ machine meets all of them. CPU seconds are the servers' own, the client's do not
 
 import os
 import statistics
+import sys
 import time
 import timeit
 from contextlib import ExitStack

@@ -57,8 +57,8 @@ def workers(world: World, rounds: int, requests: int) -> None:
     ratio = statistics.median(two.cpu / one.cpu for one, two in pairs)
     verdict = "holds" if 2 / ratio >= LEAST else "OVER"
     print(
-        f"a call of two workers costs {ratio:.2f} of one's: two cores serve {2 / ratio:.2f} times as"
-        f" much as one; at least {LEAST}: {verdict}"
+        f"a call of two workers costs {ratio:.2f} of one's: two cores serve {2 / ratio:.2f} times"
+        f" as much as one; at least {LEAST}: {verdict}"
     )
     for number, processes in shown.items():
         for each in processes:
