@@ -145,11 +145,11 @@ def count(path: Path, start: int) -> Counted:
                 data = file.read(min(PIECE, CHUNK))
                 if not data:
                     break
-                whole, _, rest = (rest + data).rpartition(b"\n")
-                if whole:
-                    counted.end += len(whole) + 1
-                    counted.lines += whole.count(b"\n") + 1
-                    counted.add(_decoded(whole))
+                cut = (data := rest + data).rfind(b"\n") + 1
+                whole, rest = data[:cut], data[cut:]
+                counted.end += cut
+                counted.lines += whole.count(b"\n")
+                counted.add(_decoded(whole))
     except FileNotFoundError:
         pass
     return counted
@@ -163,7 +163,7 @@ def _decoded(lines: bytes) -> Iterable[_Line]:
     except msgspec.MsgspecError:
         found = []
     # all at once costs a third, but one that is spoilt spoils all
-    return found if len(found) == lines.count(b"\n") + 1 else _decoded_each(lines)
+    return found if len(found) == lines.count(b"\n") else _decoded_each(lines)
 
 
 def _decoded_each(lines: bytes) -> Iterable[_Line]:
