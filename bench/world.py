@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,13 @@ def masked_policy() -> str:
 class World:
     """One folder with a state and a configuration per server."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: Sequence[str] = CONFIGS) -> None:
         self._folder = folder
         self._ports: dict[str, int] = {}
         self._secrets: dict[str, str] = {}
         self._client = ""
         create(folder / "clinic.db", today=date.today())  # noqa: DTZ011 - the sample's own day
-        for name in CONFIGS:
+        for name in names:
             self._configure(name)
 
     def config(self, name: str) -> tuple[Path, int]:
