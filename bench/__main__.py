@@ -1,11 +1,15 @@
 """`python -m bench`: CPU per request of the gateway against a bare aiohttp handler, in one run.
 
+`python -m bench shares` prints what each thing costs that runs beside answering, and `python -m
+bench workers` what several processes do; without a word there is all but those shares.
+
 Every server runs the whole time; the rounds go from one to the next, so that a slow spell of the
 machine meets all of them. CPU seconds are the servers' own, the client's do not count.
 """
 
 import os
 import statistics
+import sys
 import time
 import timeit
 from contextlib import ExitStack
@@ -18,6 +22,7 @@ from bench.ready import CLIENT
 from bench.reloads import reloads
 from bench.servers import Server, measure
 from bench.shares import shares
+from bench.workers import workers
 from bench.world import CONFIGS, World
 from gateway.contract.access import LEVELS
 
@@ -104,14 +109,23 @@ def redaction(world: World) -> None:
 
 
 def main() -> None:
-    """Everything, in an empty folder."""
+    """Everything, or one part, in an empty folder."""
     with TemporaryDirectory() as folder:
         world = World(Path(folder))
-        road(world)
-        shares(world, ROUNDS, REQUESTS // 3)
-        start_up(world)
-        redaction(world)
-        reloads(Path(folder))
+        match sys.argv[1:]:
+            case ["shares"]:
+                shares(world, ROUNDS, REQUESTS // 2)
+            case ["workers"]:
+                workers(world, ROUNDS, REQUESTS)
+            case []:
+                road(world)
+                shares(world, ROUNDS, REQUESTS // 2, each=False)
+                workers(world, ROUNDS, REQUESTS // 2)
+                start_up(world)
+                redaction(world)
+                reloads(Path(folder))
+            case _:
+                sys.exit("python -m bench [shares | workers]")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from adapters import guarded
 from adapters.asking import Asking
 from gateway.audit import buffer, journal, recorder, upkeep
 from gateway.observe import lag, tallies
 from gateway.observe.tracing import base as tracing
 from gateway.pipeline import pipeline, shed
 from gateway.usage import counting
-from gateway.web import connections, noting
+from gateway.web import connections, front, noting
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -69,9 +70,20 @@ def _without_edge() -> None:
     connections.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
 
 
+class _Nowhere:
+    """Where nobody notes whose call it is."""
+
+    set = _nothing
+
+    def __init__(self, asking: Asking) -> None:
+        self.get = lambda: asking
+
+
 def _without_traces() -> None:
+    """How long the practice system takes is noted of no call either."""
     asking = Asking()
     tracing.PassedOn.begin = lambda self, operation, given: asking  # type: ignore[method-assign]
+    front.ASKING = guarded.ASKING = _Nowhere(asking)  # type: ignore[assignment,attr-defined]
 
 
 def _without_noting() -> None:

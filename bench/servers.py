@@ -45,6 +45,9 @@ class Server:
     ) -> None:
         self.process.terminate()
         self.process.wait(PATIENCE)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     def cpu(self) -> float:
         """CPU seconds so far."""

@@ -43,15 +43,17 @@ class Cost(NamedTuple):
         return self.calls + self.settling
 
 
-def shares(world: World, rounds: int, requests: int) -> None:
-    """The table."""
+def shares(world: World, rounds: int, requests: int, *, each: bool = True) -> None:
+    """The table; each feature's share in it only where asked for."""
+    names = list(LACKING) if each else [PLAIN, WHOLE, AUDIT]
     with ExitStack() as stack:
-        servers = {}
-        for number, (name, lacking) in enumerate(LACKING.items()):
+        servers, secrets = {}, {}
+        for number, name in enumerate(names):
             config, port = world.config(f"lacking-{number}")
-            servers[name] = stack.enter_context(Server("without", str(config), port, *lacking))
-        secrets = {name: world.secret(f"lacking-{number}") for number, name in enumerate(LACKING)}
-        costs: dict[str, list[Cost]] = {name: [] for name in LACKING}
+            started = Server("without", str(config), port, *LACKING[name])
+            servers[name] = stack.enter_context(started)
+            secrets[name] = world.secret(f"lacking-{number}")
+        costs: dict[str, list[Cost]] = {name: [] for name in names}
         for turn in range(rounds + 1):
             for name, cost in one_turn(servers, secrets, requests).items():
                 if turn:  # the first warms up
@@ -103,6 +105,7 @@ def table(costs: Mapping[str, Sequence[Cost]]) -> Iterable[str]:
     parts = {
         name: [a.calls - b.calls for a, b in zip(whole, costs[name], strict=True)]
         for name in FEATURES
+        if name in costs
     }
     index = [a.settling - b.settling for a, b in zip(whole, costs[AUDIT], strict=True)]
     base = statistics.median(each.whole for each in plain)

@@ -81,20 +81,19 @@ class Counted:
         """Some more; marks and what has no time of the right form are passed over."""
         # calls that differ in their records alone: these come in crowds, and are looked up once
         alike: dict[tuple[str | None, ...], list[list[str]]] = {}
+        last: tuple[str | None, ...] = ()
+        found: list[list[str]] = []
         for line in lines:
-            what = (
-                *(line.time[:19], line.key_id, line.operation, line.level, line.policy),
-                *(line.outcome, line.reason),
-            )
+            time, what = line.time[:19], line.operation
+            key, level, policy = line.key_id, line.level, line.policy
+            call = (time, key, what, level, policy, line.outcome, line.reason)
             if line.kind:
                 continue
-            found = alike.get(what)
-            if found is None:
-                alike[what] = [line.record_ids]
-            else:
-                found.append(line.record_ids)
-        for (time, *view, outcome, reason), shown in alike.items():
-            self._add(time or "", View(*(each or "" for each in view)), outcome, reason, shown)
+            if call != last:
+                last, found = call, alike.setdefault(call, [])
+            found.append(line.record_ids)
+        for (at, *view, outcome, reason), shown in alike.items():
+            self._add(at or "", View(*(each or "" for each in view)), outcome, reason, shown)
 
     def _add(
         self, time: str, view: View, outcome: str | None, reason: str | None, shown: list[list[str]]
@@ -146,11 +145,11 @@ def count(path: Path, start: int) -> Counted:
                 data = file.read(min(PIECE, CHUNK))
                 if not data:
                     break
-                whole, _, rest = (rest + data).rpartition(b"\n")
-                if whole:
-                    counted.end += len(whole) + 1
-                    counted.lines += whole.count(b"\n") + 1
-                    counted.add(_decoded(whole))
+                cut = (data := rest + data).rfind(b"\n") + 1
+                whole, rest = data[:cut], data[cut:]
+                counted.end += cut
+                counted.lines += whole.count(b"\n")
+                counted.add(_decoded(whole))
     except FileNotFoundError:
         pass
     return counted
@@ -164,7 +163,7 @@ def _decoded(lines: bytes) -> Iterable[_Line]:
     except msgspec.MsgspecError:
         found = []
     # all at once costs a third, but one that is spoilt spoils all
-    return found if len(found) == lines.count(b"\n") + 1 else _decoded_each(lines)
+    return found if len(found) == lines.count(b"\n") else _decoded_each(lines)
 
 
 def _decoded_each(lines: bytes) -> Iterable[_Line]:
