@@ -5,6 +5,7 @@ import gc
 import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from gateway.hardening import forbid_core_dumps
 from gateway.policy.reading.document import load_policy
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
+
+NO_ROLL = "one process cannot replace itself: restart the gateway, or set workers to 2 or more"
 
 
 @click.command()
@@ -78,7 +81,8 @@ async def serve_until_stopped(
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
     # until there is a gateway, its files are still to be read
-    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    for early in (signal.SIGHUP, signal.SIGUSR2):
+        loop.add_signal_handler(early, lambda: None)
     for each in ends:
         loop.add_signal_handler(each, stop.set)
     gateway = await _unless(stop, build(settings))
@@ -89,6 +93,7 @@ async def serve_until_stopped(
         gc.freeze()
         if signal.SIGHUP not in ends:
             loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
+        loop.add_signal_handler(signal.SIGUSR2, partial(gateway.events.warn, NO_ROLL))
         await gateway.start()
         warn(settings, gateway.public.socket, gateway.events)
         if begun is not None:
