@@ -26,6 +26,7 @@ FLOORS = (
     {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
     {"gateway.web"},
     {"gateway.serving", "gateway.readiness"},
+    {"gateway.assembly"},
     {"gateway.app"},
     {"gateway.cli"},
     {"gateway.__main__"},
@@ -52,7 +53,7 @@ ADAPTERS = {
     },
     "gateway.examination": {"adapters.base", "adapters.examine", *FILES},
     "gateway.serving": {"adapters.base", "adapters.problems"},
-    "gateway.app": {"adapters.base", "adapters.problems"},
+    "gateway.assembly": {"adapters.base", "adapters.problems"},
     "gateway.cli": {
         *FILES,
         "adapters.base",
@@ -63,7 +64,7 @@ ADAPTERS = {
     },
 }
 ROOMS_OF = {
-    "aiohttp": ("gateway.web", "gateway.serving", "gateway.app", "adapters.rest"),
+    "aiohttp": ("gateway.web", "gateway.serving", "gateway.assembly.sides", "adapters.rest"),
     "multidict": ("gateway.web",),
     "aiohttp_remotes": ("gateway.web.proxies",),
     "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
@@ -168,7 +169,7 @@ def test_third_parties_stay_in_their_rooms() -> None:
 
 
 def test_only_settings_and_the_start_up_guard_read_the_environment() -> None:
-    guards = {"gateway.settings", "gateway.web.server"}
+    guards = {"gateway.settings.loading", "gateway.web.server"}
     readers = [
         name_of(file)
         for file in MODULES

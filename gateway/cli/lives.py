@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,6 +114,9 @@ async def work(
 
 
 def say_what_runs() -> None:
-    """Every task of this process and where it waits, on stderr: places in the code, no values."""
-    for task in asyncio.all_tasks():
-        task.print_stack(file=sys.stderr)
+    """Every task of this process, and where it waits: places in the code, no values."""
+    events = Events()
+    for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
+        frames = task.get_stack(limit=12)
+        places = [f"{each.f_code.co_filename}:{each.f_lineno}" for each in frames]
+        events.info("asked what runs: a task", task=task.get_name(), at=places)

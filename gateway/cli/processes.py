@@ -9,7 +9,8 @@ from shutil import rmtree
 from socket import socket
 
 from adapters.problems import DocumentErrors
-from gateway.app import Shared, bind_both
+from gateway.app import Shared
+from gateway.assembly.sides import bind_both
 from gateway.backend import check_configured
 from gateway.cli.lives import Stage, live, operate, work
 from gateway.cli.warnings import warn

@@ -265,3 +265,10 @@ async def test_a_limit_is_exact_over_the_workers(several: Several) -> None:
     await load.run(20, stop)
     assert load.statuses[200] == 300
     assert set(load.statuses) == {200, 429}
+
+
+def test_every_process_says_what_it_is_doing_when_it_is_asked(several: Several) -> None:
+    several.process.send_signal(signal.SIGQUIT)
+    named = {"follow keys", "reconcile the ledger", "report to operations"}
+    eventually(lambda: named <= {each.get("task") for each in several.said()})
+    assert len(several.workers()) == 2

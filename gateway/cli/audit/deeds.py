@@ -77,10 +77,14 @@ def _line(found: tuple[tuple[str, str, str], Seen]) -> str:
     return f"{operation or 'no operation'} {outcome}{why}: {spans(seen)}"
 
 
+def _records(ids: Sequence[str]) -> str:
+    return "1 record" if len(ids) == 1 else f"{len(ids)} records"
+
+
 def _last(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
         f"  {each['time'][:19]}Z {each['operation'] or 'no operation'} {each['outcome']}"
-        f"{' at ' + each['level'] if each['level'] else ''}, {len(each['recordIds'])} records,"
+        f"{' at ' + each['level'] if each['level'] else ''}, {_records(each['recordIds'])},"
         f" request {each['requestId']}"
         for each in entries
     ]

@@ -91,8 +91,9 @@ def _told(process: Process) -> dict[str, Any]:
 
 def _lines(process: Process) -> list[str]:
     state = process.state
+    role = f" ({state['role']})" if "role" in state else ""
     lines = [
-        f"process {process.pid} on {process.host}: {state['state']}",
+        f"process {process.pid} on {process.host}{role}: {state['state']}",
         f"  runs      {state['hash']} since {state['loadedAt']}",
         f"  file      {state['fileHash'] or 'unreadable'} {state['file']}",
     ]

@@ -1,0 +1,1 @@
+"""How a gateway is put together: the parts of each kind, opened from the settings."""

@@ -1,0 +1,147 @@
+"""All that stands between a partner's connection and the practice system, in one process."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from gateway.assembly.bookings import open_ledger
+from gateway.assembly.kit import Kit
+from gateway.assembly.noting import opened_journal, opened_traces, watched_lag
+from gateway.assembly.practice import Practice
+from gateway.assembly.sides import open_entrance
+from gateway.booking.owners import Owners
+from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.store import KeyStore
+from gateway.limits import Counters, Limiter, open_limiter, place_of
+from gateway.observe.process import watch_process
+from gateway.observe.troubles import KeyTroubles, LimiterTroubles, UsageTroubles
+from gateway.pipeline.cursor import Cursors
+from gateway.pipeline.pipeline import Pipeline
+from gateway.pipeline.redact import hidden_fields
+from gateway.pipeline.shed import Gate
+from gateway.policy.policy import Policy
+from gateway.readiness import of_audit, of_keys, of_ledger, of_limiter, of_loop
+from gateway.settings import StartRefused
+from gateway.store import Store
+from gateway.usage.counting import Usage
+from gateway.web.documents import Documents
+from gateway.web.front import Front
+from gateway.web.noting import Observers
+from gateway.web.proxies import Proxies
+from gateway.web.replies import Replies
+from gateway.web.server import PublicServer
+from gateway.web.system import Probe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What calls are answered with: a policy that may change, at that port of this machine.
+
+    `ledger` is a store that bookings have for themselves: those that wait for it must not hold up
+    anybody else. `counters` are shared with other processes, where there are any.
+    """
+
+    policy: Callable[[], Policy]
+    port: int
+    store: Store
+    ledger: Store
+    owners: Owners
+    counters: Counters | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """What answers partners, and how each of its parts fares."""
+
+    front: Front
+    server: PublicServer
+    ring: MemoryKeyRing
+    usage: Usage
+    parts: Mapping[str, Probe]
+
+
+async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answering:
+    """Opens all of it, in order."""
+    settings, policy, adapter = kit.settings, wanted.policy, practice.adapter
+    ring = await _ring(kit, wanted.store)
+    usage = _usage(kit, wanted.store)
+    ledger = open_ledger(kit, wanted.ledger, wanted.owners)
+    journal = await opened_journal(kit, wanted.store)
+    limiter = await _limiter(kit, wanted.counters)
+    pipeline = Pipeline(
+        keys=ring,
+        limiter=limiter,
+        policy=policy,
+        adapter=adapter,
+        ledger=ledger,
+        cursors=Cursors(practice.secret),
+        now=kit.now,
+        gate=Gate(settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes),
+        audit=journal.audit,
+    )
+    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now)
+    proxies = Proxies(settings.proxies, settings.proxy_hops)
+    public_url = settings.public_url_at(wanted.port)
+    replies = Replies(public_url)
+    documents = Documents(
+        public_url=public_url, keys=ring, policy=policy, adapter=adapter, now=kit.now
+    )
+    front = Front(
+        pipeline=pipeline,
+        documents=documents,
+        replies=replies,
+        observers=observers,
+        traces=opened_traces(kit),
+        body_timeout=settings.body_timeout,
+        proxies=proxies,
+    )
+    parts = {
+        "store": of_ledger(wanted.store, ledger),
+        "keys": of_keys(ring),
+        "audit": of_audit(journal),
+        "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
+        "loop": of_loop(watched_lag(kit)),
+    }
+    kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
+    kit.metrics.hides(partial(hidden_fields, policy))
+    watch_process(kit.metrics)
+    server = PublicServer(front, replies, observers, open_entrance(kit, proxies))
+    return Answering(front=front, server=server, ring=ring, usage=usage, parts=parts)
+
+
+async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
+    ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events))
+    kit.metrics.keys_loaded(lambda: len(ring))
+    kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
+    await kit.closing(ring).start()
+    return ring
+
+
+def _usage(kit: Kit, store: Store) -> Usage:
+    usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
+    kit.closing(usage).start()
+    return usage
+
+
+async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
+    settings, url = kit.settings, kit.settings.limiter.get_secret_value()
+    if settings.nodes > 1 and url == "memory:":
+        raise StartRefused(
+            "more than one of nodes cannot count in memory:, as each would admit every limit"
+            " whole; name a limiter such as redis://127.0.0.1:6379",
+            "limiter",
+        )
+    watcher = LimiterTroubles(kit.metrics, kit.events)
+    try:
+        limiter = open_limiter(
+            url,
+            watcher,
+            share=settings.nodes * settings.workers,
+            patience=settings.limiter_timeout,
+            counters=counters,
+        )
+    except ValueError as error:
+        raise StartRefused(str(error), "limiter") from error
+    kit.metrics.limiter(lambda: limiter.degraded)
+    await kit.closing(limiter).start()
+    return limiter

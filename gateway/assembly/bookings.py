@@ -1,0 +1,57 @@
+"""The ledger, and what becomes of bookings once they are in it."""
+
+from adapters.base import Adapter
+from gateway.assembly.kit import Kit
+from gateway.booking.ledger import Ledger
+from gateway.booking.owners import Owners
+from gateway.booking.reconcile import Reconciler
+from gateway.booking.standing import LedgerStanding
+from gateway.booking.watch import Watch
+from gateway.booking.work import Patience
+from gateway.store import Store
+
+# Seconds that a booking may still be at work after the time that it has.
+LANDS_WITHIN = 5.0
+
+
+async def open_owners(kit: Kit, store: Store) -> Owners:
+    """This process among all that book."""
+    owners = kit.closing(Owners(store, kit.settings.state))
+    await owners.start()
+    return owners
+
+
+def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
+    """The ledger of bookings."""
+    patience, wait = Patience(lands=_lands(kit)), kit.settings.booking_wait
+    ledger = Ledger(store, owners, kit.bookings, wait=wait, patience=patience)
+    kit.closing(ledger).start(kit.now)
+    kit.metrics.ask("gateway_ledger_unwritten", lambda: ledger.waiting)
+    return ledger
+
+
+async def look_after(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -> None:
+    """What earlier processes left is looked up, and what the desk writes over is noticed.
+
+    One process of a machine does that.
+    """
+    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=_lands(kit))
+    await kit.closing(reconciler).begin()
+    reconciler.start()
+    told = kit.bookings
+    watch = Watch(store, adapter, told.overwritten, told.unreadable, told.watch_failed)
+    kit.metrics.overwritten(lambda: watch.overwritten)
+    kit.closing(watch).start(kit.now)
+
+
+def standing(kit: Kit, store: Store) -> LedgerStanding:
+    """What the ledger holds, as the figures tell it."""
+    found = LedgerStanding(store, kit.now)
+    kit.metrics.ask_all("gateway_ledger_bookings", found.states)
+    kit.metrics.ask("gateway_ledger_oldest_unknown_seconds", found.oldest_unknown)
+    return found
+
+
+def _lands(kit: Kit) -> float:
+    """Seconds after which an attempt that nobody waits for any more has come to its end."""
+    return kit.settings.backend.booking_timeout + LANDS_WITHIN

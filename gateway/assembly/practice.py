@@ -1,0 +1,67 @@
+"""The practice system, opened; and whether the policy's file is one that it can serve."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from adapters.base import Adapter, AdapterError
+from adapters.problems import DocumentErrors, Problem
+from gateway.assembly.kit import Kit
+from gateway.backend import BackendProbe, check_serves, open_backend, unserved_rows
+from gateway.booking.blocked import Blocked
+from gateway.policy.cases.run import verify
+from gateway.policy.policy import Policy
+from gateway.policy.running.examiner import Examiner
+from gateway.policy.running.found import Found
+from gateway.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Practice:
+    """The practice system, what examines policies for it, and the file's, if it was looked at."""
+
+    adapter: Adapter
+    probe: BackendProbe
+    secret: bytes
+    examiner: Examiner
+    policy: Policy | None
+
+
+async def open_practice(kit: Kit, store: Store, found: Found | None = None) -> Practice:
+    """The practice system and the policy, or what is wrong with either.
+
+    Without a file of the policy neither is looked at more closely: that was done before.
+    """
+    examiner = Examiner(path=kit.settings.policy, report=kit.report, verify=verify)
+    problems: list[Problem] = []
+    policy: Policy | None = None
+    try:
+        policy = None if found is None else examiner.policy(found)
+    except DocumentErrors as error:
+        problems += error.problems
+    try:
+        adapter, secret = await open_backend(kit.settings, store, kit.report, kit.backend)
+    except DocumentErrors as error:
+        raise DocumentErrors([*problems, *error.problems]) from error
+    adapter = Blocked(adapter, store)
+    probe = BackendProbe(kit.closing(adapter))
+    problems += await _lacking(kit.closing(probe)) if found is not None else ()
+    examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
+    if policy is not None:
+        problems += await asyncio.to_thread(examiner.problems, policy)
+    if problems:
+        raise DocumentErrors(problems)
+    check_serves(adapter, kit.settings)
+    return Practice(adapter=adapter, probe=probe, secret=secret, examiner=examiner, policy=policy)
+
+
+async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
+    """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
+    try:
+        await probe.at_first()
+    except DocumentErrors as error:
+        return error.problems
+    except AdapterError:
+        return ()
+    return ()

@@ -1,0 +1,44 @@
+"""Every setting once: its name, type, default and meaning; from gateway.yaml and the environment.
+
+The environment name is derived: `backend.secret_file` is `GATEWAY_BACKEND_SECRET_FILE`. What the
+environment says counts more than the file.
+"""
+
+from gateway.settings.groups import (
+    AuditSettings,
+    BackendSettings,
+    CacheSettings,
+    TracingSettings,
+)
+from gateway.settings.kinds import read_sealing_secret, split_address, split_networks
+from gateway.settings.loading import (
+    ConfigurationErrors,
+    check_own_place,
+    load_settings,
+    names,
+    sources,
+    variable,
+)
+from gateway.settings.model import GROUPS, Settings, shipped_policy
+from gateway.settings.refusals import StartRefused, lacking
+
+__all__ = [
+    "GROUPS",
+    "AuditSettings",
+    "BackendSettings",
+    "CacheSettings",
+    "ConfigurationErrors",
+    "Settings",
+    "StartRefused",
+    "TracingSettings",
+    "check_own_place",
+    "lacking",
+    "load_settings",
+    "names",
+    "read_sealing_secret",
+    "shipped_policy",
+    "sources",
+    "split_address",
+    "split_networks",
+    "variable",
+]

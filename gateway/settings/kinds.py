@@ -1,0 +1,108 @@
+"""The kinds of values that settings have: addresses, databases, times, secrets."""
+
+import re
+from ipaddress import ip_network
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+)
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """(host, port) of `host:port`, `[::1]:port` included; ValueError for anything else."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError("must be an address such as 127.0.0.1:8080")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _no_bare_port(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        port = value if 0 < value <= 65535 else 8080
+        raise ValueError(f"must be an address such as 127.0.0.1:{port}")  # noqa: TRY004 - pydantic
+    return value
+
+
+def _address(text: str) -> str:
+    split_address(text)
+    return text
+
+
+def split_networks(text: str) -> tuple[str, ...]:
+    """The addresses and networks between commas; ValueError for what is neither."""
+    found = tuple(each.strip() for each in text.split(",") if each.strip())
+    for each in found:
+        try:
+            ip_network(each)
+        except ValueError as error:
+            host_bits = "has host bits set" in str(error)
+            remedy = f"write {ip_network(each, strict=False)}" if host_bits else "such as 10.0.0.5"
+            raise ValueError(
+                f"{each} is no address or network{':' if host_bits else ''} {remedy}"
+            ) from error
+    return found
+
+
+def _networks(text: str) -> str:
+    return ", ".join(split_networks(text))
+
+
+def _public_url(text: str) -> str:
+    scheme, _, rest = text.partition("://")
+    if scheme not in {"http", "https"} or not rest or set(rest) & set(" <>\"'\\?#\r\n\t"):
+        raise ValueError("must be an address such as https://gateway.example.org, without /api/v1")
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("must be written in ASCII")
+    bare = text.rstrip("/")
+    if bare.endswith("/api/v1"):
+        raise ValueError("must not end in /api/v1: that is added")
+    return bare
+
+
+def _database(address: SecretStr) -> SecretStr:
+    """A database address; ValueError for one of SQLite with a query, of which nothing is known."""
+    text = address.get_secret_value()
+    if text.startswith("sqlite") and "?" in text:
+        raise ValueError("must end with the path; write %3F for a ? in it, and %25 for a %")
+    return address
+
+
+def _shared_memory(address: SecretStr) -> SecretStr:
+    """`memory:`, or the address of a Redis; ValueError for any other."""
+    parts = urlsplit(address.get_secret_value())
+    if parts.geturl() == "memory:":
+        return address
+    if parts.scheme not in {"redis", "rediss"} or not parts.hostname or parts.query:
+        raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
+    try:
+        good = parts.port is None or parts.port > 0
+    except ValueError:
+        good = False
+    if not good or not re.fullmatch("(/[0-9]*)?", parts.path):
+        raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
+    return address
+
+
+Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
+Networks = Annotated[str, AfterValidator(_networks)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]
+Database = Annotated[SecretStr, AfterValidator(_database)]
+Counting = Annotated[SecretStr, AfterValidator(_shared_memory)]
+Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+
+
+def read_sealing_secret(text: str) -> bytes:
+    """The 32 bytes behind 64 hexadecimal digits; ValueError for any other text."""
+    try:
+        secret = bytes.fromhex(text.strip())
+    except ValueError:
+        secret = b""
+    if len(secret) != 32:
+        raise ValueError("must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints")
+    return secret

@@ -1,0 +1,245 @@
+"""Reads the settings of gateway.yaml and the environment, and says all that is wrong with them."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import (
+    SecretStr,
+    ValidationError,
+)
+
+from adapters.document import Document, forgiving, read_document
+from adapters.modelled import check, sentence
+from adapters.problems import DocumentErrors, Problem, did_you_mean
+from gateway.settings.model import GROUPS, Settings
+from gateway.settings.refusals import StartRefused
+
+PREFIX = "GATEWAY_"
+# What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
+_of_a_service = re.compile(
+    r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"
+    r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
+).fullmatch
+DEFAULT_FILE = Path("gateway.yaml")
+# The variables that say where the gateway keeps what is its own.
+_PLACES = ("GATEWAY_STATE", "GATEWAY_STORE")
+
+
+class ConfigurationErrors(DocumentErrors):
+    """All that is wrong with a configuration; `settings` is what is left without that.
+
+    `left_out` are the dotted names of the settings whose values are wrong.
+    """
+
+    def __init__(
+        self, problems: Iterable[Problem], settings: Settings, left_out: Iterable[str] = ()
+    ) -> None:
+        super().__init__(problems)
+        self.settings = settings
+        self.left_out = frozenset(left_out)
+
+
+def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings in that file, or in ./gateway.yaml where there is one, and the environment.
+
+    ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
+    that cannot be read at all.
+    """
+    config = _file(config)
+    document, flaws = _read(config)
+    if not isinstance(document.data, dict):
+        text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
+        raise DocumentErrors([document.problem((), text)])
+    problems: list[Problem] = [*flaws]
+    try:
+        check(document, Settings, strict=True)
+    except DocumentErrors as error:
+        problems += error.problems
+    variables, strangers = _variables(os.environ if environ is None else environ)
+    problems += strangers
+    given = _nested(variables)
+    problems += _environment_problems(given)
+    folder = Path.cwd() if config is None else config.resolve().parent
+    merged = _merged(document.data, given)
+    left_out: list[str] = []
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        # what stands in one place alone has been said with that place
+        problems = problems or [_said(each) for each in error.errors()]
+        settings = Settings.model_validate(_without(merged, error))
+        left_out = [_dotted(each) for each in error.errors()]
+    if problems:
+        raise ConfigurationErrors(problems, _located(settings, folder), left_out)
+    return _located(settings, folder)
+
+
+def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Where each setting's value comes from, by its dotted name: environment, file or default.
+
+    Of a configuration that load_settings takes.
+    """
+    given, _ = _variables(os.environ if environ is None else environ)
+    data = _read(_file(config))[0].data
+    return {name: _source(name, given, data) for name, _ in names()}
+
+
+def _source(name: str, given: Mapping[str, str], data: Mapping[str, Any]) -> str:
+    group, _, inner = name.rpartition(".")
+    if name in given:
+        return "environment"
+    return "file" if inner in (data.get(group, {}) if group else data) else "default"
+
+
+def _file(config: Path | None) -> Path | None:
+    return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
+
+
+def _read(config: Path | None) -> tuple[Document, tuple[Problem, ...]]:
+    """The file, and what is wrong with its keys; nothing where there is none."""
+    nothing = Document("", b"", data={})
+    document, flaws = forgiving(lambda: nothing if config is None else read_document(config))
+    return _unfolded(document), flaws
+
+
+def _unfolded(document: Document) -> Document:
+    """With `policy: {file: ..., widening: ...}` as the settings that it stands for."""
+    data = document.data
+    if not isinstance(data, dict) or not isinstance(data.get("policy"), dict):
+        return document
+    group, names = data.pop("policy"), {"file": "policy", "widening": "policy_widening"}
+    for inner, value in group.items():
+        name, place = names.get(inner, f"policy.{inner}"), ("policy", inner)
+        if name in data:
+            data[f"policy.{inner}"] = value  # said twice: this one is known by no name
+            name = f"policy.{inner}"
+        data[name] = value
+        document.keys[name,] = document.keys[place]
+        document.marks[name,] = document.marks[place]
+    return document
+
+
+def check_own_place(config: Path | None, environ: Mapping[str, str] | None = None) -> None:
+    """StartRefused where nothing says where the state or the store is, but the defaults."""
+    environ = os.environ if environ is None else environ
+    if _file(config) is None and environ.keys().isdisjoint(_PLACES):
+        raise StartRefused(
+            f"nothing says where the keys are: there is no {DEFAULT_FILE} in {Path.cwd()}; name"
+            f" the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
+        )
+
+
+def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
+    """The data without the members that the error is about."""
+    kept = {name: dict(each) if isinstance(each, dict) else each for name, each in data.items()}
+    for each in error.errors():
+        name, *inner = map(str, each["loc"])
+        group = kept.get(name)
+        if inner and isinstance(group, dict):
+            group.pop(inner[0], None)
+        else:
+            kept.pop(name, None)
+    return kept
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """Each setting's dotted name and what it means."""
+    for name, info in Settings.model_fields.items():
+        if name in GROUPS:
+            for inner, nested in GROUPS[name].model_fields.items():
+                yield f"{name}.{inner}", nested.description or ""
+        else:
+            yield name, info.description or ""
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.replace(".", "_").upper()
+
+
+def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """The settings that the environment gives, by dotted name; what it gives that is none."""
+    known = {variable(name): name for name, _ in names()}
+    given, problems = {}, []
+    for key, value in environ.items():
+        if key in known and not value.strip():
+            text = "is empty: unset it or give it a value"
+            problems.append(Problem(f"environment variable {key}", 0, 0, text))
+        elif key in known:
+            given[known[key]] = value
+        elif key.startswith(PREFIX) and not _of_a_service(f"{key}={value}"):
+            text = f"no setting has that name{did_you_mean(key, known)}"
+            problems.append(Problem(f"environment variable {key}", 0, 0, text))
+    return given, problems
+
+
+def _nested(given: Mapping[str, str]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for name, value in given.items():
+        group, _, inner = name.rpartition(".")
+        (data.setdefault(group, {}) if group else data)[inner] = value
+    return data
+
+
+def _environment_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
+    try:
+        Settings.model_validate(given)
+    except ValidationError as error:
+        yield from map(_said, error.errors())
+
+
+def _dotted(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"])
+
+
+def _said(error: Any) -> Problem:
+    return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
+
+
+def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(data) | dict(given)
+    for group in GROUPS:
+        if group in given and isinstance(data.get(group), dict):
+            merged[group] = {**data[group], **given[group]}
+    return merged
+
+
+def _located(settings: Settings, folder: Path) -> Settings:
+    """With every path absolute."""
+    backend, audit = settings.backend, settings.audit
+    return settings.model_copy(
+        update={
+            "state": (folder / settings.state).absolute(),
+            "store": settings.store and _absolute_url(settings.store, folder),
+            "policy": (folder / settings.policy).absolute(),
+            "tls_certificate": settings.tls_certificate
+            and (folder / settings.tls_certificate).absolute(),
+            "tls_key": settings.tls_key and (folder / settings.tls_key).absolute(),
+            "backend": backend.model_copy(
+                update={
+                    "url": backend.url and _absolute_url(backend.url, folder),
+                    "mapping": backend.mapping and (folder / backend.mapping).absolute(),
+                    "secret_file": backend.secret_file
+                    and (folder / backend.secret_file).absolute(),
+                }
+            ),
+            "audit": audit.model_copy(
+                update={
+                    "folder": audit.folder and (folder / audit.folder).absolute(),
+                    "key_file": audit.key_file and (folder / audit.key_file).absolute(),
+                }
+            ),
+        }
+    )
+
+
+def _absolute_url(address: SecretStr, folder: Path) -> SecretStr:
+    """A database address; where it names a file relatively, from the configuration's folder."""
+    scheme, separator, path = address.get_secret_value().partition(":///")
+    if not separator or not scheme.startswith("sqlite") or path.startswith(("/", ":memory:")):
+        return address
+    return SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")
