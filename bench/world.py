@@ -20,7 +20,7 @@ from gateway.store import open_store
 from gateway.store.tables import keys, secrets
 
 CONFIGS = ("ready", "many", "masked", "sample")
-AUDITS = ("audited", "unaudited")
+LACKING = tuple(f"lacking-{number}" for number in range(10))
 MANY = 100_000
 NO_LIMIT = 1_000_000_000
 
@@ -52,7 +52,7 @@ class World:
         self._secrets: dict[str, str] = {}
         self._client = ""
         create(folder / "clinic.db", today=date.today())  # noqa: DTZ011 - the sample's own day
-        for name in (*CONFIGS, *AUDITS):
+        for name in (*CONFIGS, *LACKING):
             self._configure(name)
 
     def config(self, name: str) -> tuple[Path, int]:

@@ -110,7 +110,7 @@ class Operation:
 
 LIMIT = Param(
     name="limit",
-    summary=f"Records a page, {PAGE_DEFAULT} where it is absent.",
+    summary=f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
     format=INTEGER,
     least=1,
     most=PAGE_LARGEST,

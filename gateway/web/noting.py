@@ -17,6 +17,7 @@ from gateway.contract.errors import (
     LimitExceeded,
 )
 from gateway.observe.access import Access
+from gateway.observe.failed import CallFailures
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.observe.troubles import KeyGuesses
@@ -40,6 +41,7 @@ class Observers:
         self.usage = usage
         self.events = events
         self.key_guesses = KeyGuesses(events)
+        self._failures = CallFailures(events)
         self._now = now
 
     def note(
@@ -102,8 +104,7 @@ class Observers:
         elif isinstance(error, LimitExceeded):
             self.metrics.denied()
         elif error.status >= 500 and error.__cause__ is not None:
-            self.events.fault(
-                "call failed",
+            self._failures.note(
                 error.__cause__,
                 answered=error.status,
                 operation=operation,
