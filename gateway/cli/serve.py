@@ -22,6 +22,8 @@ from gateway.policy.reading.document import load_policy
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 
+NO_ROLL = "one process cannot replace itself"
+
 
 @click.command()
 @config_option
@@ -41,10 +43,7 @@ def serve(config: Path | None) -> None:
 
 
 def _say_that_nothing_rolls() -> None:
-    Events().warn(
-        "asked to replace the processes of a gateway that has one: nothing is replaced",
-        remedy="restart it, or set workers to 2 or more",
-    )
+    Events().warn(NO_ROLL, remedy="restart the gateway, or set workers to 2 or more")
 
 
 async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
