@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types safety rules tables fuzz reloads bench attack bench-backends image-rehearsal lock clean stale
+.PHONY: help demo test check lint types safety rules tables fuzz reloads bench attack chaos bench-backends image-rehearsal lock clean stale
 export PYTHON
 
 help: ## List these targets
@@ -87,6 +87,9 @@ bench: $(checks) ## Measure what the gateway costs per request
 
 attack: $(checks) ## Attack a gateway, and see whether honest calls notice (ARGS="idle --seconds 5")
 	$(bin)/python -m attack $(ARGS)
+
+chaos: $(checks) ## Kill workers while partners book, and check every booking (ARGS="sqlite --seed 2")
+	$(bin)/python -m tests.chaos $(ARGS)
 
 bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
 	$(bin)/python -m bench.backends $(ARGS)

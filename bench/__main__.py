@@ -1,13 +1,14 @@
 """`python -m bench`: CPU per request of the gateway against a bare aiohttp handler, in one run.
 
+`python -m bench shares` prints what each thing costs that runs beside answering, and `python -m
+bench workers` what several processes do; without a word there is all but those shares.
+
 Every server runs the whole time; the rounds go from one to the next, so that a slow spell of the
 machine meets all of them. CPU seconds are the servers' own, the client's do not count.
 """
 
 import os
-import socket
 import statistics
-import subprocess
 import sys
 import time
 import timeit
@@ -15,69 +16,18 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 
 from bench.load import Load
 from bench.ready import CLIENT
 from bench.reloads import reloads
+from bench.servers import Server, measure
+from bench.shares import shares
+from bench.workers import workers
 from bench.world import CONFIGS, World
 from gateway.contract.access import LEVELS
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
-# Seconds in which all that a call leaves behind is written: the audit, its head and its index.
-SETTLED = 3.0
 REQUESTS = int(os.environ.get("BENCH_REQUESTS", "6000"))
-
-
-class Server:
-    """One server process and the CPU seconds that it has used."""
-
-    def __init__(self, kind: str, argument: str, port: int) -> None:
-        self.began = time.perf_counter()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.served", kind, argument],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.port = port
-
-    def __enter__(self) -> "Server":
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
-                    raise
-                time.sleep(0.005)
-            else:
-                return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self._process.terminate()
-        self._process.wait(30)
-
-    def cpu(self) -> float:
-        """CPU seconds so far."""
-        if self._process.stdin is None or self._process.stdout is None:
-            raise RuntimeError("the server was started without pipes")
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
-
-
-def measure(server: Server, load: Load, requests: int) -> float:
-    """Microseconds of the server's CPU per request."""
-    before = server.cpu()
-    load.run(requests)
-    return (server.cpu() - before) / requests * 1e6
 
 
 def road(world: World) -> None:
@@ -110,7 +60,7 @@ def road(world: World) -> None:
             ),
         }
         loads = {
-            name: Load(servers[server].port, path, world.secret(server))
+            name: Load(servers[server].port, [path], world.secret(server))
             for name, (server, path, _) in cases.items()
         }
         found: dict[str, list[float]] = {name: [] for name in cases}
@@ -137,48 +87,13 @@ def show(found: dict[str, list[float]]) -> None:
     print("against (a): the median of each round's own ratio, not the quotient of the medians")
 
 
-def audit(world: World) -> None:
-    """What the audit costs a call, its writing, its heads and its index among it."""
-    with ExitStack() as stack:
-        servers = {}
-        for kind in ("audited", "unaudited"):
-            config, port = world.config(kind)
-            servers[kind] = stack.enter_context(Server(kind, str(config), port))
-        found: dict[str, list[float]] = {kind: [] for kind in servers}
-        for turn in range(ROUNDS + 1):
-            for kind, server in servers.items():
-                # connections of its own: they would be closed while the other server is measured
-                load = Load(server.port, world.client_path(kind), world.secret(kind))
-                figure = measure_settled(server, load, 5 * REQUESTS)
-                load.close()
-                if turn:
-                    found[kind].append(figure)
-    shares = [a / b - 1 for a, b in zip(found["audited"], found["unaudited"], strict=True)]
-    medians = [statistics.median(each) for each in found.values()]
-    print(
-        f"(b) with the audit {medians[0]:.1f} µs, without {medians[1]:.1f} µs: it costs"
-        f" {statistics.median(shares):.1%} ({min(shares):.1%} to {max(shares):.1%})"
-    )
-
-
-def measure_settled(server: Server, load: Load, requests: int) -> float:
-    """Microseconds of CPU per request, with what is done later, without what an idle one does."""
-    before = server.cpu()
-    time.sleep(SETTLED)
-    idle = server.cpu() - before
-    before = server.cpu()
-    load.run(requests)
-    time.sleep(SETTLED)
-    return (server.cpu() - before - idle) / requests * 1e6
-
-
 def start_up(world: World) -> None:
     """Seconds from the start of the process to the first answered request."""
     seconds = []
     for _ in range(5):
         config, port = world.config("sample")
         with Server("gateway", str(config), port) as server:
-            Load(port, world.client_path("sample"), world.secret("sample")).run(1)
+            Load(port, [world.client_path("sample")], world.secret("sample")).run(1)
             seconds.append(time.perf_counter() - server.began)
     print(f"start-up to the first answer: median {statistics.median(seconds):.2f} s")
 
@@ -194,14 +109,23 @@ def redaction(world: World) -> None:
 
 
 def main() -> None:
-    """Everything, in an empty folder."""
+    """Everything, or one part, in an empty folder."""
     with TemporaryDirectory() as folder:
         world = World(Path(folder))
-        road(world)
-        audit(world)
-        start_up(world)
-        redaction(world)
-        reloads(Path(folder))
+        match sys.argv[1:]:
+            case ["shares"]:
+                shares(world, ROUNDS, REQUESTS // 2)
+            case ["workers"]:
+                workers(world, ROUNDS, REQUESTS)
+            case []:
+                road(world)
+                shares(world, ROUNDS, REQUESTS // 2, each=False)
+                workers(world, ROUNDS, REQUESTS // 2)
+                start_up(world)
+                redaction(world)
+                reloads(Path(folder))
+            case _:
+                sys.exit("python -m bench [shares | workers]")
 
 
 if __name__ == "__main__":

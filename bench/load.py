@@ -5,19 +5,18 @@ It never sleeps: waking it would be a cost of the server that sends, and more so
 
 import socket
 import time
+from collections.abc import Sequence
+from itertools import cycle
 
 CONNECTIONS = 16
 PATIENCE = 10.0  # seconds
 
 
 class Load:
-    """Sends one request over and over, on connections that stay open."""
+    """Sends requests for some paths over and over, on connections that stay open."""
 
-    def __init__(self, port: int, path: str, secret: str) -> None:
-        self._request = (
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: */*\r\n"
-            f"X-API-Key: {secret}\r\n\r\n"
-        ).encode()
+    def __init__(self, port: int, paths: Sequence[str], secret: str) -> None:
+        self._requests = cycle([request_for(port, each, secret) for each in paths])
         self._sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
         for each in self._sockets:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -27,13 +26,21 @@ class Load:
         """That many requests, rounded up to whole rounds; RuntimeError for any but a 200."""
         for _ in range(-(-requests // CONNECTIONS)):
             for each in self._sockets:
-                each.sendall(self._request)
+                each.sendall(next(self._requests))
             for each in self._sockets:
                 read_answer(each)
 
     def close(self) -> None:
         for each in self._sockets:
             each.close()
+
+
+def request_for(port: int, path: str, secret: str) -> bytes:
+    """One request as bytes."""
+    return (
+        f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: */*\r\n"
+        f"X-API-Key: {secret}\r\n\r\n"
+    ).encode()
 
 
 def read_answer(connection: socket.socket) -> bytes:

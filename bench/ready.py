@@ -22,7 +22,7 @@ CLIENT: Record = {
 
 
 class ReadyAdapter:
-    """Answers every read with the same client, at once."""
+    """Answers every read with the same client, by the id that is asked for, at once."""
 
     excludes, settle = True, 0.0
 
@@ -32,11 +32,16 @@ class ReadyAdapter:
             name: frozenset(fields) for name, fields in options.shapes.items()
         }
 
+        self._made: dict[str | None, Record] = {}
+
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         return ()
 
     async def read_one(self, query: Query) -> Record:
-        return CLIENT
+        record = self._made.get(query.id)
+        if record is None:
+            record = self._made[query.id] = {**CLIENT, "id": query.id}
+        return record
 
     async def read_many(self, query: Query) -> Page:
         return Page(records=[CLIENT] * query.limit)

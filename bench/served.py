@@ -1,18 +1,22 @@
 """A server under measurement: tells its own CPU seconds for each line on its standard input.
 
 `python -m bench.served bare PORT` is the reference, a bare aiohttp handler with constant bytes;
-`python -m bench.served gateway CONFIG` is the gateway as `serve` runs it; `audited` the same with
-an audit that indexes its entries each second, `unaudited` with one that takes none.
+`python -m bench.served gateway CONFIG` is the gateway as `serve` runs it; `python -m bench.served
+without CONFIG FEATURE...` is one that lacks these, and does only when asked what is done each
+second or minute.
 """
 
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 
 
-def answer_asks() -> None:
+def answer_asks(do: Callable[[str], None]) -> None:
     """One line in, this process's CPU seconds out; gone when the input ends."""
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        if wish := line.strip():
+            do(wish)
         sys.stdout.write(f"{time.process_time()}\n")
         sys.stdout.flush()
 
@@ -34,28 +38,23 @@ def bare(port: int) -> None:
     web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
 
 
-def without_audit() -> None:
-    """No entry is made, written or indexed."""
-    from gateway.audit.journal import Journal
-    from gateway.web import noting
+def lacking(features: Sequence[str]) -> Callable[[str], None]:
+    """Take these out; what does at once what is done now and then."""
+    from bench.features import FEATURES, Ends
 
-    noting.entry_of = lambda call, operation, now, error: None  # type: ignore[assignment]
-    Journal.note = lambda self, access, entry: self._access.add(access)  # type: ignore[method-assign]
+    for each in features:
+        FEATURES[each]()
+    return Ends().do
 
 
 def main() -> None:
-    threading.Thread(target=answer_asks, daemon=True).start()
-    kind, argument = sys.argv[1:]
+    kind, argument, *features = sys.argv[1:]
+    do = lacking(features) if kind == "without" else lambda wish: None
+    threading.Thread(target=answer_asks, args=(do,), daemon=True).start()
     if kind == "bare":
         bare(int(argument))
     else:
-        from gateway.audit import upkeep
         from gateway.cli import main as command
-
-        if kind == "audited":
-            upkeep.INDEX_EVERY = 1.0
-        if kind == "unaudited":
-            without_audit()
 
         command(["serve", "--config", argument])
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from gateway.store import open_store
 from gateway.store.tables import keys, secrets
 
 CONFIGS = ("ready", "many", "masked", "sample")
-AUDITS = ("audited", "unaudited")
 MANY = 100_000
 NO_LIMIT = 1_000_000_000
 
@@ -46,17 +46,19 @@ def masked_policy() -> str:
 class World:
     """One folder with a state and a configuration per server."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: Sequence[str] = CONFIGS) -> None:
         self._folder = folder
         self._ports: dict[str, int] = {}
         self._secrets: dict[str, str] = {}
         self._client = ""
         create(folder / "clinic.db", today=date.today())  # noqa: DTZ011 - the sample's own day
-        for name in (*CONFIGS, *AUDITS):
+        for name in names:
             self._configure(name)
 
     def config(self, name: str) -> tuple[Path, int]:
-        """The configuration file of a server, and its port."""
+        """The configuration file of a server, and its port; made where it is not there yet."""
+        if name not in self._ports:
+            self._configure(name)
         return self._folder / f"{name}.yaml", self._ports[name]
 
     def secret(self, name: str) -> str:

@@ -56,12 +56,13 @@ class RedisServer:
 
 
 @contextmanager
-def redis_server(folder: Path, *options: str) -> Iterator[RedisServer]:
-    """One that runs; skips the test where no Redis is installed."""
+def redis_server(folder: Path, *options: str, start: bool = True) -> Iterator[RedisServer]:
+    """One that runs, or that the test starts; skips the test where no Redis is installed."""
     if shutil.which("redis-server") is None:
         pytest.skip("install redis-server")
     server = RedisServer(folder)
-    server.start(*options)
+    if start:
+        server.start(*options)
     try:
         yield server
     finally:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 
@@ -34,14 +35,19 @@ def admit(url: str, account: str, password: str) -> None:
 async def _admit(url: str, account: str, password: str) -> None:
     connection = await asyncpg.connect(**address(url))
     try:
-        known = "SELECT true FROM pg_roles WHERE rolname = $1"
-        verb = "ALTER" if await connection.fetchval(known, account) else "CREATE"
-        quoted = await connection.fetchval("SELECT quote_literal($1)", password)
-        await connection.execute(f'{verb} ROLE "{account}" LOGIN PASSWORD {quoted}')
+        await give_account(connection, account, password)
         for statement in granted():
             await connection.execute(statement.replace("ACCOUNT", f'"{account}"'))
     finally:
         await connection.close()
+
+
+async def give_account(connection: Any, account: str, password: str) -> None:
+    """Make the account, or give it this password."""
+    known = "SELECT true FROM pg_roles WHERE rolname = $1"
+    verb = "ALTER" if await connection.fetchval(known, account) else "CREATE"
+    quoted = await connection.fetchval("SELECT quote_literal($1)", password)
+    await connection.execute(f'{verb} ROLE "{account}" LOGIN PASSWORD {quoted}')
 
 
 def granted() -> list[str]:

@@ -12,7 +12,7 @@ old claim is in vain.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from secrets import token_hex
 from typing import Any
@@ -21,7 +21,8 @@ from gateway.booking.base import Attempt, Booked, Refused, Told
 from gateway.booking.looking import Lost
 from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.owners import Owners
-from gateway.booking.rows import KEPT, LEFT, Outcome, Row, Rows
+from gateway.booking.row import LEFT, Outcome, Row
+from gateway.booking.rows import KEPT, Rows
 from gateway.booking.stand import Stand
 from gateway.booking.work import Patience, Work
 from gateway.contract.errors import KeyReused, Unavailable
@@ -80,14 +81,6 @@ class Ledger:
         await self._outcomes.flush()
         if asyncio.get_running_loop().time() - self._purged >= PURGE_EVERY:
             await self._purge(now)
-
-    async def states(self, now: datetime) -> tuple[Mapping[str, int], float | None]:
-        """How many rows are in each state, and for how many seconds the oldest is unknown.
-
-        StoreError.
-        """
-        counts, since = await in_time(self.rows.states())
-        return counts, None if since is None else max(0.0, (now - since).total_seconds())
 
     async def book(self, attempt: Attempt) -> Booked:
         """The appointment, new or as it was made before.

@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from adapters.base import Adapter, AdapterError, Draft, OutcomeUnknown, Record
-from gateway.booking.rows import Outcome, Row, Rows
+from gateway.booking.row import Outcome, Row
+from gateway.booking.rows import Rows
 
 # A clock that was set back or forth by an hour hides no booking that was made in between.
 SLACK = timedelta(hours=1, minutes=5)

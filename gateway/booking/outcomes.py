@@ -5,7 +5,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from gateway.booking.base import Told
-from gateway.booking.rows import Outcome, Row, Rows
+from gateway.booking.row import Outcome, Row
+from gateway.booking.rows import Rows
 from gateway.store.base import StoreError
 
 T = TypeVar("T")

@@ -17,7 +17,8 @@ from gateway.booking.drafts import read
 from gateway.booking.looking import Lost, look
 from gateway.booking.outcomes import in_time
 from gateway.booking.owners import Owners
-from gateway.booking.rows import Row, Rows
+from gateway.booking.row import Row
+from gateway.booking.rows import Rows
 from gateway.store.base import Store, StoreError
 
 # Seconds between two looks at the ledger, and between those at one booking: the first, the longest.
@@ -113,15 +114,12 @@ class Reconciler:
         del self._looks[claim]
 
     async def _bury(self, rows: Sequence[Row]) -> None:
-        """Let go of what the dead worked on; whoever said that it lives and does not is forgotten.
-
-        What has no owner at all is of a version of the gateway that named none.
-        """
+        """Let go of what the dead worked on; forget who said that it lives, and does not."""
         others = await in_time(self._owners.others())
         owners = {row.owner for row in rows if row.owner is not None}.union(others)
         dead = {owner for owner in owners if await self._owners.is_dead(owner)}
         for row in rows:
-            if row.owner in dead or (row.owner is None and row.state != "unknown"):
+            if row.owner in dead or _is_nobodys(row):
                 await in_time(self._rows.abandon(row))
                 self._wake.set()  # the next round, at once, sees it as it is now
         for owner in dead:

@@ -2,101 +2,37 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from copy import copy
 from datetime import datetime, timedelta
-from hashlib import sha256
-from secrets import token_hex
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import orjson
-from sqlalchemy import (
-    ColumnElement,
-    CursorResult,
-    and_,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Record, SlotTaken
-from gateway.booking.base import Attempt, Booked, Refused
-from gateway.booking.drafts import written
+from gateway.booking.base import Attempt, Refused
+from gateway.booking.row import BETWEEN, LEFT, SETTLED, STATES, Outcome, Row
+from gateway.booking.statements import (
+    changed,
+    insert_row,
+    overlapping,
+    same_request,
+    take_turn,
+    unchanged,
+)
+from gateway.booking.values import FOUND, done, intention, refused
 from gateway.store.base import Store
 from gateway.store.tables import bookings
 
 T = TypeVar("T")
 KEPT = timedelta(hours=24)
 UNKNOWN_KEPT = timedelta(days=7)
-SETTLED = ("done", "refused")
-# What is written of a row that nobody works on any more.
-LEFT = {"state": "unknown", "owner": None}
-BETWEEN = ("intended", "sent", "unknown")
-FOUND = "found"  # the outcome of a booking that was found when nobody asked
-# Vets share so many turns: each is a row, and ids of vets that nobody has must not fill a table.
-TURNS = 1024
 # Transactions at once: more wait here, where it is their turn, and not for one of few connections.
 AT_ONCE = 2
 _KEPT_WHEN_GONE = (
     *("key_id", "fingerprint", "created_at", "reference"),
     *("vet_id", "starts_at", "ends_at", "draft", "claim", "sender", "sent_at"),
 )
-# What became of a row: the values to write, or None where it is to go.
-Outcome = Mapping[str, Any] | None
-
-
-class Row:
-    """A row as it was read; `mine` where this call has just claimed it, `fresh` by writing it."""
-
-    def __init__(self, row: Any, *, mine: bool = False, fresh: bool = False) -> None:
-        self.id: int | None = row.id
-        self.key_id: str = row.key_id
-        self.digest: bytes | None = row.idempotency_digest
-        self.fingerprint: bytes = row.fingerprint
-        self.created_at: datetime = row.created_at
-        self.state: str = row.state
-        self.settled = row.state in SETTLED
-        self.reference: str = row.reference or ""
-        self.vet_id: str | None = row.vet_id
-        self.starts_at: datetime | None = row.starts_at
-        self.ends_at: datetime | None = row.ends_at
-        self.draft: bytes | None = row.draft
-        self.owner: str | None = row.owner
-        self.claim: str | None = row.claim
-        self.sender: str | None = row.sender
-        self.sent_at: datetime | None = row.sent_at
-        self.untold: bool = row.state == "done" and row.outcome == FOUND
-        self.appointment_id: str | None = row.appointment_id
-        self.error: str = row.outcome or ""
-        self.mine = mine
-        self.fresh = fresh
-        self._row = row
-
-    @classmethod
-    def perhaps(cls, attempt: Attempt, owner: str, claim: str) -> "Row":
-        """One of which it is not known whether it was written."""
-        columns = dict.fromkeys(bookings.c.keys())
-        return cls(SimpleNamespace(**columns | intention(attempt, owner, claim)))
-
-    def taken(self, claim: str) -> "Row":
-        """The same as it is if it was taken, which is not known."""
-        row = copy(self)
-        row.claim = claim
-        return row
-
-    def outcome_again(self) -> Booked:
-        """The first outcome once more: the record, or the refusal."""
-        if self._row.state == "refused":
-            raise Refused(self._row.outcome, replayed=True)
-        return Booked(orjson.loads(self._row.record), replayed=True)
 
 
 class Rows:
@@ -111,22 +47,7 @@ class Rows:
 
         Of the latter only what is not settled, or was found and never told.
         """
-        statement = select(bookings).where(bookings.c.key_id == attempt.key_id)
-        if attempt.idempotency_key is not None:
-            digest = _digest(attempt.idempotency_key)
-            statement = statement.where(bookings.c.idempotency_digest == digest)
-        else:
-            untold = and_(
-                bookings.c.state == "done",
-                bookings.c.outcome == FOUND,
-                bookings.c.record.is_not(None),
-            )
-            statement = statement.where(
-                bookings.c.idempotency_digest.is_(None),
-                bookings.c.fingerprint == attempt.fingerprint,
-                or_(bookings.c.state.in_(BETWEEN), untold),
-            )
-        return await self._read(statement.order_by(bookings.c.id))
+        return await self._read(same_request(attempt).order_by(bookings.c.id))
 
     async def read(self, row: Row) -> Row | None:
         """The same as it is now; None where it is gone."""
@@ -150,15 +71,15 @@ class Rows:
         values = intention(attempt, owner, claim)
 
         async def inserted(connection: AsyncConnection) -> Row:
-            await _take_turn(connection, attempt.draft.vet_id)
-            others = await _overlapping(connection, values)
+            await take_turn(connection, attempt.draft.vet_id)
+            others = await overlapping(connection, values)
             if any(each.state == "unknown" for each in others):
                 if attempt.idempotency_key is None:
                     raise Refused(SlotTaken.__name__, replayed=False)
-                return await _inserted(connection, values | refused(SlotTaken.__name__))
+                return await insert_row(connection, values | refused(SlotTaken.__name__))
             same = (each for each in others if each.fingerprint == attempt.fingerprint)
             first = next(iter(others) if waits else same, None)
-            return await _inserted(connection, values) if first is None else first
+            return await insert_row(connection, values) if first is None else first
 
         try:
             return await self._run(inserted)
@@ -180,12 +101,12 @@ class Rows:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
         change = (
             update(bookings)
-            .where(_unchanged(row), bookings.c.state == row.state)
+            .where(unchanged(row), bookings.c.state == row.state)
             .values(owner=owner, claim=claim, state="unknown")
         )
 
         async def taken(connection: AsyncConnection) -> Row | None:
-            if not await _changed(connection, change):
+            if not await changed(connection, change):
                 return None
             found = await connection.execute(select(bookings).where(bookings.c.id == row.id))
             return Row(found.one(), mine=True)
@@ -194,17 +115,17 @@ class Rows:
 
     async def write(self, row: Row, outcome: Outcome) -> bool:
         """Whether the row was still its claim's, and is now as told; what is settled stays."""
-        this = and_(_unchanged(row), bookings.c.state.not_in(SETTLED))
+        this = and_(unchanged(row), bookings.c.state.not_in(SETTLED))
         change: Any = delete(bookings).where(this)
         if outcome is not None:
             change = update(bookings).where(this).values(outcome)
-        return await self._run(lambda connection: _changed(connection, change))
+        return await self._run(lambda connection: changed(connection, change))
 
     async def tell(self, row: Row) -> bool:
         """Whether it is this call that tells of a booking that was found."""
         this = and_(bookings.c.id == row.id, bookings.c.outcome == FOUND)
         told = update(bookings).where(this).values(outcome=None)
-        return await self._run(lambda connection: _changed(connection, told))
+        return await self._run(lambda connection: changed(connection, told))
 
     async def hold(self, row: Row, record: Record, *, told: bool) -> bool | None:
         """Settle the row with this record; False where the appointment is another row's.
@@ -213,15 +134,15 @@ class Rows:
         """
         other = bookings.alias()
         taken = exists().where(other.c.appointment_id == record.get("id"), other.c.id != row.id)
-        this = and_(_unchanged(row), bookings.c.state.not_in(SETTLED))
+        this = and_(unchanged(row), bookings.c.state.not_in(SETTLED))
         values = done(record) | ({} if told else {"outcome": FOUND})
         settled = update(bookings).where(this).values(values)
 
         async def held(connection: AsyncConnection) -> bool | None:
-            await _take_turn(connection, row.vet_id or "")
+            await take_turn(connection, row.vet_id or "")
             if (await connection.execute(select(taken))).scalar_one():
                 return False
-            return await _changed(connection, settled) or None
+            return await changed(connection, settled) or None
 
         return await self._run(held)
 
@@ -240,12 +161,13 @@ class Rows:
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
-        counted = select(bookings.c.state, func.count()).group_by(bookings.c.state)
-        oldest = select(func.min(bookings.c.created_at)).where(bookings.c.state == "unknown")
-        async with self._room, self._store.begin() as connection:
-            counts = {each[0]: each[1] for each in await connection.execute(counted)}
-            since = (await connection.execute(oldest)).scalar_one_or_none()
-        return dict.fromkeys((*BETWEEN, *SETTLED), 0) | counts, since
+        state = bookings.c.state
+        counted = select(state, func.count(), func.min(bookings.c.created_at)).group_by(state)
+        async with self._room, self._store.glance() as connection:
+            found = (await connection.execute(counted)).all()
+        counts = {each[0]: each[1] for each in found}
+        since = next((each[2] for each in found if each[0] == "unknown"), None)
+        return dict.fromkeys(STATES, 0) | counts, since
 
     async def purge(self, now: datetime) -> None:
         """Forget what is older than a day.
@@ -272,114 +194,3 @@ class Rows:
     async def _read(self, wanted: Any) -> Sequence[Row]:
         async with self._room, self._store.glance() as connection:
             return [Row(each) for each in await connection.execute(wanted)]
-
-
-def intention(attempt: Attempt, owner: str, claim: str) -> dict[str, Any]:
-    """What is written before anything is sent."""
-    draft = attempt.draft
-    return {
-        "key_id": attempt.key_id,
-        "idempotency_digest": _digest(attempt.idempotency_key),
-        "fingerprint": attempt.fingerprint,
-        "state": "intended",
-        "created_at": draft.now,
-        "reference": token_hex(8),
-        "vet_id": draft.vet_id,
-        "starts_at": draft.scheduled_at,
-        "ends_at": draft.scheduled_at + attempt.lasts,
-        "draft": written(draft),
-        "owner": owner,
-        "claim": claim,
-    }
-
-
-def done(record: Record) -> dict[str, Any]:
-    """What is written of a booking that was made."""
-    values = _closed("done") | {"record": _kept(record), "appointment_id": record.get("id")}
-    return values | {"ends_at": _end_of(record)}
-
-
-def refused(error: str) -> dict[str, Any]:
-    """What is written of a no."""
-    return _closed("refused") | {"outcome": error, "ends_at": None}
-
-
-def _closed(state: str) -> dict[str, Any]:
-    return {"state": state, "owner": None, "draft": None, "outcome": None}
-
-
-def _unchanged(row: Row) -> ColumnElement[bool]:
-    """An id may be given again; a claim never is."""
-    if row.id is None:  # it may have been written, or not
-        of_request = and_(
-            bookings.c.key_id == row.key_id, bookings.c.fingerprint == row.fingerprint
-        )
-        return and_(of_request, bookings.c.claim == row.claim)
-    same = bookings.c.claim.is_not_distinct_from(row.claim)
-    if row.claim is None:  # of a version that had none
-        same = same & bookings.c.reference.is_not_distinct_from(row.reference or None)
-    return and_(bookings.c.id == row.id, same)
-
-
-async def _take_turn(connection: AsyncConnection, vet_id: str) -> None:
-    """Let nobody else look or write for this vet until the transaction ends.
-
-    It is the first statement of its transaction, so that what is read after it is not older.
-    """
-    number = int.from_bytes(sha256(vet_id.encode()).digest()[:4]) % TURNS
-    await connection.execute(_TURN, {"number": number})
-
-
-_TURN = text(
-    "INSERT INTO turns (number, taken) VALUES (:number, 1)"
-    " ON CONFLICT (number) DO UPDATE SET taken = (turns.taken + 1) % 1000000"
-)
-
-
-async def _changed(connection: AsyncConnection, change: Any) -> bool:
-    result: CursorResult[Any] = await connection.execute(change)
-    return result.rowcount == 1
-
-
-async def _overlapping(connection: AsyncConnection, wanted: Mapping[str, Any]) -> Sequence[Row]:
-    others = select(bookings).where(
-        bookings.c.vet_id == wanted["vet_id"],
-        bookings.c.state.in_(BETWEEN),
-        bookings.c.starts_at < wanted["ends_at"],
-        bookings.c.ends_at > wanted["starts_at"],
-    )
-    return [Row(each) for each in await connection.execute(others.order_by(bookings.c.id))]
-
-
-async def _inserted(connection: AsyncConnection, values: Mapping[str, Any]) -> Row:
-    result = await connection.execute(insert(bookings).values(dict(values)))
-    row_id = result.inserted_primary_key[0]  # type: ignore[index]  # one row
-    found = await connection.execute(select(bookings).where(bookings.c.id == row_id))
-    return Row(found.one(), mine=True, fresh=True)
-
-
-def _end_of(record: Record) -> datetime | None:
-    """When the appointment is over; where nobody says it, when it begins."""
-    with suppress(KeyError, TypeError, ValueError):
-        return datetime.fromisoformat(record.get("endTime") or record["scheduledAt"])
-    return None
-
-
-def _kept(record: Record) -> bytes:
-    """The record as JSON; a value that is none of JSON's is as good as no value."""
-    try:
-        return orjson.dumps(record)
-    except TypeError:
-        return orjson.dumps({name: _plain(value) for name, value in record.items()})
-
-
-def _plain(value: Any) -> Any:
-    try:
-        return orjson.Fragment(orjson.dumps(value))
-    except TypeError:
-        return None
-
-
-def _digest(idempotency_key: str | None) -> bytes | None:
-    """What is kept of an Idempotency-Key: enough to know it again, whatever was put into it."""
-    return None if idempotency_key is None else sha256(idempotency_key.encode()).digest()

@@ -12,7 +12,8 @@ import orjson
 from adapters.base import OutcomeUnknown
 from gateway.booking.base import Booked, Told
 from gateway.booking.outcomes import in_time
-from gateway.booking.rows import LEFT, Row, Rows
+from gateway.booking.row import LEFT, Row
+from gateway.booking.rows import Rows
 from gateway.contract.errors import Unavailable
 from gateway.store.base import StoreError
 

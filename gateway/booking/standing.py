@@ -6,12 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from sqlalchemy import func, select
-
+from gateway.booking.row import STATES
+from gateway.booking.rows import Rows
 from gateway.store.base import Store, StoreError
-from gateway.store.tables import bookings
 
-STATES = ("intended", "sent", "done", "refused", "unknown")
 EVERY = 5.0
 PATIENCE = 1.0
 
@@ -23,10 +21,10 @@ class LedgerStanding:
     """
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
-        self._store = store
+        self._rows = Rows(store)
         self._now = now
         self._looked = -EVERY
-        self._counts: dict[str, int] = {}
+        self._counts: Mapping[str, int] = dict.fromkeys(STATES, 0)
         self._unknown_since: datetime | None = None
 
     async def look(self) -> None:
@@ -36,19 +34,11 @@ class LedgerStanding:
         self._looked = time.monotonic()
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                await self._count()
-
-    async def _count(self) -> None:
-        state = bookings.c.state
-        statement = select(state, func.count(), func.min(bookings.c.created_at)).group_by(state)
-        async with self._store.begin() as connection:
-            rows = (await connection.execute(statement)).all()
-        self._counts = {state: count for state, count, _ in rows}
-        self._unknown_since = next((at for state, _, at in rows if state == "unknown"), None)
+                self._counts, self._unknown_since = await self._rows.states()
 
     def states(self) -> Mapping[tuple[str, ...], float]:
         """How many in each."""
-        return {(state,): self._counts.get(state, 0) for state in STATES}
+        return {(state,): count for state, count in self._counts.items()}
 
     def oldest_unknown(self) -> float:
         """Seconds since the oldest unknown one was begun; 0 where there is none."""

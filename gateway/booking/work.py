@@ -16,7 +16,9 @@ from adapters.base import (
 from gateway.booking.base import Attempt, Booked, Refused
 from gateway.booking.looking import Lost, look
 from gateway.booking.outcomes import Outcomes
-from gateway.booking.rows import LEFT, Row, Rows, done, refused
+from gateway.booking.row import LEFT, Row
+from gateway.booking.rows import Rows
+from gateway.booking.values import done, refused
 from gateway.contract.errors import GatewayError, Unavailable
 from gateway.store.base import StoreError
 

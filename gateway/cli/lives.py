@@ -3,9 +3,10 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
@@ -19,6 +20,7 @@ from gateway.settings import Settings, StartRefused
 from gateway.store import StoreError
 
 BEAT_EVERY = 1.0
+Built = TypeVar("Built")
 Serving = Callable[[Inherited, asyncio.Event], Awaitable[None]]
 
 
@@ -54,7 +56,12 @@ def said_in_the_log() -> Iterator[None]:
 async def _until_told(serving: Serving, inherited: Inherited) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    loop.add_reader(inherited.life, stop.set)
+
+    def orphaned() -> None:
+        loop.remove_reader(inherited.life)  # it would be ready for ever
+        stop.set()
+
+    loop.add_reader(inherited.life, orphaned)
     loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
     beating = asyncio.create_task(_beat(inherited))
     try:
@@ -74,10 +81,12 @@ async def operate(
 ) -> None:
     """Operations: at the end it goes on to answer until every worker has ended."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, lambda: None)
-    loop.add_signal_handler(signal.SIGUSR1, stop.set)
-    operations = await build_operations(settings, shared)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        loop.add_signal_handler(number, stop.set)
+    operations = await unless(stop, build_operations(settings, shared))
+    if operations is None:
+        return
     try:
         gc.freeze()
         loop.add_signal_handler(signal.SIGHUP, operations.follower.ask)
@@ -102,7 +111,9 @@ async def work(
 
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGUSR1, replace)
-    worker = await build_worker(settings, shared, number)
+    worker = await unless(stop, build_worker(settings, shared, number))
+    if worker is None:
+        return
     try:
         gc.freeze()
         await worker.start()
@@ -111,6 +122,18 @@ async def work(
         await worker.drain(alone=not replaced.is_set())
     finally:
         await worker.aclose()
+
+
+async def unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> Built | None:
+    """What is built; None where it is to stop before: a look at a far database takes its time."""
+    built, stopped = asyncio.create_task(building), asyncio.create_task(stop.wait())
+    await asyncio.wait([built, stopped], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not built.done():
+        built.cancel()
+        with suppress(asyncio.CancelledError):
+            await built
+    return None if built.cancelled() else built.result()
 
 
 def say_what_runs() -> None:

@@ -2,11 +2,11 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from socket import socket
+from socket import SHUT_RDWR, socket
 
 from adapters.problems import DocumentErrors
 from gateway.app import Shared
@@ -19,7 +19,7 @@ from gateway.limits import Counters
 from gateway.observe.logs import Events
 from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_path
-from gateway.settings import Settings, load_settings
+from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, sole_use
 from gateway.web.doorman import reserve_files
 from gateway.web.server import check_runtime
@@ -89,17 +89,33 @@ def plan_of(settings: Settings, shared: Shared, stage: Stage) -> Plan:
         worker=lambda number: partial(live, partial(work, settings, shared, number), stage),
         workers=settings.workers,
         patience=settings.shutdown_delay + 2 * settings.drain,
+        delay=settings.shutdown_delay,
+        unlisten=partial(_unlisten, shared.public),
     )
+
+
+def _unlisten(listening: socket) -> None:
+    """For every process that has it; where the system knows no such thing, closing it will do."""
+    with suppress(OSError):
+        listening.shutdown(SHUT_RDWR)
 
 
 def _again(before: Settings, config: Path | None, shared: Shared, stage: Stage) -> Plan | None:
     """A plan by the configuration as it is now; None, and why, where that is no good."""
     events = Events()
+    text = "the configuration is wrong: nothing is replaced"
     try:
         settings = load_settings(config)
+        check_configured(settings)
+        reserve_files(settings.connections)
     except DocumentErrors as error:
-        text = "the configuration is wrong: nothing is replaced"
         events.warn(text, problem=str(error.problems[0]), problems=len(error.problems))
+        return None
+    except StartRefused as error:
+        events.warn(text, problem=str(error), problems=1)
+        return None
+    except Exception as error:  # noqa: BLE001 - whatever it is, the processes that run go on
+        events.fault("the configuration cannot be read: nothing is replaced", error)
         return None
     kept = {name: getattr(before, name) for name in _FIXED}
     changed = [name for name, value in kept.items() if getattr(settings, name) != value]

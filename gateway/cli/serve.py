@@ -3,10 +3,8 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Collection, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,11 +12,12 @@ from adapters.base import Trouble
 from adapters.problems import DocumentErrors, Problem
 from gateway.app import build
 from gateway.backend import bare_adapter_of
-from gateway.cli.lives import say_what_runs
+from gateway.cli.lives import say_what_runs, unless
 from gateway.cli.options import config_option
 from gateway.cli.processes import serve_in_processes
 from gateway.cli.warnings import warn
 from gateway.hardening import forbid_core_dumps
+from gateway.observe.logs import Events
 from gateway.policy.reading.document import load_policy
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
@@ -39,6 +38,13 @@ def serve(config: Path | None) -> None:
     if settings.workers > 1:
         raise click.exceptions.Exit(serve_in_processes(settings, config))
     asyncio.run(serve_until_stopped(settings))
+
+
+def _say_that_nothing_rolls() -> None:
+    Events().warn(
+        "asked to replace the processes of a gateway that has one: nothing is replaced",
+        remedy="restart it, or set workers to 2 or more",
+    )
 
 
 async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
@@ -77,11 +83,12 @@ async def serve_until_stopped(
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
+    loop.add_signal_handler(signal.SIGUSR2, _say_that_nothing_rolls)
     # until there is a gateway, its files are still to be read
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     for each in ends:
         loop.add_signal_handler(each, stop.set)
-    gateway = await _unless(stop, build(settings))
+    gateway = await unless(stop, build(settings))
     if gateway is None:
         return
     try:
@@ -97,15 +104,3 @@ async def serve_until_stopped(
         await gateway.drain()
     finally:
         await gateway.aclose()
-
-
-async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Gateway]) -> Gateway | None:
-    """What is built; None where it is to stop before: a look at a far database takes its time."""
-    built, stopped = asyncio.create_task(building), asyncio.create_task(stop.wait())
-    await asyncio.wait([built, stopped], return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if not built.done():
-        built.cancel()
-        with suppress(asyncio.CancelledError):
-            await built
-    return None if built.cancelled() else built.result()

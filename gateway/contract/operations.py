@@ -3,7 +3,7 @@
 A permission, a route, a validation rule, a row in the README: all of them are read off here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -92,9 +92,13 @@ class Operation:
     errors: tuple[int, ...] = ()
     notes: str = ""
 
+    # true where the call writes into the practice system
+    creates: bool = field(init=False)
+
     def __post_init__(self) -> None:
         if self.permission not in frozenset(Permission):
             raise ValueError(f"{self.id} has no permission: anybody with a key could call it")
+        object.__setattr__(self, "creates", self.method == "POST")
 
     @property
     def query(self) -> tuple[Param, ...]:
@@ -102,15 +106,10 @@ class Operation:
         own = tuple(param for param in self.params if param.where == "query")
         return (*own, LIMIT, CURSOR) if self.paged else own
 
-    @property
-    def creates(self) -> bool:
-        """True where the call writes into the practice system."""
-        return self.method == "POST"
-
 
 LIMIT = Param(
     name="limit",
-    summary=f"Records a page, {PAGE_DEFAULT} where it is absent.",
+    summary=f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
     format=INTEGER,
     least=1,
     most=PAGE_LARGEST,

@@ -34,6 +34,9 @@ from gateway.pipeline.validate import Reader, Values
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
 
+# Bytes of a page, where it has more than one record: who reads slowly holds no more than that.
+PAGE_BYTES = 1024 * 1024
+
 
 class Road:
     """What one operation needs on its way, made once."""
@@ -131,14 +134,22 @@ class Pipeline:
         others: Others,
     ) -> Reply:
         if others is not None and await road.asker.refers_to_nothing(values, now, others):
-            page = Page(records=[])
-        else:
+            return self._list(call, road.operation, values, Page(records=[]), b"[]")
+        wanted = values.limit
+        while True:
             page = await road.asker.many(values, now, redactor.only, others)
-        if not road.operation.paged:
-            page = await road.asker.rest(page, values, now, redactor.only)
-        if redactor.only:
-            page = replace(page, records=list(filter(redactor.admits, page.records)))
-        return self._list(call, road.operation, values, page, redactor)
+            if not road.operation.paged:
+                page = await road.asker.rest(page, values, now, redactor.only)
+            if redactor.only:
+                page = replace(page, records=list(filter(redactor.admits, page.records)))
+            body, left_out = redactor.many(page.records)
+            if len(body) <= PAGE_BYTES or len(page.records) < 2 or not road.operation.paged:
+                break
+            # only the adapter knows how to go on behind a record: it is asked for fewer
+            values.limit = fewer(len(page.records), len(body))
+        values.limit = wanted
+        page = replace(page, skipped=page.skipped + left_out)
+        return self._list(call, road.operation, values, page, body)
 
     async def _create(self, call: Call, road: Road, redactor: Redactor, others: Others) -> Reply:
         body = await call.upload.read()
@@ -187,15 +198,19 @@ class Pipeline:
             raise Unavailable from error
 
     def _list(
-        self, call: Call, operation: Operation, values: Values, page: Page, redactor: Redactor
+        self, call: Call, operation: Operation, values: Values, page: Page, body: bytes
     ) -> Reply:
-        body, left_out = redactor.many(page.records)
         call.records = ids_of(page.records)
         after = ""
         if page.after is not None and call.key is not None:
             bound = bound_to(call.key.id, operation.id, values.texts)
             after = next_page(operation, values, self._cursors.write(page.after, bound))
-        return Reply(operation.status, body, skipped=page.skipped + left_out, next=after)
+        return Reply(operation.status, body, skipped=page.skipped, next=after)
+
+
+def fewer(records: int, size: int) -> int:
+    """How many of so many records, whose bytes are too many, may fit: at most half of them."""
+    return max(1, min(records // 2, records * PAGE_BYTES // size))
 
 
 def id_of(record: Record) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """The children of a parent: started, heard, reaped, started again, and killed where they hang."""
 
+import math
 import os
 import select
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -22,6 +22,10 @@ HUNG = 30.0
 BEGIN_IN = 120.0
 # Seconds that the parent waits for something to happen before it looks by itself.
 STEP = 1.0
+# Seconds that the kernel has to end a process that was killed.
+DIE_IN = 5.0
+
+LATE = "a process of the gateway did not end in time: it is killed"
 
 
 class Log(Protocol):
@@ -36,10 +40,11 @@ class Log(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Post:
-    """One place that a child fills; `due` is when the next may be started."""
+    """One place that a child fills with its work; `due` is when the next may be started."""
 
     name: str
     place: int
+    work: Work
     child: Child | None = None
     due: float = 0.0
     pause: float = FIRST_PAUSE
@@ -70,25 +75,43 @@ class Brood:
             if post.child is not None:
                 yield post.child
 
-    def start(self, post: Post, work: Work) -> Child:
-        """A child in that post, in the place of none, or beside the one that leaves."""
+    def start(self, post: Post) -> Child | None:
+        """A child in that post, in the place of none, or beside the one that leaves.
+
+        None where the machine has no room for it; that is tried again.
+        """
         taken = {each.place for each in self.children()}
         place = post.place if post.place not in taken else post.place + len(self.posts)
-        post.child = self._nest.fork(post.name, place, work, list(self.children()))
+        try:
+            post.child = self._nest.fork(post.name, place, post.work, list(self.children()))
+        except OSError as error:
+            self._log.fault("a process of the gateway cannot be started", error, process=post.name)
+            self._put_off(post)
         return post.child
 
     def set_aside(self, post: Post) -> Child | None:
-        """The post's child, which is on its way out from now on."""
+        """The post's child, which is on its way out; no other is started until somebody does."""
         child, post.child = post.child, None
+        post.due = math.inf
         if child is not None:
             self._leaving.append(child)
         return child
+
+    def let_go(self, child: Child, seconds: float) -> None:
+        """One that was replaced ends what it has begun, and is killed where that takes longer."""
+        child.until = time.monotonic() + seconds
+        child.signal(signal.SIGUSR1)
+
+    def leaving(self, post: Post) -> list[Child]:
+        """Those that were in that post, and still live."""
+        return [each for each in self._leaving if each.name == post.name]
 
     def put_back(self, post: Post, child: Child | None) -> None:
         """One that was set aside, as the next one is not good."""
         failed = self.set_aside(post)
         if failed is not None:
             failed.signal(signal.SIGKILL)
+        post.due = time.monotonic()
         if child is not None and not child.is_gone:
             self._leaving.remove(child)
             post.child = child
@@ -118,15 +141,18 @@ class Brood:
             self._hear(number)
         self._reap()
         self._kill_the_hung()
+        self._start_the_due()
 
-    def due(self) -> Iterator[Post]:
-        """The posts without a child in which one may be started now."""
+    def _start_the_due(self) -> None:
         now = time.monotonic()
-        yield from [each for each in self.posts if each.child is None and now >= each.due]
+        for post in self.posts:
+            if self.lasts and post.child is None and now >= post.due:
+                self.start(post)
 
     def _until_due(self) -> float:
-        due = [post.due for post in self.posts if post.child is None]
-        return min([STEP, *(max(0.0, each - time.monotonic()) for each in due)])
+        now = time.monotonic()
+        due = [post.due - now for post in self.posts if self.lasts and post.child is None]
+        return max(0.0, min([STEP, *due]))
 
     def _reap(self) -> None:
         for child in list(self.children()):
@@ -147,7 +173,6 @@ class Brood:
             return
         if time.monotonic() - child.began >= LIVED_WELL:
             post.pause = FIRST_PAUSE
-        post.due = time.monotonic() + post.pause
         self._log.warn(
             "a process of the gateway has ended: it is started again",
             process=child.name,
@@ -155,6 +180,11 @@ class Brood:
             ended=_ended(child.status),
             after=post.pause,
         )
+        self._put_off(post)
+
+    def _put_off(self, post: Post) -> None:
+        """The next is started after a pause, and the one after that after a longer one."""
+        post.due = time.monotonic() + post.pause
         post.pause = min(post.pause * 2, LONGEST_PAUSE)
 
     def _kill_the_hung(self) -> None:
@@ -162,12 +192,17 @@ class Brood:
         now = time.monotonic()
         paused, self._turned = now - self._turned > STEP * 5, now
         for child in self.children():
+            if now > child.until:
+                self.kill(child, LATE)
             last = max(self._nest.pulses.last(child.place), child.began)
-            if not paused and now - last > (HUNG if child.is_well else BEGIN_IN):
+            silent = now - last > HUNG if child.is_well else now - child.began > BEGIN_IN
+            if silent and not paused:
                 self.kill(child, "a process of the gateway hangs: it is killed")
 
     def kill(self, child: Child, event: str) -> None:
-        """Say why, once, and kill it."""
+        """Say why, once, and kill it, unless it has ended."""
+        if child.is_gone:
+            return
         if not child.is_killed:
             self._log.warn(event, process=child.name, pid=child.pid)
             child.is_killed = True
@@ -175,16 +210,21 @@ class Brood:
 
     def wait_for_the_end(self, children: Collection[Child], seconds: float) -> None:
         """Until these have ended, by themselves or not."""
-        self.wait(lambda: all(each.is_gone for each in children), seconds)
-        for child in children:
-            if not child.is_gone:
-                self.kill(child, "a process of the gateway did not end in time: it is killed")
-                with suppress(ChildProcessError):
-                    os.waitpid(child.pid, 0)
+
+        def over() -> bool:
+            return all(each.is_gone for each in children)
+
+        if not self.wait(over, seconds):
+            for child in children:
+                self.kill(child, LATE)
+            self.wait(over, DIE_IN)
 
 
 def _ended(status: int | None) -> str:
     """How a process ended, in words."""
     if status is None:
         return "nobody knows how"
-    return f"by signal {signal.Signals(-status).name}" if status < 0 else f"with {status}"
+    if status >= 0:
+        return f"with {status}"
+    named = {each.value: each.name for each in signal.Signals}
+    return f"by signal {named.get(-status, -status)}"

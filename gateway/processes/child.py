@@ -1,5 +1,6 @@
 """A process that the parent has forked: how it is begun, told that it is well, and ended."""
 
+import math
 import mmap
 import os
 import signal
@@ -15,8 +16,8 @@ Work = Callable[["Inherited"], int]
 # Who is told, in the child, of what ended it and nobody expected.
 Failed = Callable[[BaseException], None]
 # These come to a whole terminal at once, and the parent says what to do.
-IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-_RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD, signal.SIGQUIT)
+IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
+_RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD)
 
 
 class Pulses:
@@ -67,13 +68,17 @@ class Inherited:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """A forked process as the parent sees it; `said` reads what it says of itself."""
+    """A forked process as the parent sees it; `said` reads what it says of itself.
+
+    `until` is when it must have ended.
+    """
 
     name: str
     place: int
     pid: int
     said: int
     began: float
+    until: float = math.inf
     is_well: bool = False
     is_killed: bool = False
     status: int | None = None
@@ -116,20 +121,30 @@ class Nest:
     life: tuple[int, int] = field(default_factory=os.pipe)
 
     def fork(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
-        """A new child that does the work; `others` are the parent's business alone."""
+        """A new child that does the work; `others` are the parent's business alone. OSError."""
         heard, well = os.pipe()
+
+        def let_go() -> None:
+            for each in (heard, self.life[1]):
+                os.close(each)
+            for other in others:
+                other.close()
+
         self.pulses.forget(place)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        pid = os.fork()
-        if pid == 0:
+        _flush()
+        # what comes before the child has let go of the parent's ears would be heard by the parent
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                life = Inherited(place=place, life=self.life[0], pulses=self.pulses, _well=well)
+                _live(work, life, self.failed, let_go)
+        except OSError:
             os.close(heard)
-            os.close(self.life[1])
-            for each in others:
-                each.close()
-            inherited = Inherited(place=place, life=self.life[0], pulses=self.pulses, _well=well)
-            _live(work, inherited, self.failed)
-        os.close(well)
+            raise
+        finally:
+            os.close(well)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return Child(name=name, place=place, pid=pid, said=heard, began=time.monotonic())
 
     def end(self) -> None:
@@ -139,18 +154,25 @@ class Nest:
                 os.close(each)
 
 
-def _live(work: Work, inherited: Inherited, failed: Failed) -> None:
+def _flush() -> None:
+    """What stands in a buffer would be written by the child too."""
+    for each in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            each.flush()
+
+
+def _live(work: Work, inherited: Inherited, failed: Failed, let_go: Callable[[], None]) -> None:
     """The rest of a child's life; nothing of the parent's own ending runs in it."""
     code = 1
     try:
+        let_go()
         signal.set_wakeup_fd(-1)
         for number in _RESET:
             signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
         code = work(inherited)
     except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
         failed(error)
     finally:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        _flush()
         os._exit(code)

@@ -15,6 +15,8 @@ from gateway.processes.brood import BEGIN_IN, Brood, Log, Post
 from gateway.processes.child import Work
 
 OPERATIONS = "operations"
+# Seconds beyond its delay in which a worker stops taking calls by itself.
+LEAVE_IN = 0.2
 # Seconds that a child has to end beyond what its calls have.
 END_IN = 10.0
 
@@ -23,13 +25,17 @@ END_IN = 10.0
 class Plan:
     """What is to run: the work of the operations process and of each worker, by its number.
 
-    `patience` is how many seconds the calls of a worker have to end.
+    `patience` is how many seconds a worker has to end; for the first `delay` it still takes calls.
+    `unlisten` then lets nobody in any more: as long as the parent has the socket too, whoever came
+    would wait for an answer.
     """
 
     operations: Work
     worker: Callable[[int], Work]
     workers: int
     patience: float
+    delay: float = 0.0
+    unlisten: Callable[[], None] = lambda: None
 
 
 class Parent:
@@ -42,8 +48,9 @@ class Parent:
         self._log = log
         self._replan = replan
         self._begun = begun
-        self._operations = Post(OPERATIONS, 0)
-        self._workers = [Post(f"worker {n}", n) for n in range(1, plan.workers + 1)]
+        self._operations = Post(OPERATIONS, 0, plan.operations)
+        numbers = range(1, plan.workers + 1)
+        self._workers = [Post(f"worker {n}", n, plan.worker(n)) for n in numbers]
         self._ending = False
         self._rolling = False
         self._brood: Brood
@@ -69,24 +76,28 @@ class Parent:
 
     def _start_well(self, posts: list[Post]) -> bool:
         """Whether a new child in each post begins its work, and nobody asks for the end."""
-        children = [self._brood.start(post, self._work(post)) for post in posts]
+        children = [self._brood.start(post) for post in posts]
+
+        def lost() -> bool:
+            return any(each is None or each.is_gone for each in children)
 
         def decided() -> bool:
-            gone = any(each.is_gone for each in children)
-            return gone or self._ending or all(each.is_well for each in children)
+            return lost() or self._ending or all(each and each.is_well for each in children)
 
         in_time = self._brood.wait(decided, BEGIN_IN)
-        lost = any(each.is_gone for each in children)
-        return in_time and not lost and not self._ending
+        if not in_time:
+            self._log.warn("a process of the gateway did not begin in time", seconds=BEGIN_IN)
+        return in_time and not lost() and not self._ending
 
-    def _work(self, post: Post) -> Work:
-        plan = self._plan
-        return plan.operations if post is self._operations else plan.worker(post.place)
+    def _run_by(self, plan: Plan) -> None:
+        """Whatever is started from now on."""
+        self._plan = plan
+        self._operations.work = plan.operations
+        for post in self._workers:
+            post.work = plan.worker(post.place)
 
     def _keep(self) -> None:
-        """Start what is missing, replace what is to be replaced, and wait for what comes."""
-        for post in self._brood.due():
-            self._brood.start(post, self._work(post))
+        """Replace what is to be replaced, and wait for what comes."""
         if self._rolling:
             self._rolling = False
             self._roll()
@@ -109,34 +120,47 @@ class Parent:
         plan = self._replan()
         if plan is None:
             return
-        before, self._plan = self._plan, plan
+        before = self._plan
+        self._run_by(plan)
         for post in self._workers:
-            if not self._replace(post):
-                self._plan = before
+            if not self._replace(post, before):
                 if not self._ending:
-                    self._log.warn("the roll is given up: the old processes go on")
+                    self._log.warn(
+                        "the roll is given up: the old processes go on", failed=post.name
+                    )
                 return
-        self._replace_operations()
-        if not self._ending:
+        if self._replace_operations():
             self._log.info("all processes of the gateway were replaced")
+        elif not self._ending:
+            self._log.warn("the workers were replaced, but operations does not begin")
 
-    def _replace(self, post: Post) -> bool:
-        """Whether a new worker has taken the place of the old one."""
+    def _replace(self, post: Post, before: Plan) -> bool:
+        """Whether a new worker has taken the place of the old one; else all is as before."""
+        # of one post two live at the most
+        self._brood.wait(lambda: self._ending or not self._brood.leaving(post), self._patience)
+        if self._ending:
+            return False
         old = self._brood.set_aside(post)
         if self._start_well([post]):
             if old is not None:
-                old.signal(signal.SIGUSR1)
+                self._brood.let_go(old, self._patience)
             return True
+        self._run_by(before)
         self._brood.put_back(post, old)
         return False
 
-    def _replace_operations(self) -> None:
-        """There is one of it at a time, as it decides for all."""
+    def _replace_operations(self) -> bool:
+        """Whether it begins anew: there is one of it at a time, as it decides for all."""
         old = self._brood.set_aside(self._operations)
         if old is not None:
-            old.signal(signal.SIGUSR1)
+            self._brood.let_go(old, END_IN)
             self._brood.wait_for_the_end([old], END_IN)
-        self._start_well([self._operations])
+        return self._start_well([self._operations])
+
+    @property
+    def _patience(self) -> float:
+        """Seconds that a worker has to end."""
+        return self._plan.patience + END_IN
 
     def _end(self) -> None:
         """Workers first, while operations says that the end has begun; then that one too."""
@@ -145,7 +169,9 @@ class Parent:
         for child in brood.children():
             child.signal(signal.SIGTERM)
         workers = [each for each in brood.children() if each is not operations]
-        brood.wait_for_the_end(workers, self._plan.patience + END_IN)
+        brood.wait(lambda: all(each.is_gone for each in workers), self._plan.delay + LEAVE_IN)
+        self._plan.unlisten()
+        brood.wait_for_the_end(workers, self._patience - self._plan.delay)
         brood.end_of_life()
         if operations is not None:
             brood.wait_for_the_end([operations], END_IN)

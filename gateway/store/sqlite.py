@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import aiosqlite
@@ -20,6 +21,8 @@ from gateway.store.tables import meta
 
 WAIT_MS = 5_000
 PING_MS = 1_000
+# Bytes that have to be free where the file is: what a busy moment writes before it is tidied up.
+ROOM = 1024 * 1024
 # Seconds before what was busy is asked again.
 PAUSE = 0.02
 _PRAGMAS = (
@@ -50,6 +53,7 @@ class SqliteStore(Store):
 
     async def ping(self) -> None:
         """StoreError where the store cannot be read, or cannot be written within a second."""
+        self._must_have_room()
         async with self.begin() as connection:
             try:
                 # nosemgrep: sql-is-never-put-together-as-text - a number of ours
@@ -59,6 +63,14 @@ class SqliteStore(Store):
                 await connection.exec_driver_sql("ROLLBACK")
             finally:
                 await connection.exec_driver_sql(_PRAGMAS[0])
+
+    def _must_have_room(self) -> None:
+        try:
+            free = disk_usage(Path(self.place).parent).free
+        except OSError:  # what is the matter is said by the statement that needs the file
+            return
+        if free < ROOM:
+            raise StoreError(f"{self.place} has no room to grow: free some of its disk")
 
     def mark(self) -> object:
         """The file's and its log's time and size: a commit changes one of them.

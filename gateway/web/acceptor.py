@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from errno import EINVAL
 from ssl import SSLContext
 from typing import cast
 
@@ -75,8 +76,11 @@ class Acceptor(web.BaseSite):
                 line, peer = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:
-                self._rest()
+            except OSError as error:
+                if error.errno == EINVAL:  # the gateway's end: nobody listens any more
+                    self._loop.remove_reader(self._socket)
+                else:
+                    self._rest()
                 return
             self._meet(line, str(peer[0]))
 

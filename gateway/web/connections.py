@@ -50,6 +50,7 @@ class Connection(RequestHandler):
         "address",
         "answers",
         "is_proxy",
+        "is_silent",
         "welcome",
     )
 
@@ -76,6 +77,8 @@ class Connection(RequestHandler):
         self.answers = 0
         self.address = address
         self.is_proxy = is_proxy
+        # nothing has come of it yet
+        self.is_silent = True
         # lets it in, from when that has begun until it has a line
         self.welcome: asyncio.Task[None] | None = None
 
@@ -94,6 +97,7 @@ class Connection(RequestHandler):
         self._left(self)
 
     def data_received(self, data: bytes) -> None:
+        self.is_silent = False
         super().data_received(data)
         waiter = self._waiter
         if waiter is None or waiter.done():

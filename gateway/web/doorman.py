@@ -14,6 +14,9 @@ from gateway.settings import StartRefused
 SPARE_FILES = 200
 # Seconds between two looks over all connections for those that are idle.
 LOOK_EVERY = 0.02
+# Seconds for which those who have just come make no room before others do: what they ask for is on
+# its way.
+GRACE = 0.25
 
 # Why a connection was refused or closed: names for `told`.
 ADDRESS, PROCESS, IDLE = "address", "process", "idle"
@@ -21,6 +24,10 @@ ADDRESS, PROCESS, IDLE = "address", "process", "idle"
 
 class Guest(Protocol):
     """A connection, as the doorman sees it."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has come of it yet."""
 
     def idle_since(self) -> float | None:
         """The moment since which nobody works for it; None while somebody does."""
@@ -81,7 +88,10 @@ class Doorman:
             del self._of[subscriber]
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle for the longest, where any is."""
+        """Close the connection that has been idle for the longest, where any is.
+
+        One that has just come and has sent nothing yet is closed only where no other is idle.
+        """
         guest = self._longest_idle()
         if guest is None:
             return False
@@ -92,19 +102,30 @@ class Doorman:
 
     def _longest_idle(self) -> Guest | None:
         """One look over all gives many; who came to be idle since is younger than all of these."""
+        now = self._clock()
         while True:
+            looked_just_now = now - self._looked < LOOK_EVERY
             while self._idle:
-                since, guest = self._idle.pop()
+                since, guest = self._idle[-1]
+                if self._has_grace(guest, since, now) and not looked_just_now:
+                    break
+                self._idle.pop()
                 if guest in self._inside and guest.idle_since() == since:
                     return guest
-            now = self._clock()
-            if now - self._looked < LOOK_EVERY:
+            if looked_just_now or not self._look(now):
                 return None
-            self._looked = now
-            found = [(at, each) for each in self._inside if (at := each.idle_since()) is not None]
-            if not found:
-                return None
-            self._idle = sorted(found, key=lambda each: -each[0])
+
+    def _look(self, now: float) -> bool:
+        """Whether anybody is idle; who makes room first is the last of them."""
+        self._looked = now
+        found = [(at, each) for each in self._inside if (at := each.idle_since()) is not None]
+        found.sort(key=lambda each: (self._has_grace(each[1], each[0], now), each[0]), reverse=True)
+        self._idle = found
+        return bool(found)
+
+    @staticmethod
+    def _has_grace(guest: Guest, since: float, now: float) -> bool:
+        return guest.is_silent and now - since < GRACE
 
 
 def subscriber_of(address: str) -> Hashable:

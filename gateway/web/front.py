@@ -5,7 +5,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from typing import cast
 
 from aiohttp import HttpVersion11, web
 from multidict import istr
@@ -102,13 +101,15 @@ class Front:
         path, query = asked(request)
         wanted = self._routes.match(request.method, path)
         name = wanted.operation.id if isinstance(wanted, Target) else NAMES.get(path, "")
-        call = self._call(request, wanted, name, query)
+        # the listener makes no others; to cast it would cost as much as to look at it
+        connection: Connection = request.protocol  # type: ignore[assignment]
+        call = self._call(request, wanted, name, query, connection.address)
         ASKING.set(call.asking)
         error: GatewayError | None = None
         self._running += 1
         try:
             refuse_oddities(request)
-            if cast(Connection, request.protocol).is_proxy:
+            if connection.is_proxy:
                 call.address = self._proxies.caller(call.address, request.headers)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
                 reply = await self._pipeline.run(call)
@@ -140,7 +141,12 @@ class Front:
         return answer
 
     def _call(
-        self, request: web.BaseRequest, target: Target | GatewayError, name: str, query: str
+        self,
+        request: web.BaseRequest,
+        target: Target | GatewayError,
+        name: str,
+        query: str,
+        address: str,
     ) -> Call:
         headers = request.headers
         return Call(
@@ -151,7 +157,7 @@ class Front:
             query=query,
             upload=Body(request, self._body_timeout),
             asking=self._traces.begin(name, headers.getall(TRACEPARENT, ())),
-            address=cast(Connection, request.protocol).address,
+            address=address,
         )
 
     def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:

@@ -17,6 +17,7 @@ from gateway.contract.errors import (
     LimitExceeded,
 )
 from gateway.observe.access import Access
+from gateway.observe.failed import CallFailures
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.observe.troubles import KeyGuesses, Unreadable
@@ -41,6 +42,7 @@ class Observers:
         self.events = events
         self.key_guesses = KeyGuesses(events)
         self._unreadable = Unreadable(events)
+        self._failures = CallFailures(events)
         self._now = now
 
     def note(
@@ -105,8 +107,7 @@ class Observers:
         elif isinstance(error, LimitExceeded):
             self.metrics.denied()
         elif error.status >= 500 and error.__cause__ is not None:
-            self.events.fault(
-                "call failed",
+            self._failures.note(
                 error.__cause__,
                 answered=error.status,
                 operation=operation,

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import cast
 
 import orjson
 from aiohttp import web
@@ -64,7 +63,7 @@ class Written(web.StreamResponse):
             head += "Connection: keep-alive\r\n"
         body = b"" if request.method == "HEAD" else self._content
         transport.write(f"{head}\r\n".encode("ascii") + body)
-        connection = cast(Connection, request.protocol)
+        connection: Connection = request.protocol  # type: ignore[assignment] # all are such
         if connection.unsent_bytes():
             await connection.sent()
         connection.answers += 1

@@ -1,8 +1,6 @@
 """A gateway whose audit cannot be written, as its partners and its operators see it."""
 
-import ctypes
 import errno
-import io
 import json
 import os
 import re
@@ -23,13 +21,13 @@ from gateway.settings import AuditSettings
 from gateway.store import StoreError
 from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
+from tests.small_disk import fill, mounted
 from tests.world import SOME_ID, World, record_of
 
 DRAFT = {
     "clientId": SOME_ID, "patientId": SOME_ID, "vetId": SOME_ID,
     "scheduledAt": "2099-01-01T09:00:00Z",
 }  # fmt: skip
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @pytest.fixture(autouse=True)
@@ -39,24 +37,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A filesystem of its own, of 4 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if _libc.mount(b"none", str(folder).encode(), b"tmpfs", 0, b"size=4m"):
-        pytest.skip("only root can mount a small disk here")
-    yield folder
-    _libc.umount2(str(folder).encode(), 2)
-
-
-def fill(disk: Path) -> None:
-    """Leave no room on it."""
-    with (disk / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match="space"):
-        _write_for_ever(file)
-
-
-def _write_for_ever(file: io.RawIOBase) -> None:
-    while True:
-        file.write(bytes(4096))
+    with mounted(tmp_path / "disk", 4) as folder:
+        yield folder
 
 
 async def ready(gateway: RunningGateway, session: aiohttp.ClientSession) -> tuple[int, Any]:

@@ -9,7 +9,9 @@ from sqlalchemy import select, update
 
 from adapters.base import OutcomeUnknown, SlotTaken
 from gateway.booking.base import Booked, Refused
-from gateway.booking.rows import Outcome, Row, Rows
+from gateway.booking.row import Outcome, Row
+from gateway.booking.rows import Rows
+from gateway.booking.standing import LedgerStanding
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain, until
@@ -283,11 +285,16 @@ async def test_the_states_are_counted_for_those_who_watch(world: World) -> None:
     world.clinic.answers = [OutcomeUnknown("lost")]
     with pytest.raises(OutcomeUnknown):
         await world.book("b", OTHER, at=DAY + HALF)
-    counts, age = await world.ledger.states(world.now + MINUTE)
+    standing = LedgerStanding(world.store, lambda: world.now + MINUTE)
+    await standing.look()
+    counts = {state: count for (state,), count in standing.states().items()}
     assert counts == {"intended": 0, "sent": 0, "unknown": 1, "done": 1, "refused": 0}
-    assert age == 60
+    assert standing.oldest_unknown() == 60
     assert not (await world.book("b", OTHER, at=DAY + HALF)).replayed
-    assert (await world.ledger.states(world.now))[1] is None
+    assert standing.oldest_unknown() == 60  # it looks again only after a while
+    after = LedgerStanding(world.store, lambda: world.now)
+    await after.look()
+    assert after.oldest_unknown() == 0
 
 
 async def test_what_is_settled_keeps_no_draft(world: World) -> None:

@@ -28,6 +28,9 @@ class Pages:
     def __init__(self, records: Sequence[Record]) -> None:
         self.records, self.asked, self.fails = list(records), 0, False
 
+    async def read_one(self, query: Query) -> Record:
+        return self.records[0]
+
     async def read_many(self, query: Query) -> Page:
         self.asked += 1
         if self.fails:
@@ -55,6 +58,7 @@ async def test_times_that_may_have_been_booked_are_not_offered(
     now = 0.0
     blocked = Blocked(pages, world.store, clock=lambda: now)
     assert await offered(blocked) == STARTS
+    assert await blocked.read_one(Query(resource="slots", now=NOW)) == slot(STARTS[0])
     world.clinic.answers = [OutcomeUnknown("lost")]
     with pytest.raises(OutcomeUnknown):
         await world.book()

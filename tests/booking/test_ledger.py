@@ -10,7 +10,8 @@ from sqlalchemy import select
 from adapters.base import BackendUnavailable, NotFound, OutcomeUnknown, Rejected, SlotTaken
 from gateway.booking.base import Booked, Refused
 from gateway.booking.outcomes import Outcomes
-from gateway.booking.rows import Outcome, Row, Rows
+from gateway.booking.row import Outcome, Row
+from gateway.booking.rows import Rows
 from gateway.contract.errors import InvalidRequest, KeyInvalid, KeyReused, Unavailable
 from gateway.store.tables import bookings
 from tests.booking.clinic import (

@@ -67,6 +67,7 @@ def faults(attempts: Sequence[Attempt], rows: Sequence[Row], strays: int = 0) ->
         *_acknowledged(attempts, rows),
         *_asked_for(attempts, rows),
         *_one_answer(attempts),
+        *_own_way(attempts, rows),
         *_with_cause(attempts),
         *([f"{strays} rows belong to no appointment"] if strays else []),
     ]
@@ -128,6 +129,15 @@ def _one_answer(attempts: Sequence[Attempt]) -> Iterator[str]:
     for key, answers in told.items():
         if len(answers) > 1:
             yield f"the key {key} was answered {len(answers)} ways: {sorted(map(str, answers))}"
+
+
+def _own_way(attempts: Sequence[Attempt], rows: Sequence[Row]) -> Iterator[str]:
+    """Who has a key is never told that the time is taken, or a thing unknown, over its own row."""
+    standing = _by_note(rows)
+    for each in attempts:
+        refused = each.status in (404, 409) and each.wish.key is not None
+        if refused and each.wish.note in standing:
+            yield f"{each.wish.note} has a key, was answered {each.status}, and stands there"
 
 
 def _with_cause(attempts: Sequence[Attempt]) -> Iterator[str]:

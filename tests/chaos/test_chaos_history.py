@@ -76,6 +76,8 @@ def test_what_is_well_has_no_faults(attempts: list[Attempt], rows: list[Row]) ->
          "the key k was answered 2 ways"),
         ([told(wish=KEYED), told(409, KEYED, replayed=True, **AGAIN)], [row()],
          "the key k was answered 2 ways"),
+        ([told(LOST, KEYED), told(409, KEYED, **AGAIN)], [row()],
+         "a has a key, was answered 409, and stands there"),
         ([told(wish=KEYED), told(wish=KEYED, **AGAIN)], [row()],
          "a was booked anew with the key of an answered one"),
     ],

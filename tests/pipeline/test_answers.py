@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters import base
-from adapters.base import AdapterError, Page, Record
+from adapters.base import AdapterError, Page, Query, Record
 from gateway.contract.access import LEVELS
 from gateway.contract.errors import GatewayError, InternalError
 from gateway.contract.operations import OPERATIONS, Operation
@@ -219,6 +219,47 @@ async def test_a_page_links_to_the_next_with_its_filters_until_the_last(partner_
     other = await partner.with_key()
     refused = await other.send("GET", target.removeprefix(partner.gateway.base))
     assert refused.data["errors"][0]["field"] == "cursor"
+
+
+async def test_a_page_of_over_a_mebibyte_ends_earlier_and_links_to_the_rest(
+    partner_of: Begin,
+) -> None:
+    record = record_of(OPERATIONS[5].returns)
+    # the fifth is larger than a page all by itself
+    sizes = [400_000, 400_000, 400_000, 10, 1_200_000, 10, 300_000, *[9_000] * 300]
+    rows = [
+        record | {"id": f"{number:08x}{SOME_ID[8:]}", "address": "x" * size}
+        for number, size in enumerate(sizes)
+    ]
+
+    def many(query: Query) -> Page:
+        begin = int(query.after or "0")
+        end = min(begin + query.limit, len(rows))
+        return Page(records=rows[begin:end], after=str(end) if end < len(rows) else None)
+
+    world = World(many=many)
+    partner = await partner_of(world)
+    seen: list[str] = []
+    answer = await partner.get("/clients", limit="200")
+    while True:
+        assert answer.status == 200
+        assert len(answer.text) <= 1 << 20 or len(answer.data) == 1
+        seen += [each["id"] for each in answer.data]
+        if "Link" not in answer.headers:
+            break
+        target = answer.headers["Link"].removeprefix("<").removesuffix('>; rel="next"')
+        # the next page may be a large one again
+        assert "limit=200" in target
+        answer = await partner.send("GET", target.removeprefix(partner.gateway.base))
+    assert seen == [each["id"] for each in rows]
+    await partner.gateway.gateway.public.front._observers.flush()
+    audited = [each["recordIds"] for each in partner.gateway.entries() if each["recordIds"]]
+    assert [each for page in audited for each in page] == seen
+    # who does not see what makes it large gets it whole
+    world.asked.clear()
+    basic = await partner.with_key(level="BASIC")
+    assert len((await basic.get("/clients", limit="200")).data) == 200
+    assert len(world.asked) == 1
 
 
 async def test_unknown_records_are_404(partner_of: Begin) -> None:

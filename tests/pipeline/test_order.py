@@ -132,6 +132,7 @@ async def test_a_hundred_short_calls_of_one_key_at_once_all_have_their_turn(
 ) -> None:
     partner = await partner_of(World())
     pipeline = partner.gateway.gateway.public.front._pipeline
+    pipeline._gate._patience = 30.0  # a busy machine may need more than the usual second
     hit, most = pipeline._limiter.hit, 0
 
     async def slow(key_id: str, limit: int) -> Quota:

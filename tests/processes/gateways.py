@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -17,27 +17,37 @@ from typing import Any, Self
 
 from tests.command import clinic_gateway
 
-BEGIN_IN = 30.0
+BEGIN_IN = 60.0
 
 
 class Several:
     """`clinic-gateway serve` with several workers, in a folder with a `gateway.yaml`.
 
-    `spoilt` is Python that runs before it.
+    `spoilt` is Python that runs before it, `environ` what it is told beside. A node of several has
+    its `config` elsewhere, as it is.
     """
 
     def __init__(
-        self, folder: Path, *, lines: Sequence[str] = ("workers: 2",), spoilt: str = ""
+        self,
+        folder: Path,
+        *,
+        lines: Sequence[str] = ("workers: 2",),
+        spoilt: str = "",
+        config: Path | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
-        self.config = folder / "gateway.yaml"
-        self.config.write_text(self.config.read_text() + "".join(f"{each}\n" for each in lines))
+        self.config = config or folder / "gateway.yaml"
+        if config is None:
+            text = self.config.read_text() + "".join(f"{each}\n" for each in lines)
+            self.config.write_text(text)
         self._said = (folder / "stderr.txt").open("wb")
         self._forgotten = 0
         self.process = subprocess.Popen(
             [sys.executable, *_program(spoilt), "serve", "--config", str(self.config)],
             stderr=self._said,
             stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environ or {})},
         )
         try:
             began = self.event("serving", within=BEGIN_IN)

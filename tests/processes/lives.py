@@ -1,10 +1,11 @@
 """What children do whose parent is under test, and a process that is such a parent."""
 
 import os
+import resource
+import select
 import signal
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,60 @@ def deaf(inherited: Inherited) -> int:
         time.sleep(0.05)
 
 
+def deaf_to_a_roll(inherited: Inherited) -> int:
+    inherited.well()
+    while True:
+        inherited.beat()
+        time.sleep(0.05)
+
+
+def begins_slowly(inherited: Inherited) -> int:
+    """At once the first time, and after three seconds when it replaces another."""
+    began = time.monotonic()
+    while inherited.pulses.last(0) and time.monotonic() < began + 3 * (inherited.place > 2):
+        inherited.beat()
+        time.sleep(0.05)
+    return lives(inherited)
+
+
+def never_well(inherited: Inherited) -> int:
+    while True:
+        inherited.beat()
+        time.sleep(0.05)
+
+
+def stays(inherited: Inherited) -> int:
+    """As operations does: well until the parent is gone, whatever it is told."""
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
+    inherited.well()
+    while not select.select([inherited.life], [], [], 0.05)[0]:
+        inherited.beat()
+    return 0
+
+
+def dies_of_a_nameless_signal(inherited: Inherited) -> int:
+    """A moment after all are well; most signals for programs' own use have no name."""
+    inherited.well()
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGRTMIN + 5)
+    return 0
+
+
+def leaves_no_room() -> None:
+    """From now on no file can be opened by this process: not even a pipe to a child."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, most))
+
+
 class Said:
     """Writes what the parent says to a file, as another process reads it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._file = path.open("a", buffering=1)
 
     def info(self, event: str, **details: Any) -> None:
-        with self._path.open("a") as file:
-            file.write(f"{time.monotonic():.3f} {event} {details}\n")
+        self._file.write(f"{time.monotonic():.3f} {event} {details}\n")
 
     warn = info
 
@@ -66,9 +112,24 @@ class Said:
         self.info(event, error=type(error).__name__)
 
 
-def run(path: str, worker: Life, constants: dict[str, float]) -> None:
+def run(
+    path: str,
+    worker: Life,
+    constants: dict[str, float],
+    operations: Life = lives,
+    begun: Callable[[], None] = lambda: None,
+) -> None:
     for name, value in constants.items():
-        setattr(parent if hasattr(parent, name) else brood, name, value)
-    plan = Plan(operations=lives, worker=lambda number: worker, workers=2, patience=0.0)
+        for each in (parent, brood):
+            if hasattr(each, name):
+                setattr(each, name, value)
+    plan = Plan(operations=operations, worker=lambda number: worker, workers=2, patience=0.0)
     log = Said(Path(path))
-    os._exit(Parent(plan, log, lambda: plan, partial(log.info, "begun")).run())
+
+    def all_begun() -> None:
+        log.info("begun")
+        begun()
+
+    code = Parent(plan, log, lambda: plan, all_begun).run()
+    log.info("ended", seconds=time.process_time())
+    os._exit(code)

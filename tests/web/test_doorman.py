@@ -2,7 +2,7 @@ import pytest
 
 from gateway.settings import StartRefused
 from gateway.web import doorman
-from gateway.web.doorman import ADDRESS, IDLE, LOOK_EVERY, PROCESS, Doorman, reserve_files
+from gateway.web.doorman import ADDRESS, GRACE, IDLE, LOOK_EVERY, PROCESS, Doorman, reserve_files
 
 
 class Visitor:
@@ -10,6 +10,7 @@ class Visitor:
 
     def __init__(self, since: float | None) -> None:
         self.since = since
+        self.is_silent = False
         self.cut = False
 
     def idle_since(self) -> float | None:
@@ -55,6 +56,33 @@ def test_who_has_asked_something_since_the_look_is_no_longer_the_longest_idle() 
     second.since = 9.0
     house.come(5.0)
     assert (second.cut, third.cut) == (False, True)
+
+
+def test_who_has_just_come_and_said_nothing_yet_makes_no_room_before_others() -> None:
+    house = House(3, 100)
+    _, (new, _) = house.come(None), house.come(0.9)
+    new.is_silent = True
+    answered, _ = house.come(0.95)
+    later, let_in = house.come(1.0)
+    assert (let_in, new.cut, answered.cut) == (True, False, True)
+    # somebody else came to be idle after that look: it is seen before the new one is put out
+    house.now += LOOK_EVERY
+    later.since = house.now
+    assert house.come(house.now)[1]
+    assert (new.cut, later.cut) == (False, True)
+    # its time is over, and it still has said nothing
+    house.now += GRACE
+    assert house.come(house.now)[1]
+    assert new.cut
+
+
+def test_where_nobody_else_is_idle_who_has_just_come_makes_room() -> None:
+    house = House(2, 100)
+    house.come(None)
+    new, _ = house.come(0.99)
+    new.is_silent = True
+    assert house.come(1.0)[1]
+    assert new.cut
 
 
 def test_where_all_are_busy_the_new_one_is_refused() -> None:

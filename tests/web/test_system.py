@@ -13,7 +13,7 @@ from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, Ou
 from adapters.problems import DocumentErrors, Problem
 from gateway import backend
 from gateway.backend import CHECK_EVERY, BackendProbe
-from gateway.booking.standing import STATES
+from gateway.booking.row import STATES
 from gateway.keys.ring import MemoryKeyRing
 from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics

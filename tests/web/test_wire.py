@@ -220,6 +220,20 @@ async def test_a_body_over_64_kib_is_413_announced_or_not(partner: Partner) -> N
     assert heard.statuses == [400]
 
 
+async def test_a_body_of_one_byte_chunks_is_read_no_further_than_any_other(
+    partner: Partner,
+) -> None:
+    sent = head(partner, "POST", BOOK, JSON, "Transfer-Encoding: chunked")
+    one = b"1\r\n \r\n"
+    began = time.process_time()
+    heard = await say(partner.gateway.port, sent, one * 0x10000, b"0\r\n\r\n", until=b"}")
+    assert heard.statuses == [400]
+    heard = await say(partner.gateway.port, sent, one * 0x10001, until=b"}")
+    assert (heard.statuses, heard.answers[0][1]["connection"]) == ([413], "close")
+    # both of them, and who sent them
+    assert time.process_time() - began < 1
+
+
 async def test_a_body_that_does_not_arrive_is_408_after_its_time(
     start_gateway: Start, partner: Partner
 ) -> None:

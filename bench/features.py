@@ -1,0 +1,151 @@
+"""What a gateway does beside answering, each thing so that a server under measurement can lack it.
+
+No gateway has a switch for any of this: here it is taken out of the code as it is imported.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from adapters import guarded
+from adapters.asking import Asking
+from gateway.audit import buffer, journal, recorder, upkeep
+from gateway.observe import lag, tallies
+from gateway.observe.tracing import base as tracing
+from gateway.pipeline import pipeline, shed
+from gateway.usage import counting
+from gateway.web import connections, front, noting
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """In the place of what is measured."""
+
+
+class _Nobody(set[Any]):
+    """A place into which nobody is let, and where there is always room."""
+
+    add = _nothing
+
+
+def _without_audit() -> None:
+    noting.entry_of = _nothing  # type: ignore[assignment]
+    journal.Journal.note = lambda self, access, entry: self._access.add(access)  # type: ignore[method-assign]
+    pipeline.Pipeline._check_audit = _nothing  # type: ignore[method-assign] # noqa: SLF001
+
+
+def _without_access() -> None:
+    noting.Access = _nothing  # type: ignore[assignment,misc]
+
+    def note(self: journal.Journal, access: Any, entry: Any) -> None:
+        if entry is not None:
+            self.audit.note(entry)
+
+    journal.Journal.note = note  # type: ignore[method-assign]
+
+
+def _without_metrics() -> None:
+    for kind in (tallies.Calls, tallies.BackendCalls, tallies.Shown):
+        kind.count = _nothing  # type: ignore[attr-defined]
+    lag.Lag.start = _nothing  # type: ignore[method-assign]
+
+
+def _without_usage() -> None:
+    counting.Usage.count = _nothing  # type: ignore[method-assign]
+
+
+def _without_gate() -> None:
+    made = shed.Gate.__init__
+
+    def make(self: shed.Gate, *given: Any, **named: Any) -> None:
+        made(self, *given, **named)
+        self.inside = _Nobody()
+
+    shed.Gate.__init__ = make  # type: ignore[method-assign]
+    shed.Gate.leave = _nothing  # type: ignore[method-assign]
+
+
+def _without_edge() -> None:
+    """How large heads are, who calls through a proxy, and what readers leave unread."""
+    del connections.Connection.data_received
+    connections.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
+
+
+class _Nowhere:
+    """Where nobody notes whose call it is."""
+
+    set = _nothing
+
+    def __init__(self, asking: Asking) -> None:
+        self.get = lambda: asking
+
+
+def _without_traces() -> None:
+    """How long the practice system takes is noted of no call either."""
+    asking = Asking()
+    tracing.PassedOn.begin = lambda self, operation, given: asking  # type: ignore[method-assign]
+    front.ASKING = guarded.ASKING = _Nowhere(asking)  # type: ignore[assignment,attr-defined]
+
+
+def _without_noting() -> None:
+    noting.Observers.note = _nothing  # type: ignore[method-assign]
+
+
+# By what the table calls them; the last is what calls the first four of these for each call.
+FEATURES: Mapping[str, Callable[[], None]] = {
+    "the audit's entry, sealed and written": _without_audit,
+    "the access line": _without_access,
+    "the metrics": _without_metrics,
+    "the usage of keys": _without_usage,
+    "the gate": _without_gate,
+    "connections": _without_edge,
+    "the hooks of traces": _without_traces,
+    "noting all of a call": _without_noting,
+}
+
+
+class Ends:
+    """Does at once what a gateway does each second, each minute, so that it is measured too."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._buffers: list[buffer.Buffer] = []
+        self._recorders: list[recorder.Recorder] = []
+        self._upkeeps: list[upkeep.Upkeep] = []
+        self._usages: list[counting.Usage] = []
+        upkeep.INDEX_EVERY = recorder.EVERY = 1e9
+        for kind, found in (
+            (buffer.Buffer, self._buffers),
+            (recorder.Recorder, self._recorders),
+            (upkeep.Upkeep, self._upkeeps),
+            (counting.Usage, self._usages),
+        ):
+            self._learn(kind, found)
+
+    def _learn(self, kind: Any, found: list[Any]) -> None:
+        start = kind.start
+
+        def begin(part: Any) -> None:
+            self._loop = asyncio.get_running_loop()
+            found.append(part)
+            start(part)
+
+        kind.start = begin
+
+    def do(self, wish: str) -> None:
+        """What is wished for, from another thread, and wait for it."""
+        if self._loop is not None:
+            work = self._settle() if wish == "settle" else self._flush()
+            asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _flush(self) -> None:
+        for each in self._buffers:
+            await each.commit()
+
+    async def _settle(self) -> None:
+        await self._flush()
+        for each in self._recorders:
+            await each._record_newest()  # noqa: SLF001 - at once
+        for keeper in self._upkeeps:
+            await keeper.turn()
+        for usage in self._usages:
+            await usage.turn()

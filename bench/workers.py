@@ -1,0 +1,100 @@
+"""Whether two workers serve twice what one does: what a call costs in either, and how fast it goes.
+
+A machine with cores to spare would simply show it. Where the load and the gateway share two, the
+CPU of a call decides: as long as it costs the same in either, two cores serve twice as many. One
+worker is a gateway of one process; beside two stand a parent and the operations process.
+"""
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.load import Load
+from bench.servers import Server
+from bench.shares import CLIENTS
+from bench.world import World
+
+LEAST = 1.8
+KINDS = {1: "(1) one worker", 2: "(2) two workers"}
+
+
+class Done(NamedTuple):
+    """What a round took: CPU of the gateway per request in µs, seconds, seconds less the load's."""
+
+    cpu: float
+    wall: float
+    waited: float
+
+
+def workers(world: World, rounds: int, requests: int) -> None:
+    """The table."""
+    with ExitStack() as stack:
+        servers, loads = {}, {}
+        for number in KINDS:
+            config, port = world.config(f"workers-{number}")
+            with config.open("a") as file:
+                file.write(f"workers: {number}\n")
+            servers[number] = stack.enter_context(Server("gateway", str(config), port))
+            time.sleep(1)  # until all its processes answer
+            loads[number] = Load(port, CLIENTS, world.secret(f"workers-{number}"))
+        found: dict[int, list[Done]] = {number: [] for number in KINDS}
+        for turn in range(rounds + 1):
+            for number, server in servers.items():
+                done = one_round(server, loads[number], requests)
+                if turn:  # the first warms up
+                    found[number].append(done)
+        shown = {number: list(memory(server.process.pid)) for number, server in servers.items()}
+    for number, name in KINDS.items():
+        cpu, wall, waited = (statistics.median(each) for each in zip(*found[number], strict=True))
+        print(
+            f"{name:20} {cpu:6.1f} µs of CPU per request, {requests / wall:6.0f} requests a second"
+            f" ({requests / waited:6.0f} without the load's own CPU)"
+        )
+    pairs = zip(found[1], found[2], strict=True)
+    ratio = statistics.median(two.cpu / one.cpu for one, two in pairs)
+    verdict = "holds" if 2 / ratio >= LEAST else "OVER"
+    print(
+        f"a call of two workers costs {ratio:.2f} of one's: two cores serve {2 / ratio:.2f} times"
+        f" as much as one; at least {LEAST}: {verdict}"
+    )
+    for number, processes in shown.items():
+        for each in processes:
+            print(f"  {KINDS[number]}: {each}")
+
+
+def one_round(server: Server, load: Load, requests: int) -> Done:
+    """So many requests; what all processes of the gateway did meanwhile counts."""
+    before, own, began = cpu_of_all(server.process.pid), time.process_time(), time.perf_counter()
+    load.run(requests)
+    wall, own = time.perf_counter() - began, time.process_time() - own
+    cpu = cpu_of_all(server.process.pid) - before
+    return Done(cpu / requests * 1e6, wall, wall - own)
+
+
+def family(pid: int) -> Iterator[int]:
+    """A process and all that came from it."""
+    yield pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split():
+        yield from family(int(child))
+
+
+def cpu_of_all(pid: int) -> float:
+    """Seconds of CPU of a process and all that came from it, to the microsecond."""
+    return sum(_cpu(each) for each in family(pid))
+
+
+def _cpu(pid: int) -> float:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((each / "schedstat").read_text("ascii").split()[0]) for each in threads) / 1e9
+
+
+def memory(pid: int) -> Iterator[str]:
+    """How much each process holds, and how much of that alone."""
+    for each in family(pid):
+        lines = Path(f"/proc/{each}/smaps_rollup").read_text("ascii").splitlines()[1:]
+        sizes = {line.split(":")[0]: int(line.split()[1]) for line in lines}
+        alone = sizes["Private_Clean"] + sizes["Private_Dirty"]
+        yield f"a process of {sizes['Rss'] // 1024} MB, {alone // 1024} MB of it its own"

@@ -1,0 +1,59 @@
+"""The checker on practice systems and ledgers that are broken on purpose: it finds each out."""
+
+import asyncio
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.chaos.grounds import GROUNDS
+from tests.chaos.storm import Plan
+from tests.chaos.weather import weather
+from tests.races.practice import working_days
+
+DAYS = working_days(2, datetime.now(UTC).date())
+# What the adapter does with a wish, by the wish's number.
+LIES = """
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+from adapters.base import SlotTaken
+from adapters.sql.adapter import SqlAdapter
+book = SqlAdapter.create_appointment
+async def lies(self, draft):
+    lie = int(draft.reason.split()[1]) % 6
+    if lie == 1:
+        return {"id": str(uuid4()), "vetId": draft.vet_id}
+    record = await book(self, draft)
+    if lie == 2:
+        raise SlotTaken("no")
+    if lie == 3:
+        with suppress(SlotTaken):
+            await book(self, replace(draft, scheduled_at=draft.scheduled_at + timedelta(days=14)))
+    return record
+SqlAdapter.create_appointment = lies
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the checker says after a short storm over a practice that lies in three ways."""
+    folder = tmp_path_factory.mktemp("lies")
+    plan = Plan(attempts=100, kills=0, partners=10, seed=3)
+    with GROUNDS["sqlite"](folder) as ground:
+        storm = weather(ground, folder / "state", plan, DAYS, spoilt=LIES, settles=False)
+        return asyncio.run(storm).faults()
+
+
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        pytest.param(1, "was acknowledged and has 0 rows", id="acknowledged and not committed"),
+        pytest.param(2, "stands there and was answered ['409']", id="refused and committed"),
+        pytest.param(3, "was booked 2 times", id="booked twice"),
+    ],
+)
+def test_a_backend_that_lies_is_found_out(found: list[str], lie: int, said: str) -> None:
+    notes = [re.fullmatch(r"\d (\d+) (.*)", each) for each in found]
+    assert any(each and int(each[1]) % 6 == lie and each[2] == said for each in notes)
