@@ -101,7 +101,9 @@ def default(name: str) -> str:
     group, _, member = name.rpartition(".")
     info = GROUPS.get(group, Settings).model_fields[member]
     plain = info.default if isinstance(info.default, str | int | float | Path) else None
-    return "" if plain is None else f"`{plain:g}`" if isinstance(plain, float) else f"`{plain}`"
+    if plain is None or plain == "":
+        return ""
+    return f"`{plain:g}`" if isinstance(plain, float) else f"`{plain}`"
 
 
 def filters() -> list[str]:

@@ -1,11 +1,14 @@
 """What the README says in tables is what the code says: compared, row by row."""
 
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
 from adapters.modelled import models_in
 from adapters.sql.mapping import Mapping
+from attack.__main__ import ATTACKS
 from gateway.cli import COMMANDS
 from gateway.contract import errors
 from gateway.contract.operations import OPERATIONS
@@ -64,3 +67,33 @@ def test_the_folders_that_the_readme_shows_are_there() -> None:
     plan = README.partition("## Carry it on")[2]
     for name in re.findall(r"^\| `([a-z/.]+)`", plan, re.MULTILINE):
         assert (ROOT / name).exists(), name
+
+
+def promises() -> list[str]:
+    """The command of each promise."""
+    table = README.partition("<!-- promises -->")[2].partition("<!-- /promises -->")[0]
+    rows = [row.strip("|").split("|") for row in table.strip().splitlines()[2:]]
+    assert all(len(row) == 4 for row in rows)
+    return [row[3].strip().strip("`") for row in rows]
+
+
+@pytest.mark.parametrize("command", promises())
+def test_the_command_that_shows_a_promise_is_there(command: str) -> None:
+    variables, words = [], shlex.split(command)
+    while "=" in words[0]:
+        variables.append(words.pop(0).partition("=")[0])
+    makefile = (ROOT / "Makefile").read_text()
+    assert words[0] == "make"
+    assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)
+    chosen = " ".join(words[2:]).removeprefix("ARGS=").split()
+    if words[1] == "test":
+        assert chosen
+        assert all((ROOT / each).exists() for each in chosen)
+        told = "".join(file.read_text() for each in chosen for file in files(ROOT / each))
+        assert all(f'"{name}"' in told for name in variables)
+    else:
+        assert set(chosen) <= {each.name for each in ATTACKS}
+
+
+def files(place: Path) -> list[Path]:
+    return sorted(place.glob("*.py")) if place.is_dir() else [place]

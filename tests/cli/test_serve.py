@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from adapters.sample import MAPPING
-from gateway.cli.serve import serve_until_stopped
+from gateway.cli.serve import NO_ROLL, serve_until_stopped
 from gateway.settings import load_settings
 from tests.command import Forked, clinic_gateway, serving
 from tests.conftest import Template
@@ -386,6 +386,18 @@ def test_a_hangup_ends_nothing_and_has_the_policy_looked_at(folder: Path, served
     said = json.loads(served.process.stderr.readline())  # type: ignore[union-attr]
     looked = "policy unchanged: the file is the one that runs"
     assert (said["level"], said["event"]) == ("info", looked)
+    assert clients(served.port, minted(folder))
+    served.process.terminate()
+    assert served.end() == (0, "")
+
+
+@pytest.mark.parametrize("served", [typed], indirect=True, ids=["typed"])
+def test_a_roll_of_one_process_is_told_to_be_none_and_ends_nothing(
+    folder: Path, served: Served
+) -> None:
+    served.process.send_signal(signal.SIGUSR2)
+    said = json.loads(served.process.stderr.readline())  # type: ignore[union-attr]
+    assert (said["level"], said["event"]) == ("warning", NO_ROLL)
     assert clients(served.port, minted(folder))
     served.process.terminate()
     assert served.end() == (0, "")
