@@ -33,6 +33,23 @@ def make_folder(state: Path) -> Path:
     return state
 
 
+def make_run(state: Path) -> Path:
+    """The folder of what the processes share; StartRefused where others can put something there.
+
+    From there workers take the policy, and operations hears what the workers tell.
+    """
+    run = state / RUN
+    run.mkdir(mode=0o700, exist_ok=True)
+    found = run.lstat()
+    others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or others:
+        raise StartRefused(
+            f"{run} is another user's, or others can write there: remove it, and chmod 700 {state}",
+            "state",
+        )
+    return run
+
+
 def store_place(settings: Settings) -> str | Path:
     """The address or the file of the gateway's own database."""
     return settings.store.get_secret_value() if settings.store else settings.state / "gateway.db"

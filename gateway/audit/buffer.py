@@ -94,6 +94,14 @@ class Buffer:
         else:
             self._waiting.append(entry)
 
+    def mark(self, mark: Mark) -> None:
+        """What is to be said of the chain itself; it stands for as many lines as it tells of."""
+        if self.broken and self.waiting >= MOST_WAITING + SPARE:
+            self._missing += mark.lines
+            self._watcher.dropped(mark.lines)
+        else:
+            self._waiting.append(mark)
+
     def check(self, *, creates: bool) -> None:
         """Unavailable where what a call does could not be noted, while the audit is broken."""
         failing = self._failing_since

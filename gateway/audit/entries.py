@@ -10,8 +10,9 @@ from msgspec import Struct
 ANSWERED, REFUSED, FAILED, UNKNOWN = "answered", "refused", "failed", "unknown"
 BEGUN = "begun"
 
-# A file or a key begins, the clock was set, lines could not be kept, the process ends in order.
-BEGIN, CLOCK, LOST, END = "begin", "clock", "lost", "end"
+# A file or a key begins, the clock was set, lines could not be kept, calls have no line of their
+# own, the process ends in order.
+BEGIN, CLOCK, LOST, SPARED, END = "begin", "clock", "lost", "spared", "end"
 
 
 class Entry(Struct, rename="camel", gc=False):
@@ -36,7 +37,8 @@ class Mark(Struct, rename="camel", omit_defaults=True):
     """What a chain says of itself.
 
     `begin` names the chain, the day of its file and the HMAC key by its id; `clock` by how many
-    seconds the wall clock was set, backwards where they are negative; `lost` how many entries.
+    seconds the wall clock was set, backwards where they are negative; `lost` how many entries;
+    `spared` how many calls of a key, or of callers without any, that counted against no limit.
     """
 
     kind: str
@@ -46,6 +48,7 @@ class Mark(Struct, rename="camel", omit_defaults=True):
     key: str = ""
     seconds: float = 0.0
     lines: int = 0
+    key_id: str = ""
 
 
 class Line(Struct, rename="camel", gc=False):

@@ -1,5 +1,6 @@
 """The two lines of each call, for the access log and the audit: the door to both."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,10 +11,11 @@ from uuid import uuid4
 from gateway.audit.buffer import Buffer
 from gateway.audit.chain import Head
 from gateway.audit.chains import Chains
-from gateway.audit.entries import Entry
+from gateway.audit.entries import SPARED, Entry, Mark
 from gateway.audit.files import audit_folder, made, named_place, place_of
 from gateway.audit.recorder import Recorder
 from gateway.audit.secrets import Newest, key_file, secrets_at_start
+from gateway.audit.sparing import Sparing
 from gateway.audit.troubles import AuditTroubles
 from gateway.audit.writer import Writer
 from gateway.observe.access import Access
@@ -21,13 +23,21 @@ from gateway.observe.lines import Lines
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 
+# Seconds after which it is said how many calls had no lines of their own.
+TELL_AFTER = 10.0
+
 
 class Journal:
     """What each call leaves; every verb is for the event loop's thread."""
 
-    def __init__(self, access: Lines, audit: Buffer, recorder: Recorder) -> None:
+    def __init__(
+        self, access: Lines, audit: Buffer, recorder: Recorder, now: Callable[[], datetime]
+    ) -> None:
         self._access = access
         self._recorder = recorder
+        self._now = now
+        self._sparing = Sparing()
+        self._telling: asyncio.TimerHandle | None = None
         self.audit = audit
 
     @property
@@ -40,8 +50,16 @@ class Journal:
         """Whether the store does not know the newest head."""
         return self._recorder.failing
 
-    def note(self, access: Access, entry: Entry | None) -> None:
-        """Both lines of one call; no entry where it has one already."""
+    def note(self, access: Access, entry: Entry | None, *, counted: bool = True) -> None:
+        """Both lines of one call; no entry where it has one already.
+
+        Of calls that no limit has `counted` only some: of the others the audit says how many.
+        """
+        if not counted and self._sparing.spares(access.key_id):
+            if self._telling is None:
+                loop = asyncio.get_running_loop()
+                self._telling = loop.call_later(TELL_AFTER, self._tell_spared)
+            return
         self._access.add(access)
         if entry is not None:
             self.audit.note(entry)
@@ -53,9 +71,17 @@ class Journal:
 
     async def aclose(self) -> None:
         """Write the rest, and let go of both."""
+        if self._telling is not None:
+            self._telling.cancel()
+            self._tell_spared()
         self._access.close()
         await self.audit.aclose()
         await self._recorder.aclose()
+
+    def _tell_spared(self) -> None:
+        self._telling = None
+        for key_id, calls in self._sparing.told().items():
+            self.audit.mark(Mark(SPARED, self._now(), lines=calls, key_id=key_id or ""))
 
 
 async def open_journal(
@@ -91,7 +117,7 @@ async def open_journal(
     recorder.start()
     buffer = Buffer(writer, troubles, recorder.written, now)
     buffer.start()
-    return Journal(access, buffer, recorder)
+    return Journal(access, buffer, recorder, now)
 
 
 def _record(

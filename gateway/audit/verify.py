@@ -185,6 +185,11 @@ class _Walk:
             raise Broken(files[-1].path, 0, "the last line of its process is missing")
 
 
+def is_foreign(known: Sequence[Known], place: str | None, *, shared: bool) -> bool:
+    """Whether the folder's name is none that the store knows: nothing of it could be verified."""
+    return shared and place is not None and all(each.place != place for each in known)
+
+
 def elsewhere(known: Sequence[Known], place: str | None, *, shared: bool) -> list[Known]:
     """Chains of other machines' folders, where machines share the store: verified there."""
     return [each for each in known if shared and place is not None and each.place != place]

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from sqlalchemy import CursorResult, delete, insert, select, update
 
@@ -78,7 +78,7 @@ class Owners:
         """Whether it certainly works on nothing any more. StoreError."""
         if owner == self.me:
             return False
-        held = _is_held(self._run / f"{owner}.lock")
+        held = _is_held(self._lock_of(owner))
         return await self._is_silent(owner) if held is None else not held
 
     async def others(self) -> list[str]:
@@ -92,8 +92,18 @@ class Owners:
         async with self._store.begin() as connection:
             await connection.execute(delete(presence).where(presence.c.id == owner))
         with contextlib.suppress(OSError):
-            (self._run / f"{owner}.lock").unlink()
+            self._lock_of(owner).unlink()
         self._seen.pop(owner, None)
+
+    def _lock_of(self, owner: str) -> Path:
+        """Where its lock is; an id comes from the store, and only one of ours is part of a path.
+
+        What is none leads to no file: of such a one the counter tells.
+        """
+        try:
+            return self._run / f"{UUID(owner)}.lock"
+        except ValueError:
+            return self._run / "nobody.lock"
 
     async def _is_silent(self, owner: str) -> bool:
         seen = self._seen.get(owner)
@@ -151,7 +161,7 @@ def _locked(run: Path, name: str) -> int:
 def _is_held(path: Path) -> bool | None:
     """Whether somebody holds the lock; None where that cannot be told here."""
     try:
-        lock = os.open(path, os.O_RDONLY)
+        lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None
     try:

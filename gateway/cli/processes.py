@@ -20,7 +20,7 @@ from gateway.observe.logs import Events
 from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_path
 from gateway.settings import Settings, StartRefused, load_settings
-from gateway.state import RUN, make_folder, sole_use
+from gateway.state import make_folder, make_run, sole_use
 from gateway.web.doorman import reserve_files
 from gateway.web.server import check_runtime
 
@@ -42,9 +42,9 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
         public, system = bind_both(settings)
         for each in (public, system):
             stack.callback(each.close)
-        run = make_folder(settings.state) / RUN
+        folder = make_folder(settings.state)
         stack.enter_context(sole_use(settings.state))
-        shared = stack.enter_context(_shared(run, public, system))
+        shared = stack.enter_context(_shared(make_run(folder), public, system))
 
         stage = Stage()
 
@@ -66,7 +66,6 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
 @contextmanager
 def _shared(run: Path, public: socket, system: socket) -> Iterator[Shared]:
     """What the processes have in common; what a former life has left of it goes."""
-    run.mkdir(mode=0o700, exist_ok=True)
     handed, reports = run / "policy.json", socket_path(run)
     handed.unlink(missing_ok=True)
     # for a limiter in memory: made here, so that all who are forked count together

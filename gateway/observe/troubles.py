@@ -125,6 +125,24 @@ class KeyGuesses:
             self._of.clear()
 
 
+class Unreadable:
+    """Says at most once a minute what came that is no request: none of it needs a key."""
+
+    def __init__(self, events: Events, clock: Callable[[], float] = time.monotonic) -> None:
+        self._events = events
+        self._clock = clock
+        self._said = float("-inf")
+        self._times: Counter[str] = Counter()
+
+    def note(self, kind: str) -> None:
+        """One more, by the name of what is wrong with it."""
+        self._times[kind] += 1
+        if self._clock() - self._said >= SILENCE:
+            self._said = self._clock()
+            self._events.info("not a request", **self._times)
+            self._times.clear()
+
+
 class CertificateTroubles:
     """Says when a renewed certificate is taken, and why one is not."""
 

@@ -20,7 +20,7 @@ from gateway.observe.access import Access
 from gateway.observe.failed import CallFailures
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
-from gateway.observe.troubles import KeyGuesses
+from gateway.observe.troubles import KeyGuesses, Unreadable
 from gateway.pipeline.call import Call
 from gateway.usage.counting import Usage
 
@@ -41,6 +41,7 @@ class Observers:
         self.usage = usage
         self.events = events
         self.key_guesses = KeyGuesses(events)
+        self._unreadable = Unreadable(events)
         self._failures = CallFailures(events)
         self._now = now
 
@@ -77,7 +78,9 @@ class Observers:
             asking.trace_id if asking.traceparent else None,
         )
         if call.entry is None:
-            self.journal.note(access, entry_of(call, operation, now, error))
+            counted = call.quota is not None and call.quota.admitted
+            entry = entry_of(call, operation, now, error)
+            self.journal.note(access, entry, counted=counted)
         else:
             self.journal.note(access, None)
             if error is not None:
@@ -114,7 +117,7 @@ class Observers:
     def unparsed(self, status: int, kind: str) -> None:
         """What could not be parsed; its bytes stay out of every log."""
         self.metrics.count("", status, 0.0)
-        self.events.info("not a request", error=kind, answered=status)
+        self._unreadable.note(kind)
 
     async def flush(self) -> None:
         """Write at once what waits in the logs."""

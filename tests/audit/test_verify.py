@@ -8,7 +8,7 @@ from random import Random
 from gateway.audit.chains import Chains
 from gateway.audit.files import day_files, place_of
 from gateway.audit.secrets import Secret, read_secrets, rotate
-from gateway.audit.verify import CUT_OFF, ENDED, RUNS, elsewhere
+from gateway.audit.verify import CUT_OFF, ENDED, RUNS, elsewhere, is_foreign
 from gateway.store.tables import audit_chains
 from tests.audit.chains import Machine, Process, entry, expire, machine
 from tests.audit.mutations import MUTATIONS
@@ -205,3 +205,17 @@ async def test_chains_of_other_machines_are_verified_there(tmp_path: Path) -> No
         assert elsewhere(known, "another folder", shared=True) == known
         # a store of one machine's own knows no other folder: its chains must be here
         assert elsewhere(known, "another folder", shared=False) == []
+
+
+async def test_a_folder_whose_name_the_store_does_not_know_is_no_sound_one(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await process.end()
+        known = await Chains(made.store).known()
+        here = place_of(made.audit)
+        assert not is_foreign(known, here, shared=True)
+        # somebody took the files away and gave the folder another name: all would be elsewhere
+        assert is_foreign(known, "another folder", shared=True)
+        # then its chains must be here, and are looked for
+        assert not is_foreign(known, "another folder", shared=False)
+        assert not is_foreign(known, None, shared=True)

@@ -1,7 +1,9 @@
 """Who lives: by a lock on this machine, by a counter on any other, and never by a clock's word."""
 
 import asyncio
+import os
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -71,6 +73,37 @@ async def test_on_one_machine_an_end_is_known_at_once(store: Store, tmp_path: Pa
     assert [each.name for each in (tmp_path / "run").iterdir()] == [f"{one.me}.lock"]
     await one.aclose()
     assert list((tmp_path / "run").iterdir()) == []
+
+
+async def test_an_id_from_the_store_leads_to_no_file_but_a_lock(
+    store: Store, tmp_path: Path
+) -> None:
+    owners = Owners(store, tmp_path)
+    await owners.start()
+    others = tmp_path / "others.lock"
+    others.write_text("somebody else's")
+    for owner in ("../others", str(others.with_suffix("")), "a/../../others"):
+        assert not await owners.is_dead(owner)
+        await owners.forget(owner)
+    assert others.read_text() == "somebody else's"
+    await owners.aclose()
+
+
+async def test_a_pipe_or_a_link_in_the_place_of_a_lock_holds_nobody_up(
+    far: Far, tmp_path: Path
+) -> None:
+    run = tmp_path / "own" / "run"
+    run.mkdir(parents=True)
+    lock = run / f"{far.other.me}.lock"
+    os.mkfifo(lock)
+    looking = threading.Thread(target=module._is_held, args=(lock,), daemon=True)
+    looking.start()
+    await asyncio.to_thread(looking.join, 5.0)
+    assert not looking.is_alive()
+    assert module._is_held(lock) is None
+    lock.unlink()
+    lock.symlink_to(tmp_path / "other" / "run" / f"{far.other.me}.lock")
+    assert module._is_held(lock) is None
 
 
 async def test_of_another_machine_who_does_not_move_for_long_is_dead(far: Far) -> None:

@@ -179,6 +179,20 @@ async def test_a_share_of_the_traces_is_kept_by_their_id_whatever_the_partner_wa
     assert len(collector.spans) == 2 * kept
 
 
+async def test_who_chooses_the_number_of_a_trace_does_not_choose_that_it_is_kept(
+    collector: Collector,
+) -> None:
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 0.25, print, print)
+    kept = 0
+    for number in range(1, 401):
+        # by their numbers alone these would all be among the first quarter
+        asking = traces.begin("get_client", (f"00-{number:032x}-{PARENT}-01",))
+        kept += asking.traceparent[-2:] == "01"
+        asking.ended(200, "key")
+    await traces.aclose()
+    assert 60 < kept < 140
+
+
 async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_end(
     template: Template, partner_of: Begin, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,14 +2,21 @@
 
 import asyncio
 import os
+import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import json
 
+from gateway.policy.running.handed import Handed, take
+from gateway.settings import StartRefused
+from gateway.state import make_run
 from tests.command import clinic_gateway
 from tests.conftest import Template
 from tests.processes.gateways import (
@@ -250,6 +257,57 @@ def test_a_start_that_is_refused_says_why_once(folder: Path) -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "nothing.yaml" in done.stderr
+
+
+def test_a_place_of_the_processes_where_others_can_write_is_refused(folder: Path) -> None:
+    config = folder / "gateway.yaml"
+    config.write_text(config.read_text() + "workers: 2\n")
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    (folder / "run").mkdir()
+    (folder / "run").chmod(0o777)
+    done = clinic_gateway("serve", "--config", str(config))
+    assert done.returncode == 1
+    assert "others can write there: remove it" in done.stderr
+
+
+def test_a_place_of_the_processes_is_a_folder_and_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path)
+    assert run.stat().st_mode & 0o777 == 0o700
+    assert make_run(tmp_path) == run
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: run.stat().st_uid + 1)
+        with pytest.raises(StartRefused, match="is another user's"):
+            make_run(tmp_path)
+    run.rename(tmp_path / "moved")
+    run.symlink_to(tmp_path / "moved")
+    with pytest.raises(StartRefused, match="remove it"):
+        make_run(tmp_path)
+
+
+def test_a_policy_that_another_user_has_put_there_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    what = Handed(
+        hash="0", content=b"", file="policies.yaml", made_of=None,
+        loaded_at=datetime.now(UTC), told={}, revision=1,
+    )  # fmt: skip
+    path = tmp_path / "policy.json"
+    path.write_bytes(json.encode(what))
+    assert take(path) == what
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+        assert take(path) is None
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    assert take(link) is None
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    taking = threading.Thread(target=take, args=(pipe,), daemon=True)
+    taking.start()
+    taking.join(5.0)
+    assert not taking.is_alive()
 
 
 def test_a_second_gateway_on_the_state_folder_is_refused(several: Several) -> None:

@@ -1,6 +1,7 @@
 """What is left of a call when it has ended, and what must not be."""
 
 import asyncio
+import io
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -18,6 +19,8 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.resources import RESOURCES
+from gateway.observe.logs import Events
+from gateway.observe.troubles import Unreadable
 from gateway.serving import Faults
 from gateway.web.noting import outcome
 from tests.conftest import Begin
@@ -85,6 +88,18 @@ async def test_the_audit_tells_whose_fault_it_was_that_a_call_did_not_end_well(
         assert (begun["outcome"], begun["operation"]) == ("begun", "create_appointment")
         assert line["outcome"] == ended
         assert line["reason"].startswith(reason)
+
+
+def test_what_is_no_request_is_said_once_a_minute_with_how_often() -> None:
+    said, now = io.StringIO(), [0.0]
+    unreadable = Unreadable(Events(said), clock=lambda: now[0])
+    for _ in range(500):
+        unreadable.note("BadStatusLine")
+    now[0] = 60.0
+    unreadable.note("LineTooLong")
+    first, second = map(json.loads, said.getvalue().splitlines())
+    assert (first["event"], first["BadStatusLine"]) == ("not a request", 1)
+    assert (second["BadStatusLine"], second["LineTooLong"]) == (499, 1)
 
 
 def test_every_error_has_an_outcome() -> None:

@@ -118,3 +118,29 @@ async def test_what_a_proxy_refuses_itself_has_the_shape_of_every_error(
     if status != 400 or sink.program != "haproxy":  # which cannot be told what to say to these
         assert headers["content-type"] == "application/json"
         assert set(json.loads(body)) == {"message"}
+
+
+async def test_http_2_is_not_spoken_even_to_who_begins_with_it(sink: Sink) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", sink.proxy, ssl=UNTRUSTING)
+    # the preface of a client, and its first frame
+    writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
+    async with asyncio.timeout(5):
+        assert (await reader.readexactly(12)) == b"HTTP/1.1 400"
+    writer.transport.abort()
+    assert sink.heard == []
+
+
+async def test_what_a_proxy_refuses_has_the_shape_of_every_error(sink: Sink) -> None:
+    head = "/api/v1/clients HTTP/1.1\r\nHost: x\r\n"
+    refused = {
+        "nginx": {
+            f"TRACE {head}\r\n": 405,
+            f"POST {head}Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n": 400,
+        },
+        "haproxy": {f"GET {head}X_API_KEY: one\r\n\r\n": 403},
+    }
+    for sent, expected in refused[sink.program].items():
+        status, headers, body = await sink.ask(sent)
+        assert (status, headers["content-type"]) == (expected, "application/json")
+        assert isinstance(json.loads(body)["message"], str)
+    assert sink.heard == []

@@ -1,6 +1,7 @@
 """`clinic-gateway audit verify`: whether every line is as it was written, and none is missing."""
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,9 @@ from typing import Any
 import click
 
 from gateway.audit.chains import Chains, Known
-from gateway.audit.files import audit_folder, place_of
+from gateway.audit.files import PLACE, audit_folder, place_of
 from gateway.audit.secrets import key_file, read_secrets
-from gateway.audit.verify import Verdict, chains_in, elsewhere
+from gateway.audit.verify import Verdict, chains_in, elsewhere, is_foreign
 from gateway.audit.verify import verify as verified
 from gateway.cli.audit.opened import place_of_audit, store_of
 from gateway.cli.lines import legible, legible_json
@@ -45,10 +46,15 @@ async def _verify(settings: Settings) -> tuple[list[Verdict], Sequence[Known]]:
     async with store_of(settings) as store:
         chains = Chains(store)
         known = await chains.known()
-        others = elsewhere(known, place_of(folder), shared=chains.shared)
+        place, shared = place_of(folder), chains.shared
+        others = elsewhere(known, place, shared=shared)
         mine = [each for each in known if each not in others]
         secrets = read_secrets(key_file(settings)) if mine else ()
-        return list(verified(folder, before, mine, secrets)), others
+        found = list(verified(folder, before, mine, secrets))
+        if is_foreign(known, place, shared=shared):
+            text = f"{folder / PLACE}: the store knows no folder of that name"
+            found.append(Verdict(chain="", broken=text))
+        return found, others
 
 
 def _told(found: Verdict) -> dict[str, Any]:
@@ -79,6 +85,7 @@ def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
     click.echo(f"{len(found)} chains ({states}), {files} files, {lines} lines: {broken} broken")
     for place in sorted({each.place for each in others}):
         [host, *_] = [each.host for each in others if each.place == place]
-        click.echo(
-            legible(f"note: the chains of {place} are on another machine ({host}): verify there")
-        )
+        where = f"on another machine ({host})"
+        if host == socket.gethostname():
+            where = "in another folder of this very machine, or gone"
+        click.echo(legible(f"note: the chains of {place} are {where}: verify there"))

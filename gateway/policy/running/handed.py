@@ -81,9 +81,12 @@ def _put(path: Path, what: Handed) -> None:
 
 
 def take(path: Path) -> Handed | None:
-    """What lies there; None where nothing does, or nothing that can be read."""
+    """What lies there; None where nothing does, nothing that can be read, or another user's."""
     try:
-        return _decode(path.read_bytes())
+        # no link is followed, nor is a pipe waited for
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            own = os.fstat(file.fileno()).st_uid == os.geteuid()
+            return _decode(file.read()) if own else None
     except (OSError, DecodeError):
         return None
 
