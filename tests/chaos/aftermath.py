@@ -108,7 +108,7 @@ def _megabytes(pid: int) -> float:
     return 0.0
 
 
-async def at_rest(several: Several) -> tuple[Mapping[str, float], float | None]:
+async def at_rest(several: Several, workers: int) -> tuple[Mapping[str, float], float | None]:
     """The ledger once all workers are there and nothing is under way, and after how long."""
     began = time.monotonic()
     ledger: Mapping[str, float] = dict.fromkeys(UNDER_WAY, math.nan)
@@ -116,7 +116,7 @@ async def at_rest(several: Several) -> tuple[Mapping[str, float], float | None]:
         with suppress(OSError, HTTPException, KeyError):  # the operations process may just be anew
             ledger = await asyncio.to_thread(_ledger, several)
             there = len(await asyncio.to_thread(several.workers))
-            if there >= 4 and not any(ledger[each] for each in UNDER_WAY):
+            if there >= workers and not any(ledger[each] for each in UNDER_WAY):
                 return ledger, passed
         await asyncio.sleep(0.5)
     return ledger, None

@@ -42,7 +42,7 @@ SqlAdapter.create_appointment = lies
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the checker says after a short storm over a practice that lies in three ways."""
     folder = tmp_path_factory.mktemp("lies")
-    plan = Plan(attempts=100, kills=0, partners=10, seed=3)
+    plan = Plan(attempts=100, kills=0, partners=10, seed=3, workers=2)
     with GROUNDS["sqlite"](folder) as ground:
         storm = weather(ground, folder / "state", plan, DAYS, spoilt=LIES, settles=False)
         return asyncio.run(storm).faults()
@@ -68,12 +68,12 @@ async def is_dead(self, owner):
     return owner != self.me
 Owners.is_dead = is_dead
 """
-STORMS = 4
+STORMS = 6
 
 
 async def test_a_ledger_that_takes_the_living_for_dead_is_found_out(tmp_path: Path) -> None:
     for seed in range(STORMS):
-        plan = Plan(attempts=150, kills=0, partners=30, seed=seed)
+        plan = Plan(attempts=120, kills=0, partners=30, seed=seed, workers=2, twice=0.9)
         folder = tmp_path / str(seed)
         folder.mkdir()
         with GROUNDS["sqlite"](folder) as ground:

@@ -31,7 +31,7 @@ backend:
   mapping: practice.yaml
   secret: {SECRET}
 """
-WORKERS, KEYS = 4, 5
+KEYS = 5
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ async def weather(
     began = time.monotonic()
     secrets = await prepared(ground, folder)
     ids = await public_ids(ground, folder)
-    with Several(folder, lines=(f"workers: {WORKERS}",), spoilt=spoilt) as several:
-        await asyncio.to_thread(eventually, lambda: len(several.workers()) == WORKERS)
+    with Several(folder, lines=(f"workers: {plan.workers}",), spoilt=spoilt) as several:
+        await asyncio.to_thread(eventually, lambda: len(several.workers()) == plan.workers)
         before = held(several)
         storm = Storm(several, secrets, ids, plan, days, Strikes(several, plan.seed + 1))
         over = asyncio.Event()
         watching = asyncio.create_task(longest_unknown(several, over))
         await storm.blow(settles=settles)
-        ledger, quiet_after = await at_rest(several) if rests else ({}, None)
+        ledger, quiet_after = await at_rest(several, plan.workers) if rests else ({}, None)
         over.set()
         longest = await watching
         after = held(several)
