@@ -114,7 +114,11 @@ class Work:
     async def _refused(
         self, attempt: Attempt, draft: Draft, row: Row, error: NotFound | SlotTaken
     ) -> Booked:
-        """The practice system's no, unless it is our own earlier attempt that took the time."""
+        """The practice system's no, unless it is our own earlier attempt that took the time.
+
+        Unavailable where the no is to stick and is not written yet: should this process end before,
+        the next attempt may be told something else.
+        """
         if not row.fresh and isinstance(error, SlotTaken):
             found = await self._left_behind(attempt, draft, row)
             if found is not None:
@@ -123,6 +127,8 @@ class Work:
         kept = attempt.idempotency_key is not None
         if not await self._outcomes.settle(row, refused(name) if kept else None):
             raise Lost
+        if kept and row in self._outcomes:
+            raise Unavailable(1) from error
         raise Refused(name, replayed=False) from error
 
     async def _not_known(

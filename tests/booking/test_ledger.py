@@ -299,6 +299,7 @@ async def test_each_attempt_has_a_reference_of_its_own_that_a_look_up_says_again
 async def test_an_outcome_that_cannot_be_written_is_kept_and_written_later(
     world: World, refused: bool
 ) -> None:
+    """A booking is told all the same: it stands there. A refusal sticks only once it is written."""
     store = Forgetful(world.store)
     world.ledger = world.opened(store)
     world.clinic.gate = asyncio.Event()
@@ -308,7 +309,7 @@ async def test_an_outcome_that_cannot_be_written_is_kept_and_written_later(
     store.full = True
     world.clinic.gate.set()
     [first] = await asyncio.gather(call, return_exceptions=True)
-    assert isinstance(first, Refused if refused else Booked)  # it is told all the same
+    assert isinstance(first, Unavailable if refused else Booked)
     assert world.heard.said == ["waits"]
     with pytest.raises(Unavailable):  # and nobody books on a ledger that forgets
         await world.book()
@@ -318,6 +319,21 @@ async def test_an_outcome_that_cannot_be_written_is_kept_and_written_later(
     [again] = await asyncio.gather(world.book(), return_exceptions=True)
     assert again.replayed  # type: ignore[union-attr]
     assert world.clinic.asked == ["create"]
+
+
+async def test_a_refusal_that_does_not_stick_is_told_whether_it_can_be_written_or_not(
+    world: World,
+) -> None:
+    store = Forgetful(world.store)
+    world.ledger = world.opened(store)
+    world.clinic.gate = asyncio.Event()
+    world.clinic.answers = [SlotTaken()]
+    call = asyncio.create_task(world.book(None))
+    await world.clinic.called.wait()
+    store.full = True
+    world.clinic.gate.set()
+    with pytest.raises(Refused):
+        await call
 
 
 async def test_without_a_key_a_booking_whose_outcome_waits_is_not_given_to_the_next(

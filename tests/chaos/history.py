@@ -116,16 +116,19 @@ def _asked_for(attempts: Sequence[Attempt], rows: Sequence[Row]) -> Iterator[str
 def _one_answer(attempts: Sequence[Attempt]) -> Iterator[str]:
     """One Idempotency-Key has one answer, whoever gives it and however often."""
     told: dict[str, set[tuple[int | None, bytes]]] = defaultdict(set)
-    first: dict[str, float] = {}
+    first: dict[str, Attempt] = {}
     for each in attempts:
         key = each.wish.key
         if key is None or each.status not in STICK:
             continue
         told[key].add((each.status, each.body))
         if not each.replayed:
-            if key in first and each.sent > first[key]:
-                yield f"{each.wish.note} was booked anew with the key of an answered one"
-            first[key] = each.ended
+            if key in first and each.sent > first[key].ended:
+                yield (
+                    f"{each.wish.note} was booked anew with the key of an answered one:"
+                    f" {first[key].status}, then {each.status}"
+                )
+            first[key] = each
     for key, answers in told.items():
         if len(answers) > 1:
             yield f"the key {key} was answered {len(answers)} ways: {sorted(map(str, answers))}"

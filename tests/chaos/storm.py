@@ -25,12 +25,17 @@ CALM = 90.0
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How hard the storm blows: attempts and kills of workers at least, with so many partners."""
+    """How hard the storm blows: attempts and kills of workers at least, with so many partners.
+
+    `twice` is how many of those who have a key ask twice at a time.
+    """
 
     attempts: int
     kills: int
     partners: int
     seed: int
+    workers: int = 4
+    twice: float = 0.15
 
 
 @dataclass
@@ -73,7 +78,8 @@ class Storm:
         while not over.is_set():
             wish = self._wish(chance)
             for _ in range(TRIES):
-                attempt = await self._ask_at_once(session, wish, 2 if chance.random() < 0.15 else 1)
+                times = 2 if chance.random() < self.plan.twice else 1
+                attempt = await self._ask_at_once(session, wish, times)
                 if self._is_enough():
                     over.set()
                 done = attempt.status in STICK

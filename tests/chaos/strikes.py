@@ -34,6 +34,9 @@ class Strikes:
         workers = [*(await asyncio.to_thread(self._several.workers)).values()]
         await asyncio.sleep(FIRST)
         self._kill(self._chance.choice(workers))
+        while not over.is_set() and not self.kills:
+            await asyncio.sleep(FIRST)
+            self._count()
         while not over.is_set():
             await asyncio.sleep(self._chance.uniform(*PAUSES))
             await self._strike()

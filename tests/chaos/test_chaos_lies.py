@@ -3,10 +3,12 @@
 import asyncio
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from tests.chaos.grounds import GROUNDS
+from tests.chaos.history import faults
 from tests.chaos.storm import Plan
 from tests.chaos.weather import weather
 from tests.races.practice import working_days
@@ -40,7 +42,7 @@ SqlAdapter.create_appointment = lies
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the checker says after a short storm over a practice that lies in three ways."""
     folder = tmp_path_factory.mktemp("lies")
-    plan = Plan(attempts=100, kills=0, partners=10, seed=3)
+    plan = Plan(attempts=100, kills=0, partners=10, seed=3, workers=2)
     with GROUNDS["sqlite"](folder) as ground:
         storm = weather(ground, folder / "state", plan, DAYS, spoilt=LIES, settles=False)
         return asyncio.run(storm).faults()
@@ -57,3 +59,27 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_backend_that_lies_is_found_out(found: list[str], lie: int, said: str) -> None:
     notes = [re.fullmatch(r"\d (\d+) (.*)", each) for each in found]
     assert any(each and int(each[1]) % 6 == lie and each[2] == said for each in notes)
+
+
+# Every other process counts as dead, so that what it is at work on is taken from it.
+ALL_DEAD = """
+from gateway.booking.owners import Owners
+async def is_dead(self, owner):
+    return owner != self.me
+Owners.is_dead = is_dead
+"""
+STORMS = 6
+
+
+async def test_a_ledger_that_takes_the_living_for_dead_is_found_out(tmp_path: Path) -> None:
+    for seed in range(STORMS):
+        plan = Plan(attempts=120, kills=0, partners=30, seed=seed, workers=2, twice=0.9)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        with GROUNDS["sqlite"](folder) as ground:
+            ended = await weather(
+                ground, folder / "state", plan, DAYS[:1], spoilt=ALL_DEAD, settles=False
+            )
+        if faults(ended.storm.attempts, [*ended.left.rows]):
+            return
+    pytest.fail(f"nothing was found in {STORMS} storms")

@@ -12,7 +12,7 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.store import KeyStore, new_key
 from gateway.settings import load_settings
 from gateway.state import open_own_store
-from tests.chaos.aftermath import Aftermath, at_rest, audited, errors, held
+from tests.chaos.aftermath import Aftermath, at_rest, audited, errors, held, longest_unknown
 from tests.chaos.grounds import Ground
 from tests.chaos.history import faults
 from tests.chaos.storm import Plan, Storm
@@ -31,7 +31,7 @@ backend:
   mapping: practice.yaml
   secret: {SECRET}
 """
-WORKERS, KEYS = 4, 5
+KEYS = 5
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,23 @@ async def weather(
     began = time.monotonic()
     secrets = await prepared(ground, folder)
     ids = await public_ids(ground, folder)
-    with Several(folder, lines=(f"workers: {WORKERS}",), spoilt=spoilt) as several:
-        await asyncio.to_thread(eventually, lambda: len(several.workers()) == WORKERS)
+    with Several(folder, lines=(f"workers: {plan.workers}",), spoilt=spoilt) as several:
+        await asyncio.to_thread(eventually, lambda: len(several.workers()) == plan.workers)
         before = held(several)
         storm = Storm(several, secrets, ids, plan, days, Strikes(several, plan.seed + 1))
+        over = asyncio.Event()
+        watching = asyncio.create_task(longest_unknown(several, over))
         await storm.blow(settles=settles)
-        ledger, quiet_after = await at_rest(several) if rests else ({}, None)
+        ledger, quiet_after = await at_rest(several, plan.workers) if rests else ({}, None)
+        over.set()
+        longest = await watching
         after = held(several)
     audit, sound = audited(several)
     rows, strays = await ground.left()
     left = Aftermath(
         rows=rows, strays=strays, said=Counter(each["event"] for each in several.said()),
-        errors=errors(several), ledger=ledger, quiet_after=quiet_after, before=before, after=after,
+        errors=errors(several), ledger=ledger, quiet_after=quiet_after,
+        longest_unknown=longest, before=before, after=after,
         audit=audit, sound=sound,
     )  # fmt: skip
     return Weather(storm, left, time.monotonic() - began)
