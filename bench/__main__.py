@@ -114,12 +114,12 @@ def main() -> None:
         world = World(Path(folder))
         match sys.argv[1:]:
             case ["shares"]:
-                shares(world, ROUNDS, REQUESTS // 2)
+                shares(world, ROUNDS, REQUESTS)
             case ["workers"]:
                 workers(world, ROUNDS, REQUESTS)
             case []:
                 road(world)
-                shares(world, ROUNDS, REQUESTS // 2, each=False)
+                shares(world, ROUNDS, REQUESTS, each=False)
                 workers(world, ROUNDS, REQUESTS // 2)
                 start_up(world)
                 redaction(world)

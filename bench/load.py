@@ -15,16 +15,18 @@ PATIENCE = 10.0  # seconds
 class Load:
     """Sends requests for some paths over and over, on connections that stay open."""
 
-    def __init__(self, port: int, paths: Sequence[str], secret: str) -> None:
+    def __init__(
+        self, port: int, paths: Sequence[str], secret: str, connections: int = CONNECTIONS
+    ) -> None:
         self._requests = cycle([request_for(port, each, secret) for each in paths])
-        self._sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
+        self._sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
         for each in self._sockets:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             each.setblocking(False)
 
     def run(self, requests: int) -> None:
         """That many requests, rounded up to whole rounds; RuntimeError for any but a 200."""
-        for _ in range(-(-requests // CONNECTIONS)):
+        for _ in range(-(-requests // len(self._sockets))):
             for each in self._sockets:
                 each.sendall(next(self._requests))
             for each in self._sockets:

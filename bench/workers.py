@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.load import Load
+from bench.load import CONNECTIONS, Load
 from bench.servers import Server
 from bench.shares import CLIENTS
 from bench.world import World
@@ -39,7 +39,10 @@ def workers(world: World, rounds: int, requests: int) -> None:
                 file.write(f"workers: {number}\n")
             servers[number] = stack.enter_context(Server("gateway", str(config), port))
             time.sleep(1)  # until all its processes answer
-            loads[number] = Load(port, CLIENTS, world.secret(f"workers-{number}"))
+            # as many for each worker: what comes at once is read at once, and costs less
+            loads[number] = Load(
+                port, CLIENTS, world.secret(f"workers-{number}"), number * CONNECTIONS
+            )
         found: dict[int, list[Done]] = {number: [] for number in KINDS}
         for turn in range(rounds + 1):
             for number, server in servers.items():
