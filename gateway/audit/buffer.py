@@ -177,12 +177,11 @@ class Buffer:
         try:
             head, room = await self._write()
         except OSError as error:
-            self._fail(error)
-            if missing:
-                del self._moving[-1]
+            self._unwritten(error, missing)
             _tell(waiters, Unwritten(reason_of(error)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the audit must be written on
-            self._fail(OSError(f"the audit's own fault ({type(error).__name__})"))
+            fault = OSError(f"the audit's own fault ({type(error).__name__})")
+            self._unwritten(fault, missing)
             _tell(waiters, Unwritten("a fault of the gateway"))
         else:
             self._moving = []
@@ -206,6 +205,11 @@ class Buffer:
         if not done:
             self._fail(TimeoutError("the disk does not answer"))
         return await work
+
+    def _unwritten(self, error: OSError, missing: int) -> None:
+        self._fail(error)
+        if missing:  # the mark that says so is made anew
+            del self._moving[-1]
 
     def _fail(self, error: OSError) -> None:
         if self._failing_since is None:

@@ -327,5 +327,5 @@ class PolicyNews:
         self._events.fault(event, error, said=said)
 
     def untaken(self, error: Exception) -> None:
-        event = "what was decided of the policy cannot be taken; the last good one goes on"
+        event = "the policy that was handed on cannot be taken, or the store not told of it"
         self._events.fault(event, error)

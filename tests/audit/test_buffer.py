@@ -174,6 +174,29 @@ async def test_reads_go_on_until_too_many_entries_wait_and_what_was_shown_keeps_
         assert await made.alarms() == []
 
 
+async def test_what_is_missing_is_told_once_whatever_went_wrong_when_it_was_to_be_told(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffering, "MOST_WAITING", 1)
+    monkeypatch.setattr(buffering, "SPARE", 0)
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        disk.full = True
+        await fails(buffer)
+        for _ in range(3):
+            buffer.note(entry(START))
+        with monkeypatch.context() as broken:
+            broken.setattr(disk, "_write", None)  # what is no file's fault, but a TypeError
+            for _ in range(2):
+                await fails(buffer)
+        disk.full = False
+        await buffer.commit()
+        await buffer.aclose()
+        assert on_disk(made).count(b'"kind":"lost"') == 1
+        assert heard.lost_lines == 2
+
+
 async def fails(buffer: Buffer) -> None:
     with pytest.raises(Unwritten):
         await buffer.commit()

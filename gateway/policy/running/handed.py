@@ -25,6 +25,8 @@ from gateway.settings import StartRefused
 
 # Seconds between two looks at the file.
 POLL = 0.2
+# Bytes that any policy finds room in, as it is handed on.
+ROOM = 160 * 1024
 
 
 class Handed(Struct, kw_only=True, frozen=True):
@@ -73,11 +75,20 @@ def nobody(keeper: Keeper, revision: int) -> None:
 
 
 def _put(path: Path, what: Handed) -> None:
+    """A full disk has room for it all the same: the next file is there before it is needed."""
     new = path.with_suffix(".new")
-    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(file, "wb") as stream:
-        stream.write(_encode(what))
+    _fill(new, _encode(what))
     new.replace(path)
+    with contextlib.suppress(OSError):
+        _fill(new, b"")
+
+
+def _fill(path: Path, data: bytes) -> None:
+    """Write over what lies there, up to a size that is always the same: blanks mean nothing."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(file, "wb") as stream:
+        stream.write(data.ljust(ROOM))
+        stream.truncate()
 
 
 def take(path: Path) -> Handed | None:
