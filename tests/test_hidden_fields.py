@@ -132,7 +132,9 @@ def comparable(answer: Answer) -> tuple[int, dict[str, str], str]:
 async def test_two_clinics_that_differ_in_hidden_fields_give_the_same_bytes(
     start_gateway: Start, level: AccessLevel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.app.open_limiter", lambda *_, **__: MemoryLimiter(lambda: 0.0))
+    monkeypatch.setattr(
+        "gateway.assembly.answering.open_limiter", lambda *_, **__: MemoryLimiter(lambda: 0.0)
+    )
     present = datetime.now(UTC)
     ours = await start_gateway("ours", now=lambda: present)
     theirs = await start_gateway("theirs", now=lambda: present)

@@ -114,7 +114,9 @@ def comparable(answer: Answer, port: int) -> tuple[int, dict[str, str], str]:
 async def test_two_clinics_that_differ_in_hidden_records_give_the_same_bytes(
     start_gateway: Start, tmp_path: Path, resource: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.app.open_limiter", lambda *_, **__: MemoryLimiter(lambda: 0.0))
+    monkeypatch.setattr(
+        "gateway.assembly.answering.open_limiter", lambda *_, **__: MemoryLimiter(lambda: 0.0)
+    )
     present = datetime.now(UTC)
     whole = await start_gateway("whole")
     records = await all_of(whole, resource) if f"/{resource}" in LISTS else []

@@ -14,6 +14,7 @@ import pytest
 from tests.adapters.servers import execute_async
 from tests.chaos.history import STICK, Row, faults
 from tests.chaos.storm import Plan
+from tests.chaos.strikes import Strikes
 from tests.cluster.rush import Blow, Rush, diary, held, known, working_day
 from tests.cluster.stack import Stack, stack
 from tests.processes.gateways import Load, eventually, get, request
@@ -128,8 +129,17 @@ def struck(cluster: Stack) -> Struck:
 
 async def _strike(cluster: Stack, secrets: list[str]) -> Struck:
     learnt = await known(cluster, secrets[0], [working_day()])
-    plan = Plan(attempts=160, strikes=0, partners=10, seed=5)
-    rush = Rush(cluster, secrets, learnt.ids, plan, (), offered=learnt.offered)  # type: ignore[arg-type]
+    plan = Plan(attempts=160, kills=0, partners=10, seed=5)
+    node = cluster.nodes[0].gateway
+    rush = Rush(
+        cluster,
+        secrets,
+        learnt.ids,
+        plan,
+        (),
+        Strikes(node, 5),
+        offered=learnt.offered,  # type: ignore[arg-type]
+    )
     reads, stop = Load(cluster.port, request(CLIENTS, secrets[1])), asyncio.Event()
     reading = asyncio.create_task(reads.run(4, stop))
     booking = asyncio.create_task(rush.blow())
