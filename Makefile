@@ -2,14 +2,14 @@
 # what it installs goes into .venv, from the locks, by hash.
 #
 #   PYTHON=python3.13   the interpreter to take        VENV=.venv   where to install
-#   JOBS=6              in how many processes the tests run (4: on two cores, as they often wait)
+#   JOBS=4              in how many processes the tests run (3: on two cores, as they often wait)
 #   ARGS="..."          more arguments for the command of the target: make demo ARGS="--port 9000"
 
 VENV ?= .venv
 ARGS ?=
 FUZZ_CASES ?= 5000
 RELOADS ?= 1000
-JOBS ?= 4
+JOBS ?= 3
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --quiet --disable-pip-version-check

@@ -61,7 +61,7 @@ def deaf_to_a_roll(inherited: Inherited) -> int:
 def begins_slowly(inherited: Inherited) -> int:
     """At once the first time, and after three seconds when it replaces another."""
     began = time.monotonic()
-    while inherited.pulses.last(0) and time.monotonic() < began + 3 * (inherited.place > 2):
+    while time.monotonic() < began + 3 * (inherited.place > 2):
         inherited.beat()
         time.sleep(0.05)
     return lives(inherited)
