@@ -29,14 +29,18 @@ class _Nobody(set[Any]):
 
 def _without_audit() -> None:
     noting.entry_of = _nothing  # type: ignore[assignment]
-    journal.Journal.note = lambda self, access, entry: self._access.add(access)  # type: ignore[method-assign]
+
+    def note(self: journal.Journal, access: Any, entry: Any, *, counted: bool = True) -> None:
+        self._access.add(access)
+
+    journal.Journal.note = note  # type: ignore[method-assign]
     pipeline.Pipeline._check_audit = _nothing  # type: ignore[method-assign] # noqa: SLF001
 
 
 def _without_access() -> None:
     noting.Access = _nothing  # type: ignore[assignment,misc]
 
-    def note(self: journal.Journal, access: Any, entry: Any) -> None:
+    def note(self: journal.Journal, access: Any, entry: Any, *, counted: bool = True) -> None:
         if entry is not None:
             self.audit.note(entry)
 
