@@ -119,12 +119,14 @@ $(VENV)/pyvenv.cfg: $(if $(stale),stale)
 		"$$python" -m venv --clear "$(home)"
 
 $(runs): $(VENV)/pyvenv.cfg pyproject.toml requirements.lock requirements-build.lock
+	@echo "Installing into $(VENV); this takes some minutes"
 	$(pip) install --require-hashes -r requirements.lock -r requirements-build.lock
 	$(pip) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(checks): $(VENV)/pyvenv.cfg pyproject.toml requirements-dev.lock requirements.lock \
 		requirements-build.lock
+	@echo "Installing into $(VENV); this takes some minutes"
 	$(pip) install --require-hashes -r requirements-dev.lock
 	$(pip) install --no-deps --no-build-isolation --editable .
 	@touch $@ $(runs)

@@ -17,7 +17,7 @@ class Asking:
     """
 
     __slots__ = ("seconds", "traceparent", "waited")
-    # whether somebody wants to know its end
+    # whether `begin`, `end` and `ended` are to be told
     traced = False
 
     def __init__(self, traceparent: str = "") -> None:
@@ -33,9 +33,8 @@ class Asking:
     def begin(self, verb: str, resource: str) -> Any:
         """The practice system is asked; what is returned comes back in `end`."""
 
-    def end(self, begun: Any, outcome: str, seconds: float) -> None:
-        """It has answered, or not, and took so long."""
-        self.seconds += seconds
+    def end(self, begun: Any, outcome: str) -> None:
+        """It has answered, or not."""
 
     def ended(self, status: int, key_id: str | None) -> None:
         """The call has been answered."""

@@ -226,6 +226,10 @@ class BackendUnavailable(AdapterError):
     """The practice system cannot be reached, or is too busy; nothing was done."""
 
 
+class LeftAlone(BackendUnavailable):
+    """It failed too often in a row, so that it was not asked."""
+
+
 class BackendTimeout(AdapterError):
     """A read did not end in time."""
 

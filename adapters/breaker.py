@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 
-from adapters.base import BackendUnavailable
+from adapters.base import LeftAlone
 from adapters.unloaded import without
 
 # purgatory would import the driver of Redis wherever it is installed
@@ -51,13 +51,13 @@ class Breaker:
         return _NAMES[self._circuit.state]
 
     def check(self) -> None:
-        """BackendUnavailable, at once, where no call goes through."""
+        """LeftAlone, at once, where no call goes through."""
         if self.closed:
             return
         if self._circuit.state == OPENED and self._clock() < self._open_until:
-            raise BackendUnavailable("it failed too often in a row and is left alone for a while")
+            raise LeftAlone("it failed too often in a row and is left alone for a while")
         if self._probing:
-            raise BackendUnavailable("it failed too often in a row and is being tried by one call")
+            raise LeftAlone("it failed too often in a row and is being tried by one call")
 
     def enter(self) -> int:
         """The turn of a call that goes through, the one probe included; else as `check`."""

@@ -5,7 +5,7 @@ bookings are never remembered.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,21 +14,19 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
+from adapters.around import Around
 from adapters.asking import joining
 from adapters.base import (
     Adapter,
     Condition,
     Draft,
     Filter,
-    Only,
     Page,
     Query,
     Record,
-    Watched,
 )
 from adapters.memory import Memory
 from adapters.memory.base import Found
-from adapters.problems import Problem
 
 T = TypeVar("T")
 
@@ -72,7 +70,7 @@ _MANY: _Form[Page] = _Form(
 )
 
 
-class Cached:
+class Cached(Around):
     """The inner adapter, asked once for what many want to read at about the same time.
 
     Who asks for what is being read waits for that answer, which comes even where the one who
@@ -81,7 +79,7 @@ class Cached:
     """
 
     def __init__(self, inner: Adapter, kept: Iterable[Kept], memory: Memory) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._memory = memory
         self._kinds: dict[tuple[str, bool], list[Kept]] = {}
         for each in sorted(kept, key=lambda kind: -len(kind.only)):
@@ -93,26 +91,6 @@ class Cached:
         # of what may be remembered: told from memory, told with another's answer, asked
         self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
         self._reads: dict[tuple[str, bytes | None, int], asyncio.Task[Any]] = {}
-
-    @property
-    def resources(self) -> frozenset[str]:
-        return self._inner.resources
-
-    @property
-    def filterable(self) -> Mapping[str, frozenset[str]]:
-        return self._inner.filterable
-
-    @property
-    def excludes(self) -> bool:
-        return self._inner.excludes
-
-    @property
-    def settle(self) -> float:
-        return self._inner.settle
-
-    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """As it is."""
-        return self._inner.narrows(resource, only)
 
     async def read_one(self, query: Query) -> Record:
         """The record, perhaps as it was some seconds ago."""
@@ -144,18 +122,6 @@ class Cached:
         finally:
             await self._drop(draft.vet_id)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """As it is."""
-        return await self._inner.find_overwritten(appointments)
-
-    async def check(self) -> None:
-        """As it is."""
-        await self._inner.check()
-
-    async def ping(self) -> None:
-        """As it is."""
-        await self._inner.ping()
-
     async def aclose(self) -> None:
         """End what nobody waits for any more, and let go of the inner adapter."""
         reads = list(self._reads.values())
@@ -163,7 +129,7 @@ class Cached:
             read.cancel()
         await asyncio.gather(*reads, return_exceptions=True)
         await self._memory.aclose()
-        await self._inner.aclose()
+        await super().aclose()
 
     def _seconds(self, query: Query, *, many: bool) -> float:
         for kind in self._kinds.get((query.resource, many), ()):

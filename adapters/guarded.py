@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
 from time import perf_counter
 from typing import Any, TypeVar
 
+from adapters.around import Around
 from adapters.asking import ASKING, waiting
 from adapters.base import (
     WATCHED_AT_ONCE,
@@ -18,7 +19,6 @@ from adapters.base import (
     BackendTimeout,
     BackendUnavailable,
     Draft,
-    Only,
     OutcomeUnknown,
     Page,
     Query,
@@ -27,7 +27,6 @@ from adapters.base import (
 )
 from adapters.breaker import Breaker
 from adapters.deadline import Deadline, Span
-from adapters.problems import Problem
 from adapters.retry import again
 from adapters.room import Room
 
@@ -61,14 +60,15 @@ class Limits:
     grace: float = 0.5
 
 
-class Guarded:
+class Guarded(Around):
     """The inner adapter, asked with care.
 
     `called` hears of each call the verb, the resource, the outcome and the seconds that it took.
     The outcome is `answered`, the name of an AdapterError, `fault`, `given up` where who asked did
     not wait, or `not asked` where there was no room or the breaker was open: then there are no
     seconds. `changed` hears each new state of the breaker. The partner's call on whose behalf this
-    is, ASKING, is told the seconds too.
+    is, ASKING, is told the seconds too. Nobody is kept from a `check`: it wants the truth of this
+    moment.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Guarded:
         called: Called = lambda verb, resource, outcome, seconds: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
         self._called = called
         self.room = Room(limits.in_flight, limits.queue, limits.patience)
@@ -98,29 +98,9 @@ class Guarded:
         self._create = Kind("create_appointment", self._booking, _late_booking, retried=False)
 
     @property
-    def resources(self) -> frozenset[str]:
-        return self._inner.resources
-
-    @property
-    def filterable(self) -> Mapping[str, frozenset[str]]:
-        return self._inner.filterable
-
-    @property
-    def excludes(self) -> bool:
-        return self._inner.excludes
-
-    @property
-    def settle(self) -> float:
-        return self._inner.settle
-
-    @property
     def breaker(self) -> str:
         """The breaker's state: `closed`, `open` or `half-open`."""
         return self._breaker.state
-
-    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """As it is: nothing is asked of the practice system."""
-        return self._inner.narrows(resource, only)
 
     async def read_one(self, query: Query) -> Record:
         """Retried once where nothing was done; BackendUnavailable too where it was not asked."""
@@ -147,13 +127,9 @@ class Guarded:
         kind = self._look if self._breaker.closed else self._quick_look
         return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
 
-    async def check(self) -> None:
-        """As it is: whoever asks wants the truth of this moment."""
-        await self._inner.check()
-
     async def ping(self) -> None:
         """As it is; an answer ends the breaker's pause, and the next call tries."""
-        await self._inner.ping()
+        await super().ping()
         self._breaker.end_pause()
 
     async def aclose(self) -> None:
@@ -161,7 +137,7 @@ class Guarded:
         self._reading.aclose()
         self._booking.aclose()
         self._looking.aclose()
-        await self._inner.aclose()
+        await super().aclose()
 
     async def _book(self, kind: "Kind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
         try:
@@ -181,12 +157,10 @@ class Guarded:
     async def _ask(
         self, kind: "Kind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
     ) -> T:
-        if self._breaker.closed and self.room.take():
-            turn = self._breaker.turn
-        else:
-            turn = await self._admit(kind.verb, resource)
+        at_once = self._breaker.closed and self.room.take()
+        turn = self._breaker.turn if at_once else await self._admit(kind.verb, resource)
         outcome, asking, began = "given up", ASKING.get(), perf_counter()
-        begun = asking.begin(kind.verb, resource)
+        begun = asking.begin(kind.verb, resource) if asking.traced else None
         try:
             with kind.deadline.span() as span:
                 try:
@@ -198,8 +172,7 @@ class Guarded:
         except Exception as error:
             known = kind.late() if isinstance(error, TimeoutError) and span.late else error
             self._learn(kind, turn, known)
-            own = isinstance(known, AdapterError)
-            outcome = type(known).__name__ if own else "fault"
+            outcome = _outcome(known)
             if known is error:
                 raise
             raise known from error
@@ -214,7 +187,9 @@ class Guarded:
             self.room.leave()
             seconds = perf_counter() - began
             self._called(kind.verb, resource, outcome, seconds)
-            asking.end(begun, outcome, seconds)
+            asking.seconds += seconds
+            if begun is not None:
+                asking.end(begun, outcome)
 
     async def _admit(self, verb: str, resource: str) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""
@@ -263,6 +238,10 @@ class Kind:
     late: Callable[[], AdapterError]
     retried: bool = True
     counted: tuple[type[AdapterError], ...] = FAILURES
+
+
+def _outcome(error: Exception) -> str:
+    return type(error).__name__ if isinstance(error, AdapterError) else "fault"
 
 
 def _late_read() -> AdapterError:

@@ -1,6 +1,6 @@
 """Reads a mapping file and checks it as a whole; what both kinds of mapping are checked for."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -56,6 +56,22 @@ def load(
     if found:
         raise DocumentErrors(found)
     return mapping, document
+
+
+def loaded_beside(problems: Sequence[Problem], read: Callable[[], T]) -> T:
+    """What is read, if it has no problems and there are none beside it; DocumentErrors with both.
+
+    A mapping for another adapter is told of alone.
+    """
+    try:
+        found = read()
+    except OtherAdapter:
+        raise
+    except DocumentErrors as error:
+        raise DocumentErrors([*problems, *error.problems]) from error
+    if problems:
+        raise DocumentErrors(problems)
+    return found
 
 
 def _check_kind(document: Document, adapter: str) -> None:

@@ -49,8 +49,30 @@ class TimeConverter(Protocol):
         """The smallest raw value that is written at `moment` or later, whatever it reads as."""
 
 
+class _Moments:
+    """What converters of times have in common, where they say nothing else."""
+
+    __slots__ = ()
+
+    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+        raise NotImplementedError
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def decode(self, raw: Any) -> str | None:
+        moment = self.instant(raw)
+        return None if moment is None else instant_text(moment)
+
+    def since(self, moment: datetime) -> Any:
+        return self.encode(whole_second(moment.astimezone(UTC)))[0]
+
+    def first_written(self, moment: datetime) -> Any:
+        return self.encode(moment)[0]
+
+
 @dataclass(frozen=True, slots=True)
-class LocalTime:
+class LocalTime(_Moments):
     """The clinic's wall clock, without a zone.
 
     Converted with the offset of that day. An hour that happens twice is its first occurrence
@@ -81,9 +103,6 @@ class LocalTime:
         # where the hour does not exist, what is meant the second time lies before the first
         return max(first, again)
 
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
-
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
 
@@ -112,7 +131,7 @@ class LocalTime:
 
 
 @dataclass(frozen=True, slots=True)
-class UtcTime:
+class UtcTime(_Moments):
     """A time in UTC, without a zone."""
 
     zero: tuple[str, ...] = ZERO_DATES
@@ -128,21 +147,12 @@ class UtcTime:
         shown = wall(raw, self.zero, self.pattern)
         return None if shown is None else shown.replace(tzinfo=UTC)
 
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
-
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (_raw(_moment(value).astimezone(UTC), self.pattern, self.columns),)
 
-    def since(self, moment: datetime) -> Any:
-        return _raw(whole_second(moment.astimezone(UTC)), self.pattern, self.columns)
-
-    def first_written(self, moment: datetime) -> Any:
-        return self.encode(moment)[0]
-
 
 @dataclass(frozen=True, slots=True)
-class ZonedTime:
+class ZonedTime(_Moments):
     """A time with its offset: `2026-03-01 09:00:00+01`, with a T, a Z or a fraction as well.
 
     Compared as a time of the database's own; texts with offsets do not sort.
@@ -167,17 +177,8 @@ class ZonedTime:
         except OverflowError as error:
             raise Unreadable from error
 
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
-
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (f"{written(_moment(value).astimezone(UTC), PATTERN)}+00:00",)
-
-    def since(self, moment: datetime) -> Any:
-        return self.encode(whole_second(moment.astimezone(UTC)))[0]
-
-    def first_written(self, moment: datetime) -> Any:
-        return self.encode(moment)[0]
 
 
 def _offset(text: str) -> timedelta:
@@ -189,7 +190,7 @@ def _offset(text: str) -> timedelta:
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class Epoch(_Moments):
     """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number."""
 
     zero: tuple[str, ...] = ("0",)
@@ -209,24 +210,15 @@ class Epoch:
         except OverflowError as error:
             raise Unreadable from error
 
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
-
     def encode(self, value: Any) -> tuple[Any, ...]:
         return ((_moment(value) - _BEGINNING) // self.unit,)
-
-    def since(self, moment: datetime) -> Any:
-        return self.encode(whole_second(moment.astimezone(UTC)))[0]
-
-    def first_written(self, moment: datetime) -> Any:
-        return self.encode(moment)[0]
 
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Later(_Moments):
     """A time that is another one plus a length in real time: the raw value's last part."""
 
     start: TimeConverter
@@ -244,9 +236,6 @@ class Later:
             return begins + much
         except OverflowError as error:
             raise Unreadable from error
-
-    def decode(self, raw: Any) -> str | None:
-        return _or_none(self.instant(raw))
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return ()
@@ -297,7 +286,3 @@ def _raw(moment: datetime, pattern: str, columns: int) -> Any:
 
 def _moment(value: Any) -> datetime:
     return value if isinstance(value, datetime) else datetime.fromisoformat(value)
-
-
-def _or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else instant_text(moment)

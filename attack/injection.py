@@ -1,7 +1,7 @@
 """Whether a value that a partner sends reaches a statement as text.
 
 sqlmap tries every parameter, path, header and JSON member of the 14 operations, at level 5 and
-risk 2, against the sample clinic on this machine. INJECTION_SECONDS bounds each place (300): one
+risk 2, against the sample clinic on this machine. INJECTION_SECONDS bounds each place (900): one
 that is not done by then counts as not tried, which is no pass.
 """
 
@@ -25,7 +25,7 @@ from attack.clinic import Clinic
 from attack.target import Target
 from gateway.contract.operations import BASE_PATH, OPERATIONS, Operation
 
-SECONDS = float(os.environ.get("INJECTION_SECONDS", "300"))
+SECONDS = float(os.environ.get("INJECTION_SECONDS", "900"))
 AT_ONCE = 2
 MARK = "*"
 """What sqlmap takes the place behind for one to try."""

@@ -18,7 +18,7 @@ from adapters.base import Query
 from adapters.sample import MAPPING, create
 from gateway.app import build
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.store import new_key
+from gateway.keys.key import new_key
 from gateway.settings import load_settings
 
 # Where those come from who are counted by no address, as if a proxy stood before them.

@@ -25,7 +25,7 @@ from gateway.contract.errors import KeyInvalid
 from gateway.keys.key import Key
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.secret import digest, mint
-from gateway.keys.store import Change
+from gateway.keys.told import Change
 from gateway.pipeline.authenticate import authenticate
 
 PAIRS = int(os.environ.get("TIMING_PAIRS", "20000"))

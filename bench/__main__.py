@@ -114,13 +114,13 @@ def main() -> None:
         world = World(Path(folder))
         match sys.argv[1:]:
             case ["shares"]:
-                shares(world, ROUNDS, REQUESTS)
+                shares(world, ROUNDS, REQUESTS // 3)
             case ["workers"]:
-                workers(world, ROUNDS, REQUESTS)
+                workers(world, ROUNDS * 6, REQUESTS // 4)
             case []:
                 road(world)
-                shares(world, ROUNDS, REQUESTS, each=False)
-                workers(world, ROUNDS, REQUESTS // 2)
+                shares(world, ROUNDS, REQUESTS // 3, each=False)
+                workers(world, ROUNDS * 6, REQUESTS // 4)
                 start_up(world)
                 redaction(world)
                 reloads(Path(folder))

@@ -1,6 +1,7 @@
 """A small load client: keep-alive connections, one request each in turn, every answer checked.
 
-It never sleeps: waking it would be a cost of the server that sends, and more so of a slow one.
+It never sleeps, unless it `waits`: waking it is a cost of the server that sends, and more so of a
+slow one; but where it never sleeps, it keeps a core for itself.
 """
 
 import socket
@@ -16,13 +17,19 @@ class Load:
     """Sends requests for some paths over and over, on connections that stay open."""
 
     def __init__(
-        self, port: int, paths: Sequence[str], secret: str, connections: int = CONNECTIONS
+        self,
+        port: int,
+        paths: Sequence[str],
+        secret: str,
+        connections: int = CONNECTIONS,
+        *,
+        waits: bool = False,
     ) -> None:
         self._requests = cycle([request_for(port, each, secret) for each in paths])
         self._sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
         for each in self._sockets:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            each.setblocking(False)
+            each.settimeout(PATIENCE if waits else 0)
 
     def run(self, requests: int) -> None:
         """That many requests, rounded up to whole rounds; RuntimeError for any but a 200."""

@@ -1,8 +1,9 @@
 """Whether two workers serve twice what one does: what a call costs in either, and how fast it goes.
 
 A machine with cores to spare would simply show it. Where the load and the gateway share two, the
-CPU of a call decides: as long as it costs the same in either, two cores serve twice as many. One
-worker is a gateway of one process; beside two stand a parent and the operations process.
+CPU of a call decides: as long as it costs the same in either, two cores serve twice as many. The
+load sleeps while it waits, else it would keep one of two workers from its core. One worker is a
+gateway of one process; beside two stand a parent and the operations process.
 """
 
 import statistics
@@ -40,9 +41,8 @@ def workers(world: World, rounds: int, requests: int) -> None:
             servers[number] = stack.enter_context(Server("gateway", str(config), port))
             time.sleep(1)  # until all its processes answer
             # as many for each worker: what comes at once is read at once, and costs less
-            loads[number] = Load(
-                port, CLIENTS, world.secret(f"workers-{number}"), number * CONNECTIONS
-            )
+            secret = world.secret(f"workers-{number}")
+            loads[number] = Load(port, CLIENTS, secret, number * CONNECTIONS, waits=True)
         found: dict[int, list[Done]] = {number: [] for number in KINDS}
         for turn in range(rounds + 1):
             for number, server in servers.items():

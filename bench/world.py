@@ -12,8 +12,9 @@ from adapters.sample import MAPPING, create
 from bench.ready import ID
 from gateway.backend import open_backend
 from gateway.contract.access import AccessLevel, Permission
+from gateway.keys.key import new_key
 from gateway.keys.secret import digest
-from gateway.keys.store import KeyStore, new_key
+from gateway.keys.store import KeyStore
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import load_policy
 from gateway.settings import load_settings, shipped_policy

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from socket import socket
 
@@ -17,7 +18,7 @@ from gateway.assembly.bookings import look_after, open_owners, standing
 from gateway.assembly.deciding import decider
 from gateway.assembly.kit import Kit
 from gateway.assembly.noting import keep_audit
-from gateway.assembly.practice import Practice, open_practice
+from gateway.assembly.practice import Practice, check_rows, open_practice
 from gateway.assembly.sides import bind_both, public_side, system_side
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
@@ -31,7 +32,14 @@ from gateway.policy.running.presence import Presence
 from gateway.policy.running.versions import Versions
 from gateway.processes.reports import Report, Reporter, Reports
 from gateway.processes.workers import Workers
-from gateway.readiness import of_backend, of_policy, of_store, of_workers
+from gateway.readiness import (
+    Behind,
+    of_backend,
+    of_policy,
+    of_store,
+    of_workers,
+    policy_behind,
+)
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import open_own_store, sole_use
@@ -53,6 +61,7 @@ class Shared:
     system: socket
     handed: Path
     reports: Path
+    sums: Path
     counters: Counters | None
 
 
@@ -79,11 +88,21 @@ async def build_operations(
 
 
 async def build_worker(
-    settings: Settings, shared: Shared, number: int, *, now: Callable[[], datetime] = utc_now
+    settings: Settings,
+    shared: Shared,
+    number: int,
+    *,
+    is_first: bool = False,
+    now: Callable[[], datetime] = utc_now,
 ) -> Worker:
-    """One of the workers of a gateway; as `build`."""
+    """One of the workers of a gateway; as `build`.
+
+    The first one of a roll looks whether the practice system has what the mapping names, as a start
+    does.
+    """
     async with AsyncExitStack() as closers:
-        worker = await _worker(Kit(settings, closers, now, f"worker {number}"), shared, number)
+        kit = Kit(settings, closers, now, f"worker {number}")
+        worker = await _worker(kit, shared, number, is_first=is_first)
         worker.closers = closers.pop_all()
     return worker
 
@@ -146,18 +165,22 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     keeper, follower = await decider(kit, Versions(store), practice, found, shared.handed)
     await look_after(kit, store, practice.adapter, await open_owners(kit, store))
     keep_audit(kit, store)
-    workers = Workers(kit.metrics.snapshot, settings.workers)
-    reports = kit.closing(Reports(shared.reports, workers.ended))
-    await reports.start()
+    workers, reports = await _heard_workers(kit, shared)
+    behind = partial(policy_behind, lambda: keeper.standing, reports, kit.now)
+    kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
     own_parts = {"store": of_store(store), "workers": of_workers(workers, reports)}
-    readiness = Readiness({**_deciding(kit, practice, keeper), **own_parts})
+    readiness = Readiness({**_deciding(kit, practice, keeper, behind), **own_parts})
     watch_readiness(readiness, kit.metrics)
     watch_process(kit.metrics)
     look = standing(kit, store).look
 
     async def figures() -> bytes:
         await look()
-        return workers.figures(await reports.ask())
+        told = await reports.ask()
+        text = workers.figures(told)
+        # before they are told: none falls below what anybody has seen
+        await workers.keep(told)
+        return text
 
     return Operations(
         settings=settings,
@@ -169,16 +192,31 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     )
 
 
-async def _worker(kit: Kit, shared: Shared, number: int) -> Worker:
+async def _heard_workers(kit: Kit, shared: Shared) -> tuple[Workers, Reports]:
+    """The workers and what they tell; what they have counted is kept once more at the end."""
+    workers = Workers(kit.metrics.snapshot, kit.settings.workers, shared.sums)
+    reports = kit.closing(Reports(shared.reports, workers.ended))
+    await reports.start()
+
+    async def keep() -> None:
+        await workers.keep(await reports.ask())
+
+    kit.closers.push_async_callback(keep)
+    return workers, reports
+
+
+async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> Worker:
     """One that answers partners, by the policy that is handed to it."""
     settings = kit.settings
     store = kit.closing(open_own_store(settings))
-    practice = await open_practice(kit, store)
+    practice = await open_practice(kit, store, looks=is_first)
     own = kit.closing(open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")
     news = PolicyNews(kit.metrics, kit.events)
     taker = kit.closing(Taker(shared.handed, kit.report, presence, news.untaken))
     await taker.begin()
+    if is_first:
+        check_rows(practice, taker.policy())
     wanted = Wanted(
         policy=taker.policy,
         port=shared.public.getsockname()[1],
@@ -196,6 +234,7 @@ async def _worker(kit: Kit, shared: Shared, number: int) -> Worker:
             worker=number,
             pid=os.getpid(),
             stopping=readiness.stopping,
+            policy=taker.policy().hash,
             parts=(await readiness.report())["parts"],
             figures=dict(kit.metrics.snapshot()),
         )
@@ -211,9 +250,11 @@ async def _worker(kit: Kit, shared: Shared, number: int) -> Worker:
     )
 
 
-def _deciding(kit: Kit, practice: Practice, keeper: Keeper) -> Mapping[str, Probe]:
+def _deciding(
+    kit: Kit, practice: Practice, keeper: Keeper, behind: Behind = tuple
+) -> Mapping[str, Probe]:
     """What is asked once for a whole gateway, however many of its processes answer."""
     return {
         "backend": of_backend(practice.probe, lambda: kit.backend.state),
-        "policy": of_policy(lambda: keeper.standing),
+        "policy": of_policy(lambda: keeper.standing, behind),
     }

@@ -1,6 +1,7 @@
 """What each part of a running gateway says when it is asked whether it can do its work."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from gateway.audit.buffer import Unwritten
@@ -19,6 +20,10 @@ from gateway.web.system import Probe
 # Seconds for which the event loop may stand still, and how long that counts.
 LAG_TOO_MUCH = 1.0
 LAG_COUNTS = 5.0
+# How long workers have to take a policy, and to say so.
+TAKEN_WITHIN = timedelta(seconds=3)
+# The workers that serve by another policy than the one in force.
+Behind = Callable[[], Sequence[Mapping[str, Any]]]
 
 
 class Stood(Exception):
@@ -75,13 +80,32 @@ def of_keys(ring: MemoryKeyRing) -> Probe:
     return told
 
 
-def of_policy(standing: Callable[[], Standing]) -> Probe:
+def of_policy(standing: Callable[[], Standing], behind: Behind) -> Probe:
     """Always ready, whatever is the matter with the file: a good policy runs."""
 
     async def told() -> Mapping[str, Any]:
-        return standing().told()
+        late = behind()
+        return {**standing().told(), **({"behind": late} if late else {})}
 
     return told
+
+
+def policy_behind(
+    standing: Callable[[], Standing], reports: Reports, now: Callable[[], datetime]
+) -> Sequence[Mapping[str, Any]]:
+    """The workers that serve by another policy than the one in force, and by which.
+
+    None where that has just come into force: they take it within a moment.
+    """
+    wanted = standing()
+    # a clock that is set back must not hide them for as long
+    if abs(now() - wanted.loaded_at) < TAKEN_WITHIN:
+        return ()
+    return [
+        {"worker": each.worker, "pid": each.pid, "hash": each.policy[:12]}
+        for each in sorted(reports.last(), key=lambda report: report.worker)
+        if each.policy != wanted.policy.hash
+    ]
 
 
 def of_audit(journal: Journal) -> Probe:
@@ -90,8 +114,9 @@ def of_audit(journal: Journal) -> Probe:
     async def told() -> Mapping[str, Any]:
         audit = journal.audit
         if audit.broken:
-            waiting = f"{audit.waiting} entries wait"
-            raise Unwritten(f"the audit cannot be written: {audit.broken}; {waiting}")
+            waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
+            why = f"{audit.place}: {audit.broken}; {waiting}"
+            raise Unwritten(f"the audit cannot be written: {why}")
         return {"head": "not recorded in the store"} if journal.unrecorded else {}
 
     return told

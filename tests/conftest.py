@@ -19,7 +19,7 @@ from adapters.base import NotFound, Query
 from adapters.sample import MAPPING
 from gateway.app import build, utc_now
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.store import new_key
+from gateway.keys.key import new_key
 from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store

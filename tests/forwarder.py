@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from tests.streams import Streams
+
 
 class Forwarder:
     """Passes bytes on between a port of its own and a server on this machine."""
@@ -12,15 +14,16 @@ class Forwarder:
         self._to = port
         self._flows = asyncio.Event()
         self._flows.set()
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._pumps: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-        self.port = 0
+        self._streams = Streams(self._serve)
         self.connections = 0
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._streams.port
+
     async def listen(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._streams.open()
 
     def hang(self) -> None:
         """Connections are taken; nothing passes any more."""
@@ -32,36 +35,27 @@ class Forwarder:
 
     def cut(self) -> None:
         """Every connection breaks; new ones work."""
-        for writer in self._writers:
-            writer.transport.abort()
+        self._streams.cut()
 
     async def refuse(self) -> None:
         """Every connection breaks, and nobody listens."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        self.cut()
-
-    async def aclose(self) -> None:
-        await self.refuse()
-        for pump in self._pumps:
-            pump.cancel()
-        await asyncio.gather(*self._pumps, return_exceptions=True)
+        await self._streams.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         there, back = await asyncio.open_connection("127.0.0.1", self._to)
-        self._writers |= {writer, back}
-        for source, sink in ((reader, back), (there, writer)):
-            pump = asyncio.create_task(self._pump(source, sink))
-            self._pumps.add(pump)
+        try:
+            await asyncio.gather(self._pump(reader, back), self._pump(there, writer))
+        finally:
+            back.transport.abort()
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
+        try:
             while data := await source.read(65536):
                 await self._flows.wait()
                 sink.write(data)
-        sink.close()
+        finally:
+            sink.close()
         with suppress(ConnectionError):
             await sink.wait_closed()
 
@@ -74,4 +68,4 @@ async def forwarder(port: int) -> AsyncIterator[Forwarder]:
     try:
         yield made
     finally:
-        await made.aclose()
+        await made.refuse()

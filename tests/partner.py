@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import aiohttp
 from multidict import CIMultiDict
 
+from gateway.store.tables import bookings
 from tests.secrecy import secrets_in
 
 ALL = (
@@ -139,3 +140,9 @@ class Partner:
             if free:
                 return draft | {"scheduledAt": free[0]["startTime"]}
         raise LookupError("no free time in three weeks")
+
+
+async def forget_bookings(partner: Partner) -> None:
+    """The practice may say of the next booking too what it said of those before."""
+    async with partner.gateway.gateway.store.begin() as connection:
+        await connection.execute(bookings.delete())

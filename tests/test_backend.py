@@ -136,6 +136,7 @@ async def test_a_practice_system_that_keeps_failing_is_left_alone_and_everybody_
     said = capsys.readouterr().err
     assert said.count("failed too often in a row: it is left alone") == 1
     assert said.count("answers again") == 1
+    assert said.count('"call failed"') == 1, "of calls for which it was not asked none"
 
 
 async def test_readiness_tells_the_truth_while_the_practice_system_is_left_alone(

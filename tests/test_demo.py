@@ -13,6 +13,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from gateway.cli.demo import CONFIGURATION, prepare
+from gateway.settings import load_settings, shipped_policy
 from tests.command import Forked, serving
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -95,6 +97,7 @@ def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> No
     code, said = demo.stop()
     assert code == 0
     assert "Traceback" not in said
+    assert "told to end" not in said
 
 
 @pytest.mark.parametrize("demo", [True], indirect=True, ids=["typed"])
@@ -177,6 +180,27 @@ def test_what_it_writes_is_its_owners_alone(tmp_path: Path) -> None:
     assert "open to others" not in demo.stop()[1]
     assert rights == dict.fromkeys(rights, 0)
     assert rights.keys() >= {"clinic.db", "clinic.yaml", "gateway.yaml", "gateway.db"}
+    assert rights.keys() >= {"policies.yaml", "policies.test.yaml"}
+
+
+def test_its_policy_is_a_copy_of_its_own_that_is_not_overwritten(tmp_path: Path) -> None:
+    configuration = prepare(tmp_path / "demo")
+    own, shipped = tmp_path / "demo" / "policies.yaml", shipped_policy()
+    assert load_settings(configuration).policy == own
+    assert own.read_bytes() == shipped.read_bytes()
+    cases = own.with_name("policies.test.yaml")
+    assert cases.read_bytes() == shipped.with_name(cases.name).read_bytes()
+    own.write_text(f"# mine\n{own.read_text()}")
+    prepare(tmp_path / "demo")
+    assert own.read_text().startswith("# mine")
+
+
+def test_a_demo_whose_configuration_names_no_policy_goes_on_with_the_shipped_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "gateway.yaml").write_text(CONFIGURATION.replace("policy: policies.yaml\n", ""))
+    assert load_settings(prepare(tmp_path)).policy == shipped_policy()
+    assert not (tmp_path / "policies.yaml").exists()
 
 
 def test_a_folder_that_others_may_read_is_used_and_warned_of(tmp_path: Path) -> None:

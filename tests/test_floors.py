@@ -9,7 +9,7 @@ from typing import TypeGuard
 ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; who stands on the same floor does not see each other.
 FLOORS = (
-    {"gateway.contract"},
+    {"gateway.contract", "gateway.background"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",
@@ -38,7 +38,7 @@ FILES = {"adapters.document", "adapters.problems"}
 ADAPTERS = {
     "gateway.observe": {"adapters.asking", "adapters.base"},
     "gateway.policy": {"adapters.base", "adapters.examine", *FILES},
-    "gateway.booking": {"adapters.base", "adapters.problems"},
+    "gateway.booking": {"adapters.around", "adapters.base"},
     "gateway.public_ids": {"adapters.base"},
     "gateway.settings": {"adapters.modelled", *FILES},
     "gateway.pipeline": {"adapters.asking", "adapters.base", "adapters.problems"},

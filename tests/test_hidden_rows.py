@@ -20,7 +20,7 @@ from adapters.sample import MAPPING
 from gateway.app import build
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import CLIENT, PATIENT
-from gateway.keys.store import new_key
+from gateway.keys.key import new_key
 from gateway.limits.memory import MemoryLimiter
 from gateway.settings import load_settings, shipped_policy
 from tests.conftest import Begin, RunningGateway, Start

@@ -233,3 +233,8 @@ def test_systemd_takes_the_unit_and_finds_it_well_shut(tmp_path: Path) -> None:
     )
     [exposed] = re.findall(r"exposure level for [\w.-]+: ([\d.]+)", judged.stdout)
     assert float(exposed) <= 2
+
+
+def test_the_copy_of_the_store_is_nobody_elses_to_read() -> None:
+    [block] = [each for each in blocks("sh") if "VACUUM INTO" in each]
+    assert block.index("umask 077\n") < block.index("VACUUM INTO")

@@ -190,3 +190,10 @@ def test_a_script_can_be_run_and_parses(script: str) -> None:
     shell = "sh" if script == "scripts/find-python" else "bash"
     assert (ROOT / script).stat().st_mode & 0o111
     subprocess.run([shell, "-n", str(ROOT / script)], check=True)
+
+
+def test_an_installation_says_beforehand_that_it_takes_long() -> None:
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    before = [lines[at - 1] for at, line in enumerate(lines) if "-r requirements" in line]
+    told = '\t@echo "Installing into $(VENV); this takes some minutes"'
+    assert before.count(told) == 2

@@ -7,8 +7,8 @@ from adapters.base import AdapterOptions
 from adapters.converters import Converters
 from adapters.document import Document
 from adapters.ids import SEALED, IdKeeper
-from adapters.loading import OtherAdapter
-from adapters.problems import DocumentErrors, Problem
+from adapters.loading import loaded_beside
+from adapters.problems import Problem
 from adapters.rest.backend import Backend
 from adapters.rest.checking import load_mapping
 from adapters.rest.client import Client, address_problem
@@ -79,16 +79,9 @@ def _mapping(options: AdapterOptions) -> tuple[Mapping, Document]:
 
     DocumentErrors with all that is wrong with it and with the address.
     """
-    if options.mapping is None:
+    path = options.mapping
+    if path is None:
         raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
     said = address_problem(options.url)
     problems = [] if said is None else [Problem("backend.url", 0, 0, said)]
-    try:
-        loaded = load_mapping(options.mapping, options.shapes, options.credentials)
-    except OtherAdapter:
-        raise
-    except DocumentErrors as error:
-        raise DocumentErrors([*problems, *error.problems]) from error
-    if problems:
-        raise DocumentErrors(problems)
-    return loaded
+    return loaded_beside(problems, lambda: load_mapping(path, options.shapes, options.credentials))

@@ -1,8 +1,6 @@
 """Reads one resource: a record by its id, or a page of our own size over the backend's pages."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,24 +13,19 @@ from adapters.base import (
     Only,
     Page,
     Record,
-    Trouble,
 )
 from adapters.convert import Unreadable
 from adapters.narrowing import misfit, unmapped
-from adapters.rest.asking import asking, marked_by
-from adapters.rest.filters import FilterParams, NothingFits, fits
-from adapters.rest.mapping import ListCall, ResourceMap
-from adapters.rest.paging import MOST_ROWS, Ask, Barren, Batch, pager
+from adapters.rest.asking import asking
+from adapters.rest.filters import FilterParams, NothingFits
+from adapters.rest.mapping import ResourceMap
+from adapters.rest.paging import MOST_ROWS, Ask
 from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
+from adapters.rest.rows import Rows
 from adapters.rest.templates import Values
-from adapters.rest.together import AT_ONCE, for_each
+from adapters.rest.together import AT_ONCE
 from adapters.rest.toolbox import Toolbox
-
-# Rows that cost a call each which one call looks at; then the page ends where it is.
-MOST_DETAILS = 400
-# The part of a read's time after which what has been found has to do.
-ENOUGH = 0.6
 
 
 class ResourceReader:
@@ -119,7 +112,7 @@ class ResourceReader:
         listing = self.listing()
         return [] if listing is None else await listing[0].sample(listing[1], most)
 
-    def listing(self, filters: Sequence[Filter] = ()) -> tuple["Rows", Ask] | None:
+    def listing(self, filters: Sequence[Filter] = ()) -> tuple[Rows, Ask] | None:
         """The list and how to ask for it; None where there is none without an id."""
         if self._list is None or (self._filters.needs_values and not filters):
             return None
@@ -175,172 +168,6 @@ class ResourceReader:
             raise NotFound(f"no {self.name} has that id")
         return found[public_id]
 
-    def _asking(self, rows: "Rows", filters: Sequence[Filter]) -> Ask:
+    def _asking(self, rows: Rows, filters: Sequence[Filter]) -> Ask:
         values, params = self._filters.in_path(filters), self._filters.params(filters)
         return asking(self._backend, rows.endpoint, values, params)
-
-
-class Rows:
-    """The list of a resource: its rows, and the records made of them."""
-
-    def __init__(self, call: ListCall, reader: ResourceReader, tools: Toolbox) -> None:
-        self.endpoint = tools.templates.call(call, tools.shapes[reader.name])
-        self._reader = reader
-        self._report = tools.report
-        self.has_details = call.details
-        self._key = reader.maker.key
-        if call.key is not None:
-            self._key = tools.values.key(call.key, reader.name)
-        self.pager = pager(call.page, path(call.items), marked_by(self._key), self.endpoint.label)
-        self._patience = tools.timeout * ENOUGH
-
-    async def page(
-        self, ask: Ask, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
-    ) -> Page:
-        """Goes through the rows until the page is full, or enough was looked at."""
-        filling = _Filling(limit, MOST_DETAILS if self.has_details else MOST_ROWS, self._patience)
-        wanted = MOST_ROWS if filters or only else limit
-        try:
-            batches = self.pager.batches(ask, after, wanted)
-            is_last = await self._fill(filling, batches, filters, only)
-        except Barren:  # what was found is kept, and the next call goes on behind it
-            is_last = False
-        return filling.page(more=not is_last)
-
-    async def _fill(
-        self,
-        filling: "_Filling",
-        batches: AsyncGenerator[Batch, None],
-        filters: Sequence[Filter],
-        only: Only,
-    ) -> bool:
-        """Whether the list came to its end before the page was full, or enough was looked at.
-
-        With conditions a full page looks for what follows it: it must not tell of hidden records.
-        """
-        size = AT_ONCE if self.has_details else 1
-        async with aclosing(batches):
-            async for batch in batches:
-                for rows, places in _parts(batch.rows, batch.places, size):
-                    if filling.is_enough or (filling.is_full and not only):
-                        return False
-                    for made, place in zip(await self._made(rows, only), places, strict=True):
-                        if filling.is_full and (not only or _counts(made, filters)):
-                            return False
-                        filling.take(made, place, filters)
-                if batch.last:
-                    return True
-                filling.passed(batch.end)
-                if filling.is_enough or (filling.is_full and not batch.rows and not only):
-                    return False
-        return True
-
-    async def sample(self, ask: Ask, most: int) -> list[Any]:
-        """The first rows; where they are no whole records, the records of the first few."""
-        rows: list[Any] = []
-        async with aclosing(self.pager.batches(ask, None, most)) as batches:
-            async for batch in batches:
-                rows += batch.rows
-                if batch.last or len(rows) >= most:
-                    break
-        if not self.has_details:
-            return rows
-        ids = [public_id for public_id in map(self._public_id, rows[:most]) if public_id]
-        return await for_each(self._reader.answer, ids)
-
-    async def _made(self, rows: Sequence[Any], only: Only) -> list["Record | Trouble | None"]:
-        """Each row's record; None for what is not to be, a trouble for what has no usable id."""
-        if self.has_details:
-            return await for_each(lambda row: self._detailed(row, only), rows)
-        return [self._record(row, only) for row in rows]
-
-    def _record(self, row: Any, only: Only) -> "Record | Trouble | None":
-        if only and not isinstance(row, dict):  # it has no value to be judged by
-            return None
-        try:
-            made = self._reader.made(row, only)
-        except NotFound:
-            return None
-        except BackendNonsense:  # one bad row fails no list
-            bad = self._doubtful if isinstance(row, dict) else self._nameless
-            self._report(bad)
-            return bad
-        return self._nameless if made is None else made
-
-    async def _detailed(self, row: Any, only: Only) -> "Record | Trouble | None":
-        public_id = self._public_id(row)
-        if public_id is None and only:  # nor has this one
-            return None
-        if public_id is None:
-            self._report(self._nameless)
-            return self._nameless
-        try:
-            return await self._reader.one(public_id, only)
-        except NotFound:  # gone since the list was made
-            return None
-
-    def _public_id(self, row: Any) -> str | None:
-        try:
-            found: str | None = self._key.read(row)
-        except Unreadable:
-            return None
-        return found
-
-    @property
-    def _doubtful(self) -> Trouble:
-        return Trouble("unreadable", self._reader.name, "where", "")
-
-    @property
-    def _nameless(self) -> Trouble:
-        return Trouble("no id", self._reader.name, "id", "")
-
-
-def _parts(
-    rows: Sequence[Any], places: Sequence[str], size: int
-) -> Iterator[tuple[Sequence[Any], Sequence[str]]]:
-    for begin in range(0, len(rows), size):
-        yield rows[begin : begin + size], places[begin : begin + size]
-
-
-def _counts(made: Record | Trouble | None, filters: Sequence[Filter]) -> bool:
-    """Whether a page tells of it: as a record, or as one that is left out."""
-    return isinstance(made, Trouble) or (made is not None and fits(made, filters))
-
-
-class _Filling:
-    """A page that is being filled."""
-
-    def __init__(self, limit: int, most: int, patience: float) -> None:
-        self._limit, self._most = limit, most
-        self._clock: Callable[[], float] = asyncio.get_running_loop().time
-        self._until = self._clock() + patience
-        self._records: list[Record] = []
-        self._skipped = 0
-        self._looked = 0
-        self._place: str | None = None
-
-    @property
-    def is_full(self) -> bool:
-        return len(self._records) + self._skipped >= self._limit
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether this is enough for one call: the page may be short, the next goes on."""
-        late = self._place is not None and self._clock() >= self._until
-        return self._looked >= self._most or late
-
-    def passed(self, end: str | None) -> None:
-        """All of a batch has been looked at, be it that there was nothing in it."""
-        self._place = end or self._place
-
-    def take(self, made: Record | Trouble | None, place: str, filters: Sequence[Filter]) -> None:
-        self._looked += 1
-        self._place = place
-        if isinstance(made, Trouble):
-            self._skipped += 1
-        elif made is not None and _counts(made, filters):
-            self._records.append(made)
-
-    def page(self, *, more: bool) -> Page:
-        after = self._place if more else None
-        return Page(records=self._records, after=after, skipped=self._skipped)

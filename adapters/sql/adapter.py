@@ -123,4 +123,4 @@ class SqlAdapter:
             outer = self._readers[query.within[0]]
             outer.must_exist(connection, outer.key_of(query.within[1]), query.within_only)
         reader = self._readers[query.resource]
-        return reader.page(connection, query.filters, query.limit, query.after, query.only)
+        return reader.pages.read(connection, query.filters, query.limit, query.after, query.only)

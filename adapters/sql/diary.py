@@ -146,7 +146,7 @@ class Diary:
         ]
         if "createdAt" in reader.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
-        found = reader.page(connection, wanted, MOST_ALIKE, None).records
+        found = reader.pages.read(connection, wanted, MOST_ALIKE, None).records
         at = instant_text(draft.scheduled_at)
         mine = [each for each in found if is_of(each, draft, reader.table.by_name)]
         return [each for each in mine if each["scheduledAt"] == at]

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 from adapters.base import AdapterOptions, Report
 from adapters.converters import Converters
 from adapters.document import Document
-from adapters.loading import OtherAdapter
-from adapters.problems import DocumentErrors, Problem
+from adapters.loading import loaded_beside
+from adapters.problems import Problem
 from adapters.sql.diary import Diary
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import Engine
@@ -70,15 +70,8 @@ def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
 
     DocumentErrors with all that is wrong with it and with the address.
     """
-    if options.mapping is None:
+    path = options.mapping
+    if path is None:
         raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
     problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
-    try:
-        loaded = load_mapping(options.mapping, options.shapes)
-    except OtherAdapter:
-        raise
-    except DocumentErrors as error:
-        raise DocumentErrors([*problems, *error.problems]) from error
-    if problems:
-        raise DocumentErrors(problems)
-    return loaded
+    return loaded_beside(problems, lambda: load_mapping(path, options.shapes))

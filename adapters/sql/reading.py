@@ -3,22 +3,19 @@
 A record by id costs one statement and one more per list inside it; so does a whole page.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
     BackendNonsense,
     FieldShape,
-    Filter,
     NotFound,
     Only,
-    Page,
     Record,
     Report,
-    Trouble,
 )
 from adapters.convert import Unreadable
 from adapters.converters import Converters
@@ -27,15 +24,11 @@ from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.filters import Filters
-from adapters.sql.keyed import FieldColumn, KeyedRows, key_at, may_be, only_texts, place_of
+from adapters.sql.keyed import FieldColumn, KeyedRows, may_be, only_texts
 from adapters.sql.mapping import ResourceMap
 from adapters.sql.narrowing import Narrowing
+from adapters.sql.pages import Pages
 
-MOST_BLANK = 1_000
-# Statements of one page, where rows are left out that only look like what is let be.
-MOST_ROUNDS = 20
-# Rows that each of these but the first asks for, however few the page takes.
-AT_LEAST = 500
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
 
@@ -69,8 +62,9 @@ class ResourceReader:
         self.lists = {path.split("[].")[0] for path in shapes if "[]." in path}
         key = self.table.key
         self._all = rows_of(rows, *self.table.selected()).where(key.present)
-        self._blank = rows_of(rows, key.parts[0].label("blank_key")).where(key.blank)
-        self._keyless = rows_of(rows, *self.table.selected()).where(key.blank)
+        self.pages = Pages(
+            rows, self.table, self._all, self._filters, self.narrowing, self._records
+        )
         self._is_native = isinstance(self.table.ids, NativeIds)
         # as it may be spelt, not by a function of the column, so that its index serves
         wanted = key.parts[0].in_(given("keys", expanding=True))
@@ -82,11 +76,6 @@ class ResourceReader:
     def every_row(self) -> Select[Any]:
         """All rows that have a key: the key, then the fields."""
         return self._all
-
-    @property
-    def keyless(self) -> Select[Any]:
-        """The rows without a key."""
-        return self._blank
 
     @property
     def filterable(self) -> frozenset[str]:
@@ -179,9 +168,7 @@ class ResourceReader:
         """The records whose `mark` is that value, in the order of their keys."""
         wanted = self._all.where(mark == given(None, value))
         rows = connection.execute(wanted.order_by(*self.table.key.parts).limit(limit)).all()
-        records = {key: record for key, record in self._read(rows) if record is not None}
-        self._fill(connection, records)
-        return list(records.values())
+        return list(self._records(connection, rows).values())
 
     def pick(
         self, connection: Connection, public_ids: Sequence[str], names: Sequence[str]
@@ -206,109 +193,12 @@ class ResourceReader:
         except Unreadable:
             return None
 
-    def page(
-        self,
-        connection: Connection,
-        filters: Iterable[Filter],
-        limit: int,
-        after: str | None,
-        only: Only = (),
-    ) -> Page:
-        """Up to `limit` records in the order of their keys, from behind the key `after`.
-
-        Rows outside `only` are not among them, nor in what is skipped.
-        """
-        conditions = [self._filters.condition(each) for each in filters]
-        conditions += self.narrowing.conditions(only)
-        found = self._rows(connection, conditions, limit, after)
-        if only:
-            rows, place = self._let_be(connection, conditions, limit, found, only)
-        else:
-            rows = found[:limit]
-            place = self._place(rows[-1]) if len(found) > limit else None
-        records = {key: record for key, record in self._read(rows) if record is not None}
+    def _records(self, connection: Connection, rows: Sequence[Any]) -> dict[Any, Record]:
+        """The records of those of the rows that have a usable id, each by its raw key."""
+        read = ((self.table.key.take(row, 0), self.table.record(row)) for row in rows)
+        records = {key: record for key, record in read if record is not None}
         self._fill(connection, records)
-        keys = {self.table.key.take(row, 0) for row in rows}
-        if len(keys) < len(rows):
-            self.table.report(Trouble("doubled row", self.name, "id", ""))
-        skipped = len(keys) - len(records)
-        if after is None:
-            skipped += self._told_blanks(connection, conditions, found, only)
-        return Page(records=list(records.values()), after=place, skipped=skipped)
-
-    def _rows(
-        self,
-        connection: Connection,
-        conditions: Sequence[ColumnElement[bool]],
-        limit: int,
-        after: str | None,
-    ) -> Sequence[Any]:
-        """The rows of a page and one more, where there is one; the first page's with its blanks."""
-        statement = self._all.where(*conditions)
-        if after is not None:
-            statement = statement.where(self.table.key.beyond(key_at(after)))
-        else:
-            statement = statement.add_columns(self._blanks(conditions))
-        statement = statement.order_by(*self.table.key.parts).limit(limit + 1)
-        return connection.execute(statement).all()
-
-    def _let_be(
-        self,
-        connection: Connection,
-        conditions: Sequence[ColumnElement[bool]],
-        limit: int,
-        found: Sequence[Any],
-        only: Only,
-    ) -> tuple[Sequence[Any], str | None]:
-        """The rows of the page that exist, and where it ends: None on the last one.
-
-        Those `found` are nearly always enough, as the engine lets hardly any other through.
-        """
-        kept: list[Any] = []
-        asked = limit
-        for _ in range(MOST_ROUNDS):
-            kept += [row for row in found if self.narrowing.lets_be(row, only)]
-            if len(kept) > limit:
-                return kept[:limit], self._place(kept[limit - 1])
-            if len(found) <= asked:
-                return kept, None
-            end, asked = self._place(found[-1]), max(limit, AT_LEAST)
-            found = self._rows(connection, conditions, asked, end)
-        return kept, end
-
-    def _place(self, row: Any) -> str:
-        return place_of(self.table.key.take(row, 0))
-
-    def _blanks(self, conditions: Sequence[ColumnElement[bool]]) -> ColumnElement[Any]:
-        """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
-        blank = self._blank.where(*conditions).limit(MOST_BLANK).subquery("blank_rows")
-        return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
-
-    def _told_blanks(
-        self,
-        connection: Connection,
-        conditions: Sequence[ColumnElement[bool]],
-        found: Sequence[Any],
-        only: Only,
-    ) -> int:
-        """The count, as the page brought it; a page without rows brings none.
-
-        With conditions it counts rows that may only look like what is let be: these are judged.
-        """
-        if found:
-            count = int(found[0][-1])
-        else:
-            count = int(connection.execute(select(self._blanks(conditions))).scalar_one())
-        if count and only:
-            rows = connection.execute(self._keyless.where(*conditions).limit(MOST_BLANK))
-            count = sum(self.narrowing.lets_be(row, only) for row in rows)
-        for _ in range(count):
-            self.table.report(Trouble("no id", self.name, "id", ""))
-        return count
-
-    def _read(self, rows: Sequence[Any]) -> Iterator[tuple[Any, Record | None]]:
-        for row in rows:
-            yield self.table.key.take(row, 0), self.table.record(row)
+        return records
 
     def _fill(self, connection: Connection, records: Mapping[Any, Record]) -> None:
         for name in self.lists:

@@ -94,6 +94,7 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         traces=opened_traces(kit),
         body_timeout=settings.body_timeout,
         proxies=proxies,
+        now=kit.now,
     )
     parts = {
         "store": of_ledger(wanted.store, ledger),

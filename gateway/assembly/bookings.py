@@ -8,6 +8,7 @@ from gateway.booking.reconcile import Reconciler
 from gateway.booking.standing import LedgerStanding
 from gateway.booking.watch import Watch
 from gateway.booking.work import Patience
+from gateway.state import RUN
 from gateway.store import Store
 
 # Seconds that a booking may still be at work after the time that it has.
@@ -35,7 +36,8 @@ async def look_after(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -
 
     One process of a machine does that.
     """
-    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=_lands(kit))
+    seen = kit.settings.state / RUN / "unknown.json"
+    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=_lands(kit), file=seen)
     await kit.closing(reconciler).begin()
     reconciler.start()
     told = kit.bookings

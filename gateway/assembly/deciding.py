@@ -24,6 +24,7 @@ async def decider(
     practice was opened without the file's policy, that goes on, whatever the file says.
     """
     news = PolicyNews(kit.metrics, kit.events)
+    kit.metrics.put("gateway_policy_behind", 0)
 
     async def approved(digest: str) -> bool:
         if any(each.event == RAN and each.hash != digest for each in keeper.unwritten):

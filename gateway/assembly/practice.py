@@ -28,10 +28,13 @@ class Practice:
     policy: Policy | None
 
 
-async def open_practice(kit: Kit, store: Store, found: Found | None = None) -> Practice:
+async def open_practice(
+    kit: Kit, store: Store, found: Found | None = None, *, looks: bool = False
+) -> Practice:
     """The practice system and the policy, or what is wrong with either.
 
-    Without a file of the policy neither is looked at more closely: that was done before.
+    Without a file of the policy neither is looked at more closely, as that was done before; unless
+    it `looks`, since the mapping may be a new one.
     """
     examiner = Examiner(path=kit.settings.policy, report=kit.report, verify=verify)
     problems: list[Problem] = []
@@ -46,7 +49,7 @@ async def open_practice(kit: Kit, store: Store, found: Found | None = None) -> P
         raise DocumentErrors([*problems, *error.problems]) from error
     adapter = Blocked(adapter, store)
     probe = BackendProbe(kit.closing(adapter))
-    problems += await _lacking(kit.closing(probe)) if found is not None else ()
+    problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
     if policy is not None:
         problems += await asyncio.to_thread(examiner.problems, policy)
@@ -54,6 +57,13 @@ async def open_practice(kit: Kit, store: Store, found: Found | None = None) -> P
         raise DocumentErrors(problems)
     check_serves(adapter, kit.settings)
     return Practice(adapter=adapter, probe=probe, secret=secret, examiner=examiner, policy=policy)
+
+
+def check_rows(practice: Practice, policy: Policy) -> None:
+    """DocumentErrors where the practice system cannot leave out what the policy's conditions do."""
+    problems = practice.examiner.narrows(policy)
+    if problems:
+        raise DocumentErrors(problems)
 
 
 async def _lacking(probe: BackendProbe) -> Sequence[Problem]:

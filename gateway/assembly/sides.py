@@ -1,6 +1,7 @@
 """The two listeners: where partners are answered, and where the operator asks."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from socket import socket
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from gateway.web.front import Front
 from gateway.web.proxies import Proxies
 from gateway.web.server import PublicServer, bind
 from gateway.web.system import Readiness, system_server
-from gateway.web.tls import Certificate
+from gateway.web.tls import Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
@@ -62,11 +63,26 @@ def system_side(
 
 def _certificate(kit: Kit) -> Certificate | None:
     """What the gateway speaks TLS with, where it does."""
-    certificate, key = kit.settings.tls_certificate, kit.settings.tls_key
+    pair = _pair(kit.settings)
+    if pair is None:
+        return None
+    told = CertificateTroubles(kit.events)
+    return kit.closing(Certificate(*pair, renewed=told.renewed, refused=told.refused))
+
+
+def check_tls(settings: Settings) -> None:
+    """StartRefused where the gateway is to speak TLS and has no pair of files for it."""
+    pair = _pair(settings)
+    if pair is not None:
+        context_of(*pair)
+
+
+def _pair(settings: Settings) -> tuple[Path, Path] | None:
+    """The certificate and its key, where there are such."""
+    certificate, key = settings.tls_certificate, settings.tls_key
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
         lacking = "tls_key" if key is None else "tls_certificate"
         raise StartRefused(f"{lacking} is not set: TLS takes a certificate and its key", lacking)
-    told = CertificateTroubles(kit.events)
-    return kit.closing(Certificate(certificate, key, renewed=told.renewed, refused=told.refused))
+    return certificate, key

@@ -7,20 +7,26 @@ import os
 import time
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from gateway.audit.chain import Head
-from gateway.audit.entries import ANSWERED, LOST, Entry, Mark
+from gateway.audit.entries import ANSWERED, LOST, Entry, Mark, texts
+from gateway.audit.pieces import FIRST, PIECE, pieces
 from gateway.audit.writer import Writer
 from gateway.contract.errors import Unavailable
+from gateway.observe.lines import TOGETHER
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0
-# While the disk takes nothing, reads go on until so many entries wait, or so many seconds long.
+# While the disk takes nothing, reads go on until so many entries wait, or about so many bytes of
+# them, or so many seconds long.
 MOST_WAITING = 10_000
+MOST_BYTES = 16 << 20
 LONGEST_WAIT = 60.0
 # Calls that are under way when no more are let in have their entries too.
 SPARE = 1_000
+SPARE_BYTES = 8 << 20
 # Seconds that a write may take before the disk counts as one that does not answer.
 PATIENCE = 5.0
 RETRY_AFTER = 5  # seconds
@@ -33,8 +39,8 @@ class Unwritten(Exception):
 class Watcher(Protocol):
     """Who is told how the audit fares."""
 
-    def failed(self, error: OSError) -> None:
-        """It cannot be written; said once until it can be."""
+    def failed(self, error: OSError, place: Path, reason: str) -> None:
+        """Nothing can be written to that folder, and why; said once until it can be."""
 
     def back(self) -> None:
         """It can be written again."""
@@ -67,8 +73,14 @@ class Buffer:
         self._written = written
         self._now = now
         self._clock = clock
-        self._moving: list[Entry | Mark] = []
-        self._waiting: list[Entry | Mark] = []
+        # lines as they came, as text, and on their way to the disk
+        self._fresh: list[Entry | Mark] = []
+        self._waiting: list[bytes] = []
+        self._moving: list[bytes] = []
+        # of all that is not on disk, kept only while nothing can be written
+        self._bytes = 0
+        self._on_disk = 0
+        self._head: Head | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self._writing = False
         self._failing_since: float | None = None
@@ -78,9 +90,14 @@ class Buffer:
         self._task: asyncio.Task[None] | None = None
 
     @property
+    def place(self) -> Path:
+        """The audit's folder."""
+        return self._writer.folder
+
+    @property
     def waiting(self) -> int:
         """How many entries are not on disk."""
-        return len(self._moving) + len(self._waiting)
+        return len(self._moving) + len(self._waiting) + len(self._fresh)
 
     def start(self) -> None:
         """Write what waits, again and again, until `aclose`."""
@@ -88,11 +105,12 @@ class Buffer:
 
     def note(self, entry: Entry) -> None:
         """One more entry, on disk within a moment."""
-        if self.broken and not self._has_room(entry):
-            self._missing += 1
-            self._watcher.dropped(1)
-        else:
-            self._waiting.append(entry)
+        if self.broken:
+            self._note_for_later(entry)
+            return
+        self._fresh.append(entry)
+        if len(self._fresh) >= TOGETHER:
+            self._encode()
 
     def mark(self, mark: Mark) -> None:
         """What is to be said of the chain itself; it stands for as many lines as it tells of."""
@@ -100,13 +118,13 @@ class Buffer:
             self._missing += mark.lines
             self._watcher.dropped(mark.lines)
         else:
-            self._waiting.append(mark)
+            self._fresh.append(mark)
 
     def check(self, *, creates: bool) -> None:
         """Unavailable where what a call does could not be noted, while the audit is broken."""
         failing = self._failing_since
         late = failing is not None and self._clock() - failing >= LONGEST_WAIT
-        if creates or late or self.waiting >= MOST_WAITING:
+        if creates or late or self.waiting >= MOST_WAITING or self._bytes >= MOST_BYTES:
             raise Unavailable(RETRY_AFTER)
 
     async def begin(self, entry: Entry) -> None:
@@ -129,12 +147,14 @@ class Buffer:
 
     def amend(self, entry: Entry, outcome: str, reason: str) -> None:
         """The call ended otherwise than its entry says: changed, or noted again where written."""
-        free = self._waiting if self._writing else [*self._moving, *self._waiting]
-        if any(each is entry for each in free):
-            entry.outcome, entry.reason = outcome, reason
-        else:
-            again = {name: getattr(entry, name) for name in Entry.__struct_fields__}
-            self.note(Entry(**again | {"outcome": outcome, "reason": reason}))
+        self._encode()
+        [before] = texts([entry])
+        entry.outcome, entry.reason = outcome, reason
+        for lines in [self._waiting] if self._writing else [self._moving, self._waiting]:
+            if before in lines:
+                [lines[lines.index(before)]] = texts([entry])
+                return
+        self.note(entry)
 
     async def aclose(self) -> None:
         """Write the rest and the last line, where that is possible."""
@@ -153,9 +173,26 @@ class Buffer:
             self._watcher.lost(self._missing)
         self._writer.close()
 
+    def _encode(self) -> None:
+        """What came is text from now on."""
+        if self._fresh:
+            self._waiting += texts(self._fresh)
+            self._fresh = []
+
+    def _note_for_later(self, entry: Entry) -> None:
+        """One more while nothing can be written, where there is room."""
+        if not self._has_room(entry):
+            self._missing += 1
+            self._watcher.dropped(1)
+            return
+        [text] = texts([entry])
+        self._bytes += len(text)
+        self._encode()
+        self._waiting.append(text)
+
     def _has_room(self, entry: Entry) -> bool:
-        spare = SPARE if entry.outcome == ANSWERED else 0
-        return self.waiting < MOST_WAITING + spare
+        spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == ANSWERED else (0, 0)
+        return self.waiting < MOST_WAITING + spare and self._bytes < MOST_BYTES + spare_bytes
 
     async def _keep_writing(self) -> None:
         while not self._closing:
@@ -170,12 +207,13 @@ class Buffer:
         waiters, self._waiters = self._waiters, []
         missing = self._missing
         if missing:
-            self._waiting.append(Mark(LOST, self._now(), lines=missing))
+            self._fresh.append(Mark(LOST, self._now(), lines=missing))
+        self._encode()
         self._moving += self._waiting
         self._waiting = []
         self._writing = True
         try:
-            head, room = await self._write()
+            room = await self._write()
         except OSError as error:
             self._unwritten(error, missing)
             _tell(waiters, Unwritten(reason_of(error)))
@@ -184,32 +222,54 @@ class Buffer:
             self._unwritten(fault, missing)
             _tell(waiters, Unwritten("a fault of the gateway"))
         else:
-            self._moving = []
+            self._let_go()
             self._missing -= missing
             self._failing_since = None
             self._recover(missing, room=room)
-            self._written(head)
             _tell(waiters, None)
         finally:
             self._writing = False
 
-    async def _write(self) -> tuple[Head, bool]:
-        """In a thread; where the disk hangs, that is said while it is waited for."""
+    async def _write(self) -> bool:
+        """In a thread, whether there is room for more; where the disk hangs, that is said at once.
 
-        def write() -> tuple[Head, bool]:
-            return self._writer.write(self._moving, now), self._writer.has_room()
+        What failed is tried with little at first: it may fail again.
+        """
+        now, first = self._now(), FIRST if self._failing_since is not None else PIECE
 
-        now = self._now()
+        def write() -> bool:
+            for piece in pieces(self._moving, first):
+                self._head = self._writer.write(piece, now)
+                self._on_disk += len(piece)
+            return self._writer.has_room()
+
         work = asyncio.ensure_future(asyncio.to_thread(write))
         done, _ = await asyncio.wait({work}, timeout=PATIENCE)
         if not done:
             self._fail(TimeoutError("the disk does not answer"))
         return await work
 
+    def _let_go(self) -> None:
+        """Of what is on disk, be it not all."""
+        del self._moving[: self._on_disk]
+        self._on_disk = 0
+        if self.broken:
+            self._weigh()
+        if self._head is not None:
+            self._written(self._head)
+
+    def _weigh(self) -> None:
+        self._encode()
+        self._bytes = sum(map(len, self._moving)) + sum(map(len, self._waiting))
+
     def _unwritten(self, error: OSError, missing: int) -> None:
+        self._let_go()
         self._fail(error)
-        if missing:  # the mark that says so is made anew
+        if missing and self._moving:  # the mark that says so is made anew
             del self._moving[-1]
+        elif missing:
+            self._missing -= missing
+            self._watcher.lost(missing)
 
     def _fail(self, error: OSError) -> None:
         if self._failing_since is None:
@@ -218,7 +278,8 @@ class Buffer:
 
     def _break(self, error: OSError) -> None:
         if not self.broken:
-            self._watcher.failed(error)
+            self._weigh()
+            self._watcher.failed(error, self.place, reason_of(error))
         self.broken = reason_of(error)
 
     def _recover(self, missing: int, *, room: bool) -> None:

@@ -22,6 +22,7 @@ class Known:
     id: str
     place: str
     host: str
+    begun: datetime
     head: Head
     ended: bool
     dropped: date | None
@@ -50,8 +51,8 @@ class Chains:
         """A chain without a line."""
         none = Head()
         row = {"id": chain, "place": place, "host": host, "pid": pid, "begun_at": at}
-        row |= {"seq": none.seq, "mac": none.mac.hex(), "ended": 0, "indexed_day": ""}
-        row |= {"indexed_to": 0, "dropped_seq": none.seq, "dropped_mac": none.mac.hex()}
+        row |= {"seq": none.seq, "mac": none.mac.hex(), "ended": 0}
+        row |= {"dropped_seq": none.seq, "dropped_mac": none.mac.hex()}
         async with self._store.begin() as connection:
             await connection.execute(insert(chains).values(**row))
 
@@ -60,6 +61,13 @@ class Chains:
         row = {"seq": head.seq, "mac": head.mac.hex(), "written_at": at, "ended": int(ended)}
         async with self._store.begin() as connection:
             await connection.execute(update(chains).where(chains.c.id == chain).values(**row))
+
+    async def advance(self, chain: str, head: Head, at: datetime, *, ended: bool) -> None:
+        """Its last line, as another has found it; never one before what is known."""
+        row = {"seq": head.seq, "mac": head.mac.hex(), "written_at": at, "ended": int(ended)}
+        change = update(chains).where(chains.c.id == chain, chains.c.seq < head.seq)
+        async with self._store.begin() as connection:
+            await connection.execute(change.values(**row))
 
     async def drop(self, chain: str, day: date, base: Head, seal: str) -> None:
         """Its files up to that day go now; `base` is the head of then."""
@@ -80,6 +88,7 @@ def _known(row: Row[tuple[object, ...]]) -> Known:
         id=row.id,
         place=row.place,
         host=row.host,
+        begun=row.begun_at,
         head=_head(row.seq, row.mac),
         ended=bool(row.ended),
         dropped=date.fromisoformat(row.dropped) if row.dropped else None,

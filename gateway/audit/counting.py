@@ -4,21 +4,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from gateway.audit.entries import ANSWERED
 
-# Bytes that are read and decoded at once: the event loop waits as long.
-PIECE = 1 << 20
+# Bytes that are read and decoded at once: what fits into the processor's cache costs half.
+PIECE = 1 << 16
 # Bytes that are counted at most before the sums are added: who reads the same records again and
 # again costs one row for all that.
 CHUNK = 1 << 25
-# Sums after which they are added: others that write to the store wait as long.
-ROWS = 4_000
+# Sums after which they are added: others that write to the store wait as long, some 0.1 s. Each
+# time costs every page of the day, so fewer at once cost more in all.
+ROWS = 20_000
+# Seconds.
+DAY = 24 * 3600
 EPOCH = date(1970, 1, 1).toordinal()
-NameT = TypeVar("NameT", bound=str | tuple[str, str])
 
 
 class View(NamedTuple):
@@ -30,8 +32,7 @@ class View(NamedTuple):
     policy: str
 
 
-@dataclass(slots=True)
-class Span:
+class Span(msgspec.Struct, gc=False):
     """How often on a day, and in which second of the day first and last."""
 
     times: int
@@ -41,16 +42,15 @@ class Span:
     def count(self, second: int, times: int = 1) -> None:
         """So many times more, all in that second."""
         self.times += times
-        if second < self.first:
-            self.first = second
-        elif second > self.last:
-            self.last = second
+        self.first = min(self.first, second)
+        self.last = max(self.last, second)
 
 
 class _Line(msgspec.Struct, rename="camel", gc=False):
     """What is counted of a line."""
 
     time: str
+    seq: int = 0
     key_id: str | None = None
     operation: str = ""
     record_ids: list[str] = []
@@ -61,12 +61,17 @@ class _Line(msgspec.Struct, rename="camel", gc=False):
     kind: str = ""
 
 
-Sums = tuple[dict[str, Span], dict[tuple[str, str], Span]]
+# Time or day, key, operation, level, policy, outcome, reason, as they are written.
+_Call = tuple[str, str | None, str, str | None, str | None, str, str | None]
+# How often that was, and what was shown, where anything is.
+_Cell = tuple[Span, dict[str, Span] | None]
 
 
 @dataclass(slots=True)
 class Counted:
     """The sums of some lines; `end` is where in the file the next begins.
+
+    `seq` and `time`, to the second, are the last line's.
 
     `reads` is (view, day) -> record -> span, `calls` (view, day) -> (outcome, reason) -> span.
     """
@@ -74,48 +79,67 @@ class Counted:
     end: int
     lines: int = 0
     rows: int = 0
+    seq: int = 0
+    time: str = ""
     reads: dict[tuple[View, int], dict[str, Span]] = field(default_factory=dict)
     calls: dict[tuple[View, int], dict[tuple[str, str], Span]] = field(default_factory=dict)
 
     def add(self, lines: Iterable[_Line]) -> None:
         """Some more; marks and what has no time of the right form are passed over."""
-        # calls that differ in their records alone: these come in crowds, and are looked up once
-        alike: dict[tuple[str | None, ...], list[list[str]]] = {}
-        last: tuple[str | None, ...] = ()
-        found: list[list[str]] = []
+        cells: dict[_Call, _Cell | None] = {}
+        # calls that differ in their records alone come in crowds, and are looked up once
+        last: _Call = ("", None, "", None, None, "", None)
+        crowd: list[list[str]] = []
+        line = None
         for line in lines:
-            time, what = line.time[:19], line.operation
-            key, level, policy = line.key_id, line.level, line.policy
-            call = (time, key, what, level, policy, line.outcome, line.reason)
             if line.kind:
                 continue
+            call = (line.time[:19], line.key_id, line.operation, line.level, line.policy,
+                    line.outcome, line.reason)  # fmt: skip
             if call != last:
-                last, found = call, alike.setdefault(call, [])
-            found.append(line.record_ids)
-        for (at, *view, outcome, reason), shown in alike.items():
-            self._add(at or "", View(*(each or "" for each in view)), outcome, reason, shown)
+                self._count(cells, last, crowd)
+                last, crowd = call, []
+            crowd.append(line.record_ids)
+        self._count(cells, last, crowd)
+        if line is not None:
+            self.seq, self.time = line.seq, line.time[:19]
 
-    def _add(
-        self, time: str, view: View, outcome: str | None, reason: str | None, shown: list[list[str]]
-    ) -> None:
-        day, second = day_of(time[:10]), second_of(time)
-        if day < 0 or second < 0:
+    def _cell(self, date: str, *what: str | None) -> _Cell | None:
+        """Where such calls are counted, and what they show; None where that is no day."""
+        day = day_of(date)
+        if day < 0:
+            return None
+        *of_view, outcome, reason = (each or "" for each in what)
+        view = View(*of_view)
+        ends = self.calls.setdefault((view, day), {})
+        calls = ends.setdefault((outcome, reason), Span(0, DAY, -1))
+        return calls, self.reads.setdefault((view, day), {}) if outcome == ANSWERED else None
+
+    def _count(self, cells: dict[_Call, _Cell | None], call: _Call, crowd: list[list[str]]) -> None:
+        if (second := second_of(call[0])) < 0:
             return
-        calls = self.calls.setdefault((view, day), {})
-        end = (outcome or "", reason or "")
-        calls.setdefault(end, Span(0, second, second)).count(second, len(shown))
-        if outcome != ANSWERED:
+        of_day = (call[0][:10], *call[1:])
+        cell = cells[of_day] if of_day in cells else cells.setdefault(of_day, self._cell(*of_day))
+        if cell is None:
             return
-        reads = self.reads.setdefault((view, day), {})
-        known = len(reads)
-        for records in shown:
+        calls, shown = cell
+        calls.count(second, len(crowd))
+        if shown is not None:
+            self._show(shown, second, crowd)
+
+    def _show(self, shown: dict[str, Span], second: int, crowd: list[list[str]]) -> None:
+        for records in crowd:
             for record in records:
-                span = reads.get(record)
+                span = shown.get(record)
                 if span is None:
-                    reads[record] = Span(1, second, second)
-                else:
-                    span.count(second)
-        self.rows += len(reads) - known
+                    shown[record] = Span(1, second, second)
+                    self.rows += 1
+                    continue
+                span.times += 1
+                if second > span.last:
+                    span.last = second
+                elif second < span.first:
+                    span.first = second
 
 
 def day_of(text: str) -> int:

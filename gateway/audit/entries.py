@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
+
+from gateway.observe.lines import encoded
+
+_ENCODER = msgspec.json.Encoder()
 
 # How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made. What is
 # begun is a booking that has not been sent to the practice system yet.
@@ -68,3 +73,8 @@ class Line(Struct, rename="camel", gc=False):
     chain: str = ""
     day: str = ""
     key: str = ""
+
+
+def texts(lines: Sequence[Entry | Mark]) -> list[bytes]:
+    """Each as a JSON object."""
+    return encoded(_ENCODER, lines).split(b"\n")[:-1]

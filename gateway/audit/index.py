@@ -1,21 +1,28 @@
 """The index in the store: filled from the day files, as often as one likes, by whoever comes."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Dialect, Table, case, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Dialect, Table, case, delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.audit.counting import EPOCH, Counted, View, count
+from gateway.audit.counting import EPOCH, Counted, View, count, day_of
 from gateway.audit.files import DayFile, day_files
 from gateway.store import Store
-from gateway.store.tables import audit_calls, audit_chains, audit_reads, audit_views
+from gateway.store.adding import insert_of
+from gateway.store.tables import (
+    audit_calls,
+    audit_days,
+    audit_progress,
+    audit_reads,
+    audit_views,
+)
 
 # So many rows go to the driver at once.
 ROWS_AT_ONCE = 2_000
@@ -23,13 +30,30 @@ ROWS_AT_ONCE = 2_000
 Row = tuple[Any, ...]
 
 
+class Progress(NamedTuple):
+    """How far a chain is known: bytes of that day's file, the last line's number and time."""
+
+    day: str
+    bytes: int
+    seq: int
+    time: str
+
+
+_NONE = Progress("", 0, 0, "")
+
+
 def record_key(record: str) -> bytes:
     """The 16 bytes under which a record is known: those of its id, where that is a UUID."""
+    return uuid_key(record) or blake2b(record.encode(), digest_size=16).digest()
+
+
+def uuid_key(record: str) -> bytes | None:
+    """The 16 bytes of a UUID in upper or lower case; None for any other text."""
     try:
         key = bytes.fromhex(record.replace("-", ""))
     except ValueError:
-        key = b""
-    return key if len(key) == 16 else blake2b(record.encode(), digest_size=16).digest()
+        return None
+    return key if len(key) == 16 else None
 
 
 class Index:
@@ -41,47 +65,52 @@ class Index:
         self._views: dict[View, int] = {}
 
     async def catch_up(self) -> int:
-        """Take in what is new; the number of lines.
+        """Take in all that is there now; the number of lines that this one took in.
 
-        Another process that does the same at the same time takes what this one then passes over.
+        What another process takes in at the same time is not taken in twice.
         """
         lines = 0
-        known = await self._progress()
+        known = dict(await self.progress())
         for file in await asyncio.to_thread(day_files, self._folder):
-            if file.chain in known and str(file.day) >= known[file.chain][0]:
-                lines += await self._follow(file, known)
+            lines += await self._follow(file, known)
         return lines
 
-    async def _follow(self, file: DayFile, known: dict[str, tuple[str, int]]) -> int:
+    async def backlog(self) -> int:
+        """The bytes of lines that are still to be taken in."""
+        known = await self.progress()
+        return await asyncio.to_thread(_left, self._folder, known)
+
+    async def progress(self) -> Mapping[str, Progress]:
+        """How far each chain is known, those of other folders too."""
+        async with self._store.begin() as connection:
+            rows = await connection.execute(select(audit_progress))
+            return {chain: Progress(*rest) for chain, *rest in rows}
+
+    async def _follow(self, file: DayFile, known: dict[str, Progress]) -> int:
         """What is new in one file."""
-        lines = 0
-        while True:
-            at = known[file.chain]
-            start = at[1] if at[0] == str(file.day) else 0
+        lines, day = 0, str(file.day)
+        while (at := known.get(file.chain, _NONE)).day <= day:
+            start = at.bytes if at.day == day else 0
             counted = await asyncio.to_thread(count, file.path, start)
-            if counted.end == start or not await self._take(file, at, counted):
-                return lines
-            known[file.chain] = (str(file.day), counted.end)
-            lines += counted.lines
+            if counted.end == start:
+                break
+            now = Progress(day, counted.end, counted.seq or at.seq, counted.time or at.time)
+            if await self._take(file.chain, (at, now), counted):
+                known[file.chain] = now
+                lines += counted.lines
+            else:  # somebody else was quicker: go on from there
+                known |= await self.progress()
+        return lines
 
-    async def _progress(self) -> dict[str, tuple[str, int]]:
-        columns = (audit_chains.c.id, audit_chains.c.indexed_day, audit_chains.c.indexed_to)
-        async with self._store.begin() as connection:
-            rows = await connection.execute(select(*columns))
-            return {chain: (day, end) for chain, day, end in rows}
-
-    async def _take(self, file: DayFile, at: tuple[str, int], counted: Counted) -> bool:
+    async def _take(self, chain: str, way: tuple[Progress, Progress], counted: Counted) -> bool:
         """Add it, all or nothing; False where somebody else was quicker."""
-        table = audit_chains
-        here = (table.c.id == file.chain, table.c.indexed_day == at[0], table.c.indexed_to == at[1])
-        moved = update(table).where(*here)
         async with self._store.begin() as connection:
-            values = {"indexed_day": str(file.day), "indexed_to": counted.end}
-            if (await connection.execute(moved.values(**values))).rowcount == 0:
+            if not await _moved(connection, chain, *way):
                 return False
             views = await self._ids(connection, {view for view, _ in counted.calls})
-            await _add(connection, audit_reads, _reads(counted, views))
-            await _add(connection, audit_calls, _calls(counted, views))
+            await _add(connection, audit_reads, await asyncio.to_thread(_reads, counted, views))
+            await _add(connection, audit_calls, sorted(_calls(counted, views)))
+            await _add(connection, audit_days, sorted(_days(counted, way[1].day)))
         self._views.update(views)
         return True
 
@@ -91,7 +120,7 @@ class Index:
         for view in sorted(views - found.keys()):
             row = view._asdict()
             await connection.execute(
-                _insert(connection.dialect, audit_views).values(**row).on_conflict_do_nothing()
+                insert_of(connection.dialect, audit_views).values(**row).on_conflict_do_nothing()
             )
             same = [audit_views.c[name] == value for name, value in row.items()]
             number = await connection.execute(select(audit_views.c.id).where(*same))
@@ -99,61 +128,113 @@ class Index:
         return found
 
 
-def _insert(dialect: Dialect, table: Table) -> Any:
-    """Both kinds of database know `on conflict`, each in a module of its own."""
-    return (postgresql if dialect.name == "postgresql" else sqlite).insert(table)
-
-
-async def _add(connection: AsyncConnection, table: Table, rows: Iterable[Row]) -> None:
+async def _add(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:
     """To what is there: how often, and the first and the last time.
 
     In the order of the key: so two never wait for each other, and pages lie side by side.
     """
-    text = _adding(connection.dialect, table)
-    left = iter(sorted(rows))
-    while some := list(islice(left, ROWS_AT_ONCE)):
+    words = _adding(connection.dialect, table)
+    for at in range(0, len(rows), ROWS_AT_ONCE):
         # as tuples to the driver: to bind a row costs else ten times what the database needs for it
-        await connection.exec_driver_sql(text, some)
+        await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
 
 
 def _adding(dialect: Dialect, table: Table) -> str:
-    statement = _insert(dialect, table)
+    statement = insert_of(dialect, table)
     new, old = statement.excluded, table.c
+    ways = {
+        "first": case((new.first < old.first, new.first), else_=old.first),
+        "last": case((new.last > old.last, new.last), else_=old.last),
+    } if "first" in old else {}  # fmt: skip
+    sums = [each.name for each in old if not each.primary_key and each.name not in ways]
     statement = statement.on_conflict_do_update(
         index_elements=list(table.primary_key),
-        set_={
-            "times": old.times + new.times,
-            "first": case((new.first < old.first, new.first), else_=old.first),
-            "last": case((new.last > old.last, new.last), else_=old.last),
-        },
+        set_={name: old[name] + new[name] for name in sums} | ways,
     )
     return str(statement.compile(dialect=dialect))
 
 
-def _reads(counted: Counted, views: dict[View, int]) -> Iterator[Row]:
-    for (view, day), records in counted.reads.items():
-        number = views[view]
-        for record, span in records.items():
-            yield record_key(record), day, number, span.times, span.first, span.last
+async def _moved(connection: AsyncConnection, chain: str, at: Progress, now: Progress) -> bool:
+    """Whether the chain was still known as far as `at`, and is now as far as `now`."""
+    table = audit_progress
+    if at == _NONE:
+        first = insert_of(connection.dialect, table).values(chain=chain, **now._asdict())
+        return bool((await connection.execute(first.on_conflict_do_nothing())).rowcount)
+    here = (table.c.chain == chain, table.c.day == at.day, table.c.bytes == at.bytes)
+    moved = update(table).where(*here).values(**now._asdict())
+    return bool((await connection.execute(moved)).rowcount)
+
+
+def _left(folder: Path, known: Mapping[str, Progress]) -> int:
+    left = 0
+    for file in day_files(folder):
+        at, day = known.get(file.chain, _NONE), str(file.day)
+        if at.day <= day:
+            with suppress(FileNotFoundError):
+                left += file.path.stat().st_size - (at.bytes if at.day == day else 0)
+    return left
+
+
+def _reads(counted: Counted, views: Mapping[View, int]) -> list[Row]:
+    """The rows in the order of the table: in a thread, as there may be many."""
+    return sorted(
+        (day, record_key(record), number, span.times, span.first, span.last)
+        for (view, day), records in counted.reads.items()
+        for number in (views[view],)
+        for record, span in records.items()
+    )
 
 
 def _calls(counted: Counted, views: dict[View, int]) -> Iterator[Row]:
     for (view, day), ends in counted.calls.items():
         for (outcome, reason), span in ends.items():
-            yield views[view], day, outcome, reason, span.times, span.first, span.last
+            yield day, views[view], outcome, reason, span.times, span.first, span.last
+
+
+def _days(counted: Counted, day: str) -> Iterator[Row]:
+    """What was added to each day; the file's own is there even where it has nothing of it."""
+    calls, reads = Counter({day_of(day): 0}), Counter[int]()
+    for (_, each), ends in counted.calls.items():
+        calls[each] += sum(span.times for span in ends.values())
+    for (_, each), records in counted.reads.items():
+        reads[each] += sum(span.times for span in records.values())
+    return ((each, calls[each], reads[each]) for each in calls)
 
 
 async def forget(store: Store, before: date) -> None:
-    """Drop what is older, a part of the records at a time: others write in between. StoreError."""
-    day = before.toordinal() - EPOCH
-    for low, high in _parts():
-        part = [audit_reads.c.record >= low] + ([audit_reads.c.record < high] if high else [])
-        async with store.begin() as connection:
-            await connection.execute(delete(audit_reads).where(audit_reads.c.day < day, *part))
+    """Drop what is older, a day at a time: others write in between. StoreError."""
+    last = before.toordinal() - EPOCH
+    old = select(audit_days.c.day).where(
+        audit_days.c.day < last, audit_days.c.calls + audit_days.c.reads > 0
+    )
     async with store.begin() as connection:
-        await connection.execute(delete(audit_calls).where(audit_calls.c.day < day))
+        days = (await connection.execute(old)).scalars().all()
+    for day in days:
+        async with store.begin() as connection:
+            # its sums first: whoever adds to the day waits, and adds to what is left
+            gone = update(audit_days).where(audit_days.c.day == day).values(calls=0, reads=0)
+            await connection.execute(gone)
+            await connection.execute(delete(audit_calls).where(audit_calls.c.day == day))
+            for low, high in _parts():
+                some = [audit_reads.c.day == day, audit_reads.c.record >= low]
+                some += [audit_reads.c.record < high] if high else []
+                await connection.execute(delete(audit_reads).where(*some))
 
 
 def _parts() -> Iterator[tuple[bytes, bytes]]:
-    for first in range(256):
-        yield bytes([first]) + bytes(15), bytes([first + 1]) + bytes(15) if first < 255 else b""
+    """The records in parts: a statement may not take long where the store is PostgreSQL."""
+    for first in range(0, 256, 16):
+        yield bytes([first]) + bytes(15), bytes([first + 16]) + bytes(15) if first < 240 else b""
+
+
+async def forget_all(store: Store) -> None:
+    """Begin anew: whoever catches up next takes in every line of its folder. StoreError."""
+    async with store.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            # in the order in which lines are added; views stay, as others may know their numbers
+            await connection.execute(
+                text("TRUNCATE audit_progress, audit_reads, audit_calls, audit_days")
+            )
+        else:
+            for table in (audit_progress, audit_reads, audit_calls, audit_days):
+                await connection.execute(delete(table))

@@ -64,6 +64,10 @@ class Journal:
         if entry is not None:
             self.audit.note(entry)
 
+    def record_soon(self) -> None:
+        """A booking is on disk: the store is told of the audit's head now, beside the answer."""
+        self._recorder.hasten()
+
     async def flush(self) -> None:
         """Write at once what waits in both; Unwritten where the audit cannot be."""
         self._access.flush()

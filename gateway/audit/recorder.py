@@ -8,8 +8,10 @@ from typing import Protocol
 from gateway.audit.chain import Head
 from gateway.store import StoreError
 
-# Seconds between two heads: while much is booked, not each write is told.
+# Seconds between two heads, unless there is haste: not each write of reads is told.
 EVERY = 1.0
+# Seconds between two all the same: while much is booked the store has other things to write.
+PAUSE = 0.05
 # Seconds that the last one may take, at the end.
 LAST = 2.0
 
@@ -35,6 +37,7 @@ class Recorder:
         self._watcher = watcher
         self._head: Head | None = None
         self._news = asyncio.Event()
+        self._haste = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -46,6 +49,10 @@ class Recorder:
         if head != self._head:
             self._head = head
             self._news.set()
+
+    def hasten(self) -> None:
+        """A booking is in what was written: it is told at once, or PAUSE after the last one."""
+        self._haste.set()
 
     async def aclose(self) -> None:
         """The last head, as that of a chain that has ended, where the store takes it in time."""
@@ -62,8 +69,15 @@ class Recorder:
         while True:
             await self._news.wait()
             self._news.clear()
+            self._haste.clear()
             await self._record_newest()
-            await asyncio.sleep(EVERY)
+            if self.failing:
+                await asyncio.sleep(EVERY)
+                continue
+            await asyncio.sleep(PAUSE)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EVERY):
+                    await self._haste.wait()
 
     async def _record_newest(self) -> None:
         if self._head is None:

@@ -1,76 +1,95 @@
-"""Old days go: first the store is told up to where, so that nobody takes it for a deletion."""
+"""Old days go: first the store is told up to where, so that nobody takes it for a deletion.
 
-import hmac
-import re
-from collections.abc import Iterable, Sequence
+What is dropped is read before, line by line: a name says nothing about what a file holds.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import groupby, takewhile
 from pathlib import Path
 
 from gateway.audit.chain import Head
 from gateway.audit.chains import Chains, Known
+from gateway.audit.dropped import base_seal
 from gateway.audit.files import DayFile, day_files, is_open
 from gateway.audit.secrets import Secret
 from gateway.audit.tail import sync_folder
-
-# A line holds 200 ids at most.
-_LONGEST = 64 << 10
-_seq = re.compile(rb'\{"seq":([0-9]{1,18}),').match
-_mac = re.compile(rb'.*,"mac":"([0-9a-f]{64})"\}').fullmatch
+from gateway.audit.walk import REST, Broken, Walk, begins_rightly
 
 
-def base_seal(secret: Secret, chain: str, day: date, base: Head) -> str:
-    """What the audit's key says of days that were dropped."""
-    text = b"dropped %b %b %d " % (chain.encode(), str(day).encode(), base.seq) + base.mac
-    return f"{secret.id}:{hmac.digest(secret.value, text, 'sha256').hex()}"
+class Retention:
+    """Of one folder. `kept` hears, once for each chain, why its old days do not go."""
 
+    def __init__(self, chains: Chains, folder: Path, kept: Callable[[str], None]) -> None:
+        self._chains = chains
+        self._folder = folder
+        self._kept = kept
+        self._told: set[str] = set()
 
-def is_sealed(known: Known, secrets: Iterable[Secret]) -> bool:
-    """Whether the days were dropped by who has the audit's key."""
-    if known.dropped is None:
-        return known.base == Head()
-    return any(
-        hmac.compare_digest(base_seal(each, known.id, known.dropped, known.base), known.base_seal)
-        for each in secrets
-    )
+    async def expire(self, secrets: Sequence[Secret], before: date) -> int:
+        """Drop the files of the days before that one; how many. StoreError, OSError.
 
+        `secrets` are those of the audit, the newest first. A chain whose old files are not as they
+        were written keeps them: they are what there is to look at.
+        """
+        dropped = 0
+        known = {each.id: each for each in await self._chains.known()}
+        files = sorted(day_files(self._folder), key=lambda each: (each.chain, each.day))
+        for chain, group in groupby(files, key=lambda each: each.chain):
+            own = list(group)
+            old = list(takewhile(lambda each: each.day < before and not is_open(each.path), own))
+            if old and await self._may_go(known.get(chain), old, secrets, whole=old == own):
+                for each in old:
+                    each.path.unlink(missing_ok=True)
+                dropped += len(old)
+        if dropped:
+            sync_folder(self._folder)
+        return dropped
 
-def last_head(path: Path) -> Head | None:
-    """The number and the mac of the last whole line, unverified; None where it has none."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 2 * _LONGEST))
-        lines = file.read().split(b"\n")[:-1]
-    if not lines:
-        return None
-    seq, mac = _seq(lines[-1]), _mac(lines[-1])
-    return Head(int(seq[1]), bytes.fromhex(mac[1].decode())) if seq and mac else None
-
-
-async def expire(chains: Chains, folder: Path, secret: Secret, before: date) -> int:
-    """Drop the files of the days before that one; how many. StoreError, OSError."""
-    dropped = 0
-    known = {each.id: each for each in await chains.known()}
-    files = sorted(day_files(folder), key=lambda each: (each.chain, each.day))
-    for chain, own in groupby(files, key=lambda each: each.chain):
-        old = list(takewhile(lambda each: each.day < before and not is_open(each.path), own))
-        if old and await _may_go(chains, known.get(chain), old, secret):
-            for each in old:
-                each.path.unlink()
-            dropped += len(old)
-    if dropped:
-        sync_folder(folder)
-    return dropped
-
-
-async def _may_go(
-    chains: Chains, known: Known | None, old: Sequence[DayFile], secret: Secret
-) -> bool:
-    """Once the store knows up to where; a chain that it does not know has nobody to tell."""
-    if known is None:
+    async def _may_go(
+        self, known: Known | None, old: Sequence[DayFile], secrets: Sequence[Secret], *, whole: bool
+    ) -> bool:
+        """Once the store knows up to where; a chain that it does not know has nobody to tell."""
+        try:
+            if known is None:
+                await asyncio.to_thread(_check_names, old)
+                return True
+            base = await asyncio.to_thread(_walked, self._folder, known, old, secrets, whole)
+        except (Broken, FileNotFoundError) as error:
+            await self._keep(known, old[0].chain, str(error))
+            return False
+        if base.seq > known.base.seq:
+            seal = base_seal(secrets[0], known.id, old[-1].day, base)
+            await self._chains.drop(known.id, old[-1].day, base, seal)
         return True
-    base = last_head(old[-1].path) or known.head
-    if base.seq > known.base.seq:
-        seal = base_seal(secret, known.id, old[-1].day, base)
-        await chains.drop(known.id, old[-1].day, base, seal)
-    return True
+
+    async def _keep(self, known: Known | None, chain: str, why: str) -> None:
+        """Say so, unless another process has just dropped what was being read."""
+        now = next((each for each in await self._chains.known() if each.id == chain), None)
+        if (now and now.base) == (known and known.base) and chain not in self._told:
+            self._told.add(chain)
+            self._kept(why)
+
+
+def _check_names(files: Sequence[DayFile]) -> None:
+    """Broken where one does not begin as the file of its day and chain."""
+    for each in files:
+        if not begins_rightly(each):
+            raise Broken(each.path, 1, "does not begin as the file of that day and chain")
+
+
+def _walked(
+    folder: Path, known: Known, old: Sequence[DayFile], secrets: Sequence[Secret], whole: bool
+) -> Head:
+    """The last line of these files, each verified; where they are the `whole` chain, its end too.
+
+    An empty file has no line and changes nothing. Broken; OSError.
+    """
+    walk = Walk(folder, known, secrets, rest=REST)
+    walk.check_base()
+    for each in walk.remaining(old):
+        walk.file(each)
+    if whole:
+        walk.check_head(old)
+    return walk.head

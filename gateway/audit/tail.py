@@ -2,8 +2,12 @@
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
+
+# How often, and after how many seconds, a lock is tried again that somebody else holds.
+TRIES, PAUSE = 20, 0.005
 
 
 class Tail:
@@ -43,9 +47,7 @@ class Tail:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         file = os.open(self.path, flags, 0o600)
         self.size = os.fstat(file).st_size
-        # where nothing can be locked, a file of this day is taken for one that is written to
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(file)
         sync_folder(self.path.parent)
         return file
 
@@ -67,6 +69,22 @@ class Tail:
             # the rest says why it does not fit
             written += os.write(self._file, data[written:])
         os.fdatasync(self._file)
+
+
+def _lock(file: int) -> None:
+    """Who asks whether the file is written to holds it for an instant: it is waited for.
+
+    Where nothing can be locked, a file of this day is taken for one that is written to.
+    """
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PAUSE)
+        except OSError:
+            return
+        else:
+            return
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,5 +1,7 @@
 """Says on stderr, and counts, what goes wrong with the audit; each once until it is over."""
 
+from pathlib import Path
+
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.store import StoreError
@@ -12,10 +14,9 @@ class AuditTroubles:
         self._metrics = metrics
         self._events = events
 
-    def failed(self, error: OSError) -> None:
-        said = (error.strerror or str(error)).lower()
+    def failed(self, error: OSError, place: Path, reason: str) -> None:
         event = "the audit cannot be written: bookings are refused, and reads soon"
-        self._events.fault(event, error, said=said)
+        self._events.outage(event, error, said=f"{place}: {reason}")
 
     def back(self) -> None:
         self._events.info("the audit can be written again")
@@ -42,6 +43,10 @@ class AuditTroubles:
 
     def expired(self, files: int) -> None:
         self._events.info("old days of the audit were dropped", files=files)
+
+    def kept(self, why: str) -> None:
+        event = "old days of the audit stay: their files are not as they were written"
+        self._events.warn(event, said=why)
 
 
 def _sayable(error: Exception) -> str:

@@ -1,16 +1,20 @@
-"""Keeps the audit's index up to date and drops what is old; one process of a folder does it."""
+"""Keeps the audit's index up to date and drops what is old; one process of a folder does it.
+
+It also tells the store of what processes wrote last that died.
+"""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from gateway.audit.chains import Chains
+from gateway.audit.ends import Ends
 from gateway.audit.files import audit_folder
 from gateway.audit.index import Index, forget
-from gateway.audit.retention import expire
+from gateway.audit.retention import Retention
 from gateway.audit.secrets import key_file, read_secrets
 from gateway.settings import Settings
 from gateway.store import Store
@@ -36,6 +40,9 @@ class Watcher(Protocol):
     def expired(self, files: int) -> None:
         """So many day files were dropped."""
 
+    def kept(self, why: str) -> None:
+        """Old files of a chain stay, since they are not as they were written; said once."""
+
 
 class Upkeep:
     """The index and the retention of one folder; several at once do no harm."""
@@ -54,6 +61,8 @@ class Upkeep:
         self._now = now
         self._clock = clock
         self._index = Index(store, audit_folder(settings))
+        self._ends = Ends(Chains(store), audit_folder(settings), now)
+        self._retention = Retention(Chains(store), audit_folder(settings), watcher.kept)
         self._expire_at = clock()
         self._ahead = now().timestamp() - clock()
         self._failing = False
@@ -72,10 +81,20 @@ class Upkeep:
 
     async def turn(self) -> None:
         """Take in what is new, and now and then drop what is old."""
+        await self._try(self._all)
+
+    async def _all(self) -> None:
+        await self._record_ends()
+        await self._index.catch_up()
+        if self._old_may_go():
+            await self._drop()
+
+    async def _record_ends(self) -> None:
+        await self._ends.record(lambda: read_secrets(key_file(self._settings)))
+
+    async def _try(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self._index.catch_up()
-            if self._old_may_go():
-                await self._drop()
+            await work()
         except Exception as error:  # noqa: BLE001 - the next time, then
             if not self._failing:
                 self._watcher.neglected(error)
@@ -86,15 +105,15 @@ class Upkeep:
             self._failing = False
 
     async def _keep(self) -> None:
+        # the process before this one may have been killed
+        await self._try(self._record_ends)
         while True:
             await asyncio.sleep(INDEX_EVERY)
             await self.turn()
 
     async def _drop(self) -> None:
         before = (self._now() - timedelta(days=self._settings.audit.keep_days)).date()
-        secret = read_secrets(key_file(self._settings))[0]
-        folder = audit_folder(self._settings)
-        files = await expire(Chains(self._store), folder, secret, before)
+        files = await self._retention.expire(read_secrets(key_file(self._settings)), before)
         await forget(self._store, before)
         if files:
             self._watcher.expired(files)

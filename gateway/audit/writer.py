@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-import msgspec
-
 from gateway.audit.chain import Head, seal
-from gateway.audit.entries import BEGIN, CLOCK, END, Entry, Mark
+from gateway.audit.entries import BEGIN, CLOCK, END, Mark, texts
 from gateway.audit.files import path_of
 from gateway.audit.secrets import Secret
 from gateway.audit.tail import Tail
-from gateway.observe.lines import encoded
 
 # Seconds by which the wall clock must leave the other one to be noted as set.
 STEP = 2.0
@@ -32,18 +29,17 @@ class Writer:
         now: datetime,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._chain = chain
         self._secret = secret
         self._sealing: Secret | None = None
         self._clock = clock
         self._ahead = now.timestamp() - clock()
-        self._encoder = msgspec.json.Encoder()
         self._head = Head()
         self._tail: Tail | None = None
         self._day: date | None = None
 
-    def write(self, lines: Sequence[Entry | Mark], now: datetime) -> Head:
+    def write(self, lines: Sequence[bytes], now: datetime) -> Head:
         """The head once all of it is on disk; OSError: none of it counts, try again."""
         now = now.astimezone(UTC)
         tail = self._tail_of(now.date())
@@ -57,20 +53,19 @@ class Writer:
             marks.append(Mark(CLOCK, now, seconds=round(ahead - self._ahead, 3)))
         if not marks and not lines:
             return self._head
-        texts = encoded(self._encoder, [*marks, *lines]).split(b"\n")
-        data, head = seal(texts[:-1], self._head, secret)
+        data, head = seal([*texts(marks), *lines], self._head, secret)
         tail.append(data)
         self._head, self._sealing, self._ahead = head, secret, ahead
         return head
 
     def has_room(self) -> bool:
         """Whether the disk has room for the entries of all bookings that may be under way."""
-        disk = os.statvfs(self._folder)
+        disk = os.statvfs(self.folder)
         return disk.f_bavail * disk.f_frsize >= ROOM
 
     def end(self, now: datetime) -> Head:
         """The last line: the process ended in order."""
-        return self.write([Mark(END, now)], now)
+        return self.write(texts([Mark(END, now)]), now)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -82,7 +77,7 @@ class Writer:
         if self._tail is None or self._day is None or day > self._day:
             if self._tail is not None:
                 self._tail.mend()
-            tail = Tail(path_of(self._folder, day, self._chain))
+            tail = Tail(path_of(self.folder, day, self._chain))
             self.close()
             self._tail, self._day = tail, day
         return self._tail

@@ -57,5 +57,8 @@ class Told(Protocol):
     def released(self, reference: str) -> None:
         """One was certainly not made: its time is free again."""
 
+    def illegible(self, reference: str) -> None:
+        """What the ledger has of one whose outcome is not known cannot be read."""
+
     def made_twice(self, appointment: str) -> None:
         """An appointment was made by a process that had been taken for dead, beside another."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from adapters.base import Adapter, Draft, Only, Page, Query, Record, Watched
-from adapters.problems import Problem
+from adapters.around import Around
+from adapters.base import Adapter, Page, Query, Record
 from gateway.booking.outcomes import in_time
 from gateway.booking.rows import Rows
 from gateway.store.base import Store, StoreError
@@ -16,7 +16,7 @@ FRESH, AGAIN = 0.5, 2.0
 Span = tuple[datetime, datetime]
 
 
-class Blocked:
+class Blocked(Around):
     """The inner adapter, but for free times over which a booking's outcome is not known.
 
     What it says of the ledger is half a second old at most; where the ledger can't be read it is
@@ -26,33 +26,13 @@ class Blocked:
     def __init__(
         self, inner: Adapter, store: Store, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         # as it is: most calls are such reads, and a step less is felt
         self.read_one = inner.read_one
         self._rows = Rows(store)
         self._clock = clock
         self._spans: Mapping[str, Sequence[Span]] = {}
         self._good_until = clock()
-
-    @property
-    def resources(self) -> frozenset[str]:
-        return self._inner.resources
-
-    @property
-    def filterable(self) -> Mapping[str, frozenset[str]]:
-        return self._inner.filterable
-
-    @property
-    def excludes(self) -> bool:
-        return self._inner.excludes
-
-    @property
-    def settle(self) -> float:
-        return self._inner.settle
-
-    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """As it is."""
-        return self._inner.narrows(resource, only)
 
     async def read_many(self, query: Query) -> Page:
         """As it is; of free times those that are certainly free."""
@@ -63,30 +43,6 @@ class Blocked:
         if not spans:
             return page
         return replace(page, records=[each for each in page.records if not _is_over(each, spans)])
-
-    async def create_appointment(self, draft: Draft) -> Record:
-        """As it is."""
-        return await self._inner.create_appointment(draft)
-
-    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """As it is."""
-        return await self._inner.find_appointments(draft, since)
-
-    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """As it is."""
-        return await self._inner.find_overwritten(appointments)
-
-    async def check(self) -> None:
-        """As it is."""
-        await self._inner.check()
-
-    async def ping(self) -> None:
-        """As it is."""
-        await self._inner.ping()
-
-    async def aclose(self) -> None:
-        """Let go of the inner adapter."""
-        await self._inner.aclose()
 
     async def _blocked(self) -> Mapping[str, Sequence[Span]]:
         now = self._clock()

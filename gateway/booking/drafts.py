@@ -17,6 +17,14 @@ def written(draft: Draft) -> bytes:
     return orjson.dumps(kept | {name: each.isoformat() for name, each in times.items()})
 
 
+def is_of_patient(data: bytes | None, patient_id: str) -> bool:
+    """Whether it may be this patient's: of what was not kept, or cannot be read, nobody knows."""
+    try:
+        return data is None or bool(orjson.loads(data)["patient_id"] == patient_id)
+    except (ValueError, KeyError, TypeError):
+        return True
+
+
 def read(data: bytes, reference: str) -> Draft:
     """The draft again."""
     kept: dict[str, Any] = orjson.loads(data)

@@ -12,12 +12,15 @@ old claim is in vain.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
+from gateway.background import ended
 from gateway.booking.base import Attempt, Booked, Refused, Told
+from gateway.booking.jumps import Jumps
 from gateway.booking.looking import Lost
 from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.owners import Owners
@@ -30,6 +33,7 @@ from gateway.store.base import Store, StoreError
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
 PURGE_EVERY = 600.0  # and for what is old
+HAND_IN_EVERY = 10.0  # and for rows of its own that it does not work on
 # Seconds between two looks at a row that another process works on: the first, and the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.25
 
@@ -45,17 +49,20 @@ class Ledger:
         *,
         wait: float = 10.0,
         patience: Patience = Patience(),  # noqa: B008 - it is frozen
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._owners = owners
         self._wait = wait
         self.rows = rows = Rows(store)
         self._outcomes = Outcomes(rows, told)
-        self._work = Work(rows, self._outcomes, owners.me, patience)
+        self._work = Work(rows, self._outcomes, owners.me, patience, clock)
+        self._jumps = Jumps(clock)
         self._stand = Stand(rows, told)
         # claims that this process is working on: of its own rows any other was left behind
         self._running: dict[str, asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[Booked | None]] = set()
         self._purged = -PURGE_EVERY
+        self._handed_in = -HAND_IN_EVERY
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -69,17 +76,17 @@ class Ledger:
 
     async def aclose(self) -> None:
         """Write what is not written, where that is possible; what runs has ended before."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
         with contextlib.suppress(StoreError):
             await self._outcomes.flush()
 
     async def tidy(self, now: datetime) -> None:
-        """Write the outcomes that wait, and forget what is old. StoreError."""
+        """Write the outcomes that wait, hand in what was left, forget what is old. StoreError."""
+        trusted = self._jumps.trusts(now)
         await self._outcomes.flush()
-        if asyncio.get_running_loop().time() - self._purged >= PURGE_EVERY:
+        if asyncio.get_running_loop().time() - self._handed_in >= HAND_IN_EVERY:
+            await self._hand_in()
+        if trusted and asyncio.get_running_loop().time() - self._purged >= PURGE_EVERY:
             await self._purge(now)
 
     async def book(self, attempt: Attempt) -> Booked:
@@ -105,6 +112,11 @@ class Ledger:
             if booked is not None:
                 return booked
 
+    async def untell(self, key_id: str, appointment_id: str) -> None:
+        """Nobody was told of the booking: the same request finds it, also without a key."""
+        with contextlib.suppress(StoreError):
+            await in_time(self.rows.untell(key_id, appointment_id))
+
     async def _finish(self, attempt: Attempt, row: Row) -> Booked | None:
         try:
             return await self._work.on(attempt, row)
@@ -115,15 +127,14 @@ class Ledger:
 
     async def _claim(self, attempt: Attempt, until: float) -> Booked | Row:
         """An earlier outcome, or the row that this call is to work on."""
-        pause = FIRST_PAUSE
+        pause = 0.0
         while True:
             row = await self._present(attempt)
             got = await (self._anew(attempt) if row is None else self._again(attempt, row))
             if isinstance(got, Booked) or (got is not None and got.mine):
                 return got
-            if got is not None:
-                await self._pause(got, pause, until)
-                pause = min(LONGEST_PAUSE, pause * 1.5)
+            await self._pause(got, pause, until)
+            pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 1.5))
 
     async def _anew(self, attempt: Attempt) -> Row | None:
         """A row of its own; or one to wait for; or None, to look again."""
@@ -143,7 +154,11 @@ class Ledger:
         return await self._take(row) if await self._is_left(row) else row
 
     async def _present(self, attempt: Attempt) -> Row | None:
-        """The row that counts for the attempt; one that is settled is forgotten after a day."""
+        """The row that counts for the attempt; one that is settled is forgotten after a day.
+
+        For a day after the clock was set nothing is: it may have been only the clock that moved.
+        """
+        trusted = self._jumps.trusts(attempt.now())
         found = await in_time(self.rows.find(attempt))
         if any(row in self._outcomes for row in found):
             await self._outcomes.flush()
@@ -151,7 +166,8 @@ class Ledger:
         if attempt.idempotency_key is None:
             return await self._untold(found)
         row = found[0] if found else None
-        if row is not None and row.settled and row.created_at <= attempt.now() - KEPT:
+        is_old = row is not None and row.settled and row.created_at <= attempt.now() - KEPT
+        if is_old and trusted:
             await self._purge(attempt.now())
             return None
         return row
@@ -177,10 +193,7 @@ class Ledger:
         """A new row; or one that has to end first; None where another call was quicker."""
         claim, me = self._begin(), self._owners.me
         work = self.rows.insert(attempt, me, claim, waits=not attempt.adapter.excludes)
-        got = await self._gained(work, Row.perhaps(attempt, me, claim), None)
-        if got is not None and got.settled:
-            raise Refused(got.error, replayed=False)
-        return got
+        return await self._gained(work, Row.perhaps(attempt, me, claim), None)
 
     async def _take(self, row: Row) -> Row | None:
         """The row as one to work on; None where it is another's meanwhile, or gone."""
@@ -217,20 +230,27 @@ class Ledger:
             self._release(perhaps.claim)
             task.add_done_callback(lambda _: self._outcomes.keep(perhaps, undone))
             raise
-        if got is None or not got.mine or got.settled:
+        if got is None or not got.mine:
             self._release(perhaps.claim)
         return got
 
-    async def _pause(self, row: Row, pause: float, until: float) -> None:
-        """Wait for whoever works on the row; Unavailable where that took too long."""
+    async def _pause(self, row: Row | None, pause: float, until: float) -> None:
+        """Wait for whoever works on the row, where there is one; Unavailable after too long."""
         left = until - asyncio.get_running_loop().time()
         if left <= 0:
             raise Unavailable(1)
-        running = self._running.get(row.claim or "")
+        running = None if row is None else self._running.get(row.claim or "")
         if running is None:
             await asyncio.sleep(min(pause, left))
         else:
             await asyncio.wait([running], timeout=left)
+
+    async def _hand_in(self) -> None:
+        """Leave rows of its own whose work ended, by whatever fault, to whoever looks them up."""
+        for row in await in_time(self.rows.of(self._owners.me)):
+            if row.owner is not None and await self._is_left(row):
+                await in_time(self.rows.abandon(row))
+        self._handed_in = asyncio.get_running_loop().time()
 
     async def _purge(self, now: datetime) -> None:
         await in_time(self.rows.purge(now))

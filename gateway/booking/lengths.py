@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from adapters.base import Adapter, AdapterError, Query
 
-# Where nobody says it: what is blocked for too long is free again later, what is not may be lost.
+# Where nobody says it, or as the longest type: what is blocked for too long is free again later,
+# what is not may be lost.
 IN_DOUBT = timedelta(hours=2)
 LONGEST = timedelta(days=2)
 # Seconds for which the types are as they were, and between two looks for one that is not there.
@@ -27,7 +28,10 @@ class Lengths:
         self._turn = asyncio.Lock()
 
     async def of(self, type_id: str | None, now: datetime) -> timedelta:
-        """What an appointment of the type lasts; IN_DOUBT where that cannot be known."""
+        """What an appointment of the type lasts; where that cannot be known, the longest there is.
+
+        IN_DOUBT at least.
+        """
         if type_id is None:
             return IN_DOUBT
         if type_id in self._known:
@@ -37,7 +41,7 @@ class Lengths:
             async with self._turn:
                 if self._is_due(type_id):
                     await self._read(now)
-        return self._known.get(type_id, IN_DOUBT)
+        return self._known.get(type_id) or max([IN_DOUBT, *self._known.values()])
 
     def _is_due(self, type_id: str) -> bool:
         if self._read_at is None:

@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from adapters.base import Record
 from gateway.booking.base import Told
+from gateway.booking.room import PATIENCE
 from gateway.booking.row import Outcome, Row
 from gateway.booking.rows import Rows
+from gateway.booking.values import done
 from gateway.store.base import StoreError
 
 T = TypeVar("T")
-# Seconds that the store has for one transaction.
-PATIENCE = 2.0
 # Rows that may or may not have been written, of which the last are undone later.
 MOST_DOUBTFUL = 1_000
 
@@ -46,6 +47,18 @@ class Outcomes:
             return await self.written(row, outcome)
         except StoreError as error:
             self.keep(row, outcome)
+            self._told.outcome_waits(error)
+            return True
+
+    async def hold(self, row: Row, record: Record) -> bool | None:
+        """Settle the row with its new appointment; False where that is another row's.
+
+        None where the row was its claim's no longer. Where it can't be written now, as `settle`.
+        """
+        try:
+            return await in_time(self._rows.hold(row, record, told=True))
+        except StoreError as error:
+            self.keep(row, done(record))
             self._told.outcome_waits(error)
             return True
 

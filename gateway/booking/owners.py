@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import CursorResult, delete, insert, select, update
 
+from gateway.background import ended
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import presence
 
@@ -64,10 +65,7 @@ class Owners:
 
     async def aclose(self) -> None:
         """Be known as ended."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
         with contextlib.suppress(StoreError):
             await self.forget(self.me)
         if self._lock is not None:
@@ -179,8 +177,12 @@ def _is_held(path: Path) -> bool | None:
 
 def _mark(lock: int) -> bytes:
     """What only this file on this machine says, for as long as the machine is up."""
+    return f"{boot()} {os.fstat(lock).st_ino}".encode()
+
+
+def boot() -> str:
+    """What this machine is called from one start of it to the next."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
-        boot = platform.node()
-    return f"{boot} {os.fstat(lock).st_ino}".encode()
+        return platform.node()

@@ -8,10 +8,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from adapters.base import Adapter, OutcomeUnknown
+from adapters.base import Adapter, Draft, OutcomeUnknown
 from gateway.booking.base import Told
 from gateway.booking.drafts import read
 from gateway.booking.looking import Lost, look
@@ -19,6 +21,7 @@ from gateway.booking.outcomes import in_time
 from gateway.booking.owners import Owners
 from gateway.booking.row import Row
 from gateway.booking.rows import Rows
+from gateway.booking.since import keep_since, kept_since
 from gateway.store.base import Store, StoreError
 
 # Seconds between two looks at the ledger, and between those at one booking: the first, the longest.
@@ -40,7 +43,8 @@ class _Watched:
 class Reconciler:
     """One for all processes of a node; several do no harm.
 
-    `lands` is how many seconds after it was left an attempt can still be at work, and be booked.
+    `lands` is how many seconds after it was left an attempt can still be at work, and be booked;
+    `file` is where the next process finds since when each is seen, so that it counts on.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class Reconciler:
         told: Told,
         *,
         lands: float = 15.0,
+        file: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rows = Rows(store)
@@ -58,9 +63,12 @@ class Reconciler:
         self._owners = owners
         self._told = told
         self._lands = lands + adapter.settle
+        self._file = file
         self._clock = clock
+        self._earlier = {} if file is None else kept_since(file, clock())
         self._watched: dict[str, _Watched] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
+        self._illegible: set[str] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -96,22 +104,35 @@ class Reconciler:
         rows = await in_time(self._rows.between())
         await self._bury(rows)
         unknown: dict[str, Row] = {
-            row.claim: row
-            for row in rows
-            if row.state == "unknown" and row.owner is None and row.draft and row.claim
+            row.sending: row for row in rows if row.state == "unknown" and row.draft and row.claim
         }
-        for claim in self._watched.keys() - unknown.keys():
-            del self._watched[claim]
         now = self._clock()
-        for claim, row in unknown.items():
-            watched = self._watched.setdefault(claim, _Watched(since=now, due=now))
-            if watched.due <= now and claim not in self._looks:
+        await self._watch(unknown.keys(), now)
+        for sending, row in unknown.items():
+            watched = self._watched[sending]
+            if row.owner is None and watched.due <= now and sending not in self._looks:
                 task = asyncio.create_task(self._look(row, watched))
-                self._looks[claim] = task
-                task.add_done_callback(partial(self._looked, claim))
+                self._looks[sending] = task
+                task.add_done_callback(partial(self._looked, sending))
 
-    def _looked(self, claim: str, task: asyncio.Task[None]) -> None:
-        del self._looks[claim]
+    async def _watch(self, sendings: AbstractSet[str], now: float) -> None:
+        """Just these from now on; what an earlier process saw already since then.
+
+        Who only looks for one, and finds nothing, does not make it younger.
+        """
+        earlier, self._earlier = self._earlier, {}
+        if self._watched.keys() == sendings:
+            return
+        for sending in self._watched.keys() - sendings:
+            del self._watched[sending]
+        for sending in sendings - self._watched.keys():
+            self._watched[sending] = _Watched(since=earlier.get(sending, now), due=now)
+        if self._file is not None:
+            since = {sending: watched.since for sending, watched in self._watched.items()}
+            await in_time(asyncio.to_thread(keep_since, self._file, since))
+
+    def _looked(self, sending: str, task: asyncio.Task[None]) -> None:
+        del self._looks[sending]
 
     async def _bury(self, rows: Sequence[Row]) -> None:
         """Let go of what the dead worked on; forget who said that it lives, and does not."""
@@ -130,7 +151,9 @@ class Reconciler:
         try:
             async with self._room:
                 is_last = self._clock() - watched.since >= self._lands
-                draft = read(row.draft or b"", row.reference)
+                draft = self._draft(row)
+                if draft is None:
+                    return
                 found = await look(self._rows, self._adapter, draft, row, told=False)
                 if found is not None:
                     self._told.found(str(found.get("id")))
@@ -142,6 +165,16 @@ class Reconciler:
             watched.due = self._clock() + watched.pause
             watched.pause = min(LONGEST_PAUSE, watched.pause * 1.5)
 
+    def _draft(self, row: Row) -> Draft | None:
+        """What was asked for; None where that cannot be read, which is told once."""
+        try:
+            return read(row.draft or b"", row.reference)
+        except (ValueError, TypeError, KeyError):
+            if row.sending not in self._illegible:
+                self._illegible.add(row.sending)
+                self._told.illegible(row.reference)
+            return None
+
     async def _keep_on(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
@@ -152,5 +185,5 @@ class Reconciler:
 
 
 def _is_nobodys(row: Row) -> bool:
-    """Of a version of the gateway that named no owner."""
-    return row.owner is None and row.state in ("intended", "sent")
+    """Of a version of the gateway that named no owner, or no claim."""
+    return row.owner is None and (row.state != "unknown" or row.claim is None)

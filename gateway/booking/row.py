@@ -41,6 +41,8 @@ class Row:
         self.claim: str | None = row.claim
         self.sender: str | None = row.sender
         self.sent_at: datetime | None = row.sent_at
+        # Names the last time it was sent, whoever looked for it since; no time is read from it.
+        self.sending = f"{self.reference or row.id} {row.sender} {row.sent_at}"
         self.untold: bool = row.state == "done" and row.outcome == FOUND
         self.appointment_id: str | None = row.appointment_id
         self.error: str = row.outcome or ""

@@ -1,8 +1,8 @@
 """The rows of the ledger: what is read and written of them, each time in one transaction."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
@@ -11,6 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Record, SlotTaken
 from gateway.booking.base import Attempt, Refused
+from gateway.booking.drafts import is_of_patient
+from gateway.booking.room import Room
 from gateway.booking.row import BETWEEN, LEFT, SETTLED, STATES, Outcome, Row
 from gateway.booking.statements import (
     changed,
@@ -20,18 +22,16 @@ from gateway.booking.statements import (
     take_turn,
     unchanged,
 )
-from gateway.booking.values import FOUND, done, intention, refused
+from gateway.booking.values import FOUND, done, intention
 from gateway.store.base import Store
 from gateway.store.tables import bookings
 
 T = TypeVar("T")
 KEPT = timedelta(hours=24)
 UNKNOWN_KEPT = timedelta(days=7)
-# Transactions at once: more wait here, where it is their turn, and not for one of few connections.
-AT_ONCE = 2
 _KEPT_WHEN_GONE = (
     *("key_id", "fingerprint", "created_at", "reference"),
-    *("vet_id", "starts_at", "ends_at", "draft", "claim", "sender", "sent_at"),
+    *("vet_id", "starts_at", "ends_at", "draft", "sent_at"),
 )
 
 
@@ -40,7 +40,7 @@ class Rows:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._room = Room()
 
     async def find(self, attempt: Attempt) -> Sequence[Row]:
         """The row of the same Idempotency-Key; without one, those of the same request.
@@ -63,9 +63,9 @@ class Rows:
     async def insert(self, attempt: Attempt, owner: str, claim: str, *, waits: bool) -> Row | None:
         """A new row of what is intended; or another that is in the way.
 
-        Over what is not known the time counts as taken: the row is refused then. With `waits` what
-        is under way for the vet at that time is in the way; always so is the very same request, as
-        the two could be taken for one another. None where another call with the same key was
+        Over what is not known the time counts as taken for now: Refused, and no row. With `waits`
+        what is under way for the vet at that time is in the way; always so is what a practice
+        system without references could take for it. None where another call with the same key was
         quicker.
         """
         values = intention(attempt, owner, claim)
@@ -74,10 +74,8 @@ class Rows:
             await take_turn(connection, attempt.draft.vet_id)
             others = await overlapping(connection, values)
             if any(each.state == "unknown" for each in others):
-                if attempt.idempotency_key is None:
-                    raise Refused(SlotTaken.__name__, replayed=False)
-                return await insert_row(connection, values | refused(SlotTaken.__name__))
-            same = (each for each in others if each.fingerprint == attempt.fingerprint)
+                raise Refused(SlotTaken.__name__, replayed=False)
+            same = (each for each in others if _is_alike(each, attempt))
             first = next(iter(others) if waits else same, None)
             return await insert_row(connection, values) if first is None else first
 
@@ -86,16 +84,29 @@ class Rows:
         except IntegrityError:
             return None
 
-    async def restore(self, row: Row, outcome: Mapping[str, Any]) -> bool:
-        """Write what came of a row that is gone; whether there is room for its key."""
+    async def restore(self, row: Row, outcome: Mapping[str, Any]) -> bool | None:
+        """Write what came of a row that is gone; False where its key has another row by now.
+
+        None where its appointment is another row's.
+        Its claim is a new one, and its sender nobody: since when the old one is not known says
+        nothing about it.
+        """
         values = {name: getattr(row, name) for name in _KEPT_WHEN_GONE}
-        values["idempotency_digest"] = row.digest
+        values |= {"idempotency_digest": row.digest}
+        values |= {"claim": token_hex(16), "sender": token_hex(16)}
         restored = insert(bookings).values(values | dict(outcome))
+
+        async def write(connection: AsyncConnection) -> bool | None:
+            await take_turn(connection, row.vet_id or "")
+            if await _is_held(connection, outcome.get("appointment_id")):
+                return None
+            await connection.execute(restored)
+            return True
+
         try:
-            await self._run(lambda connection: connection.execute(restored))
+            return await self._run(write)
         except IntegrityError:
             return False
-        return True
 
     async def take(self, row: Row, owner: str, claim: str) -> Row | None:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
@@ -127,43 +138,60 @@ class Rows:
         told = update(bookings).where(this).values(outcome=None)
         return await self._run(lambda connection: changed(connection, told))
 
+    async def untell(self, key_id: str, appointment_id: str) -> None:
+        """A booking without an Idempotency-Key that was not told after all: as if it was found."""
+        made = and_(bookings.c.key_id == key_id, bookings.c.appointment_id == appointment_id)
+        this = made & bookings.c.idempotency_digest.is_(None) & (bookings.c.state == "done")
+        untold = update(bookings).where(this).values(outcome=FOUND)
+        await self._run(lambda connection: connection.execute(untold))
+
     async def hold(self, row: Row, record: Record, *, told: bool) -> bool | None:
         """Settle the row with this record; False where the appointment is another row's.
 
         None where the row is no longer its claim's.
         """
-        other = bookings.alias()
-        taken = exists().where(other.c.appointment_id == record.get("id"), other.c.id != row.id)
         this = and_(unchanged(row), bookings.c.state.not_in(SETTLED))
         values = done(record) | ({} if told else {"outcome": FOUND})
         settled = update(bookings).where(this).values(values)
 
         async def held(connection: AsyncConnection) -> bool | None:
             await take_turn(connection, row.vet_id or "")
-            if (await connection.execute(select(taken))).scalar_one():
+            if await _is_held(connection, record.get("id"), but=row.id):
                 return False
             return await changed(connection, settled) or None
 
         return await self._run(held)
 
+    async def of(self, owner: str) -> Sequence[Row]:
+        """All that this process is at work on."""
+        wanted = select(bookings).where(bookings.c.state.in_(BETWEEN), bookings.c.owner == owner)
+        return await self._read(wanted.order_by(bookings.c.id))
+
     async def abandon(self, row: Row) -> bool:
-        """What becomes of a dead owner's row: what was only intended goes, all else is unknown."""
-        outcome = None if row.state == "intended" else LEFT
-        return await self.write(row, outcome)
+        """What becomes of a row that nobody works on: what was intended goes, all else is unknown.
+
+        False where it has changed since it was read.
+        """
+        same = and_(unchanged(row), bookings.c.state == row.state)
+        change: Any = delete(bookings).where(same)
+        if row.state != "intended":
+            claim = row.claim or token_hex(16)  # a version that had none left it
+            change = update(bookings).where(same).values(LEFT | {"claim": claim})
+        return await self._run(lambda connection: changed(connection, change))
 
     async def unknown(self) -> Sequence[tuple[str, datetime, datetime]]:
         """Vet, start and end of all that may or may not have been booked."""
         wanted = select(bookings.c.vet_id, bookings.c.starts_at, bookings.c.ends_at).where(
             bookings.c.state == "unknown", bookings.c.vet_id.is_not(None)
         )
-        async with self._room, self._store.glance() as connection:
+        async with self._room.taken(), self._store.glance() as connection:
             return [(each[0], each[1], each[2]) for each in await connection.execute(wanted)]
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
         state = bookings.c.state
         counted = select(state, func.count(), func.min(bookings.c.created_at)).group_by(state)
-        async with self._room, self._store.glance() as connection:
+        async with self._room.taken(), self._store.glance() as connection:
             found = (await connection.execute(counted)).all()
         counts = {each[0]: each[1] for each in found}
         since = next((each[2] for each in found if each[0] == "unknown"), None)
@@ -188,9 +216,25 @@ class Rows:
         await self._run(purged)
 
     async def _run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        async with self._room:
+        async with self._room.taken():
             return await self._store.run(work)
 
     async def _read(self, wanted: Any) -> Sequence[Row]:
-        async with self._room, self._store.glance() as connection:
+        async with self._room.taken(), self._store.glance() as connection:
             return [Row(each) for each in await connection.execute(wanted)]
+
+
+def _is_alike(row: Row, attempt: Attempt) -> bool:
+    """Whether a look-up without a reference could take one of them for the other."""
+    draft = attempt.draft
+    at_once = row.starts_at == draft.scheduled_at and row.vet_id == draft.vet_id
+    alike = at_once and is_of_patient(row.draft, draft.patient_id)
+    return alike or row.fingerprint == attempt.fingerprint
+
+
+async def _is_held(
+    connection: AsyncConnection, appointment: str | None, but: int | None = -1
+) -> bool:
+    """Whether a row, but that one, has the appointment; one without an id is nobody's."""
+    taken = exists().where(bookings.c.appointment_id == (appointment or ""), bookings.c.id != but)
+    return bool((await connection.execute(select(taken))).scalar_one())

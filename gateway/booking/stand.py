@@ -14,6 +14,7 @@ from gateway.booking.base import Booked, Told
 from gateway.booking.outcomes import in_time
 from gateway.booking.row import LEFT, Row
 from gateway.booking.rows import Rows
+from gateway.booking.values import ANOTHERS
 from gateway.contract.errors import Unavailable
 from gateway.store.base import StoreError
 
@@ -49,15 +50,26 @@ class Stand:
             if now.settled:
                 self._compare(now, outcome)
                 return now.outcome_again()
-            if now.owner is None and await in_time(self._rows.write(now, outcome)):
+            if now.owner is None and await self._written(now, outcome):
                 return _booked(outcome)
             if asyncio.get_running_loop().time() >= until:
                 raise Unavailable(1)
             await asyncio.sleep(PAUSE)
 
+    async def _written(self, now: Row, outcome: Mapping[str, Any]) -> bool:
+        if "appointment_id" not in outcome:
+            return await in_time(self._rows.write(now, outcome))
+        held = await in_time(self._rows.hold(now, orjson.loads(outcome["record"]), told=True))
+        if held is False:
+            raise OutcomeUnknown(ANOTHERS)
+        return bool(held)
+
     async def _gone(self, row: Row, outcome: Mapping[str, Any]) -> Booked | None:
         """Written anew; where its key has another row by now, that one answers."""
-        if await in_time(self._rows.restore(row, outcome)):
+        restored = await in_time(self._rows.restore(row, outcome))
+        if restored is None:
+            raise OutcomeUnknown(ANOTHERS)
+        if restored:
             return _booked(outcome)
         self._compare(row, outcome)
         return None

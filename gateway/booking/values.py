@@ -34,6 +34,10 @@ def intention(attempt: Attempt, owner: str, claim: str) -> dict[str, Any]:
     }
 
 
+# Why a booking that was made is not told of.
+ANOTHERS = "another booking was given the same appointment"
+
+
 def done(record: Record) -> dict[str, Any]:
     """What is written of a booking that was made."""
     values = _closed("done") | {"record": _kept(record), "appointment_id": record.get("id")}

@@ -5,13 +5,13 @@ then, and the clinic is told of those over which something else was written.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from sqlalchemy import select
 
 from adapters.base import WATCHED_AT_ONCE, Adapter, AdapterError
+from gateway.background import ended
 from gateway.store.base import Store
 from gateway.store.tables import bookings
 
@@ -55,10 +55,7 @@ class Watch:
 
     async def aclose(self) -> None:
         """Stop looking."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
 
     async def look(self, now: datetime) -> None:
         """Ask about every booking that is not over. StoreError."""

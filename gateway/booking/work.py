@@ -1,8 +1,8 @@
 """Works on a row of the ledger that a call has claimed: looks it up, sends it, writes the end."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from adapters.base import (
     AdapterError,
@@ -18,7 +18,8 @@ from gateway.booking.looking import Lost, look
 from gateway.booking.outcomes import Outcomes
 from gateway.booking.row import LEFT, Row
 from gateway.booking.rows import Rows
-from gateway.booking.values import done, refused
+from gateway.booking.since import Seen
+from gateway.booking.values import ANOTHERS, done, refused
 from gateway.contract.errors import GatewayError, Unavailable
 from gateway.store.base import StoreError
 
@@ -35,23 +36,46 @@ class Patience:
 
 
 class Work:
-    """What one process does with the rows that are its own; `me` is its id."""
+    """What one process does with the rows that are its own; `me` is its id, `clock` steady."""
 
-    def __init__(self, rows: Rows, outcomes: Outcomes, me: str, patience: Patience) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        outcomes: Outcomes,
+        me: str,
+        patience: Patience,
+        clock: Callable[[], float],
+    ) -> None:
         self._rows = rows
         self._outcomes = outcomes
         self._me = me
         self._patience = patience
+        self._seen = Seen(clock)
 
     async def on(self, attempt: Attempt, row: Row) -> Booked:
         """The appointment. As Ledger.book; Lost where another has taken the row meanwhile."""
         draft = replace(attempt.draft, reference=row.reference)
-        if not row.fresh:
-            found = await self._left_behind(attempt, draft, row)
-            if found is not None:
-                return Booked(found, replayed=True)
-        await self._check(attempt, row)
-        await self._send(attempt, row)
+        sends = False
+        try:
+            if not row.fresh:
+                found = await self._left_behind(attempt, draft, row)
+                if found is not None:
+                    return Booked(found, replayed=True)
+            await self._check(attempt, row)
+            await self._send(attempt, row)
+            sends = True
+            return await self._sent(attempt, draft, row)
+        except (Lost, AdapterError, GatewayError, Refused):
+            raise
+        except BaseException as error:  # a fault of ours: what was settled before it stays
+            if row not in self._outcomes:
+                await self._outcomes.settle(row, LEFT if sends or not row.fresh else None)
+            if sends and isinstance(error, Exception):
+                raise OutcomeUnknown("the gateway failed in the middle of a booking") from error
+            raise
+
+    async def _sent(self, attempt: Attempt, draft: Draft, row: Row) -> Booked:
+        """Send it, and write its end."""
         try:
             record = await attempt.adapter.create_appointment(draft)
         except (NotFound, SlotTaken) as error:
@@ -63,13 +87,11 @@ class Work:
             raise
         except Exception as error:  # noqa: BLE001 - a fault says nothing about what was written
             return await self._not_known(attempt, draft, row, error)
-        except BaseException:
-            await self._outcomes.settle(row, LEFT)
-            raise
         return Booked(await self._done(row, record), replayed=False)
 
     async def _left_behind(self, attempt: Attempt, draft: Draft, row: Row) -> Record | None:
         """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
+        is_over = self._is_over(attempt, row)  # before it is asked: the answer may be older
         try:
             found = await look(self._rows, attempt.adapter, draft, row, told=True)
         except OutcomeUnknown:
@@ -78,7 +100,7 @@ class Work:
         except StoreError as error:
             await self._outcomes.settle(row, LEFT)
             raise Unavailable from error
-        if found is None and not self._is_over(attempt, row):
+        if found is None and not is_over:
             await self._outcomes.settle(row, LEFT)
             raise OutcomeUnknown("an attempt of another process may still be at work")
         return found
@@ -86,12 +108,14 @@ class Work:
     def _is_over(self, attempt: Attempt, row: Row) -> bool:
         """Whether nothing can come of the last attempt any more, where a look-up found nothing.
 
-        Of its own calls an adapter knows it; of another process's only one that locks.
+        Of its own calls an adapter knows it; of another process's only one that locks. Else it is
+        over so long after this process first found it left behind: when it was sent only another
+        clock says.
         """
-        if attempt.adapter.excludes or row.sender == self._me or row.sent_at is None:
+        if attempt.adapter.excludes or row.sender == self._me:
             return True
         lands = self._patience.lands + attempt.adapter.settle
-        return attempt.now() - row.sent_at >= timedelta(seconds=lands)
+        return self._seen.seconds(row.sending) >= lands
 
     async def _check(self, attempt: Attempt, row: Row) -> None:
         try:
@@ -137,11 +161,7 @@ class Work:
         """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
         if not await self._outcomes.settle(row, {"state": "unknown"}):
             raise Lost(LEFT)
-        try:
-            found = await self._look_a_while(attempt, draft, row)
-        except BaseException:
-            await self._outcomes.settle(row, LEFT)
-            raise
+        found = await self._look_a_while(attempt, draft, row)
         if found is not None:
             return Booked(found, replayed=False)
         await self._outcomes.settle(row, LEFT)
@@ -165,7 +185,11 @@ class Work:
                 return found
 
     async def _done(self, row: Row, record: Record) -> Record:
-        outcome = done(record)
-        if not await self._outcomes.settle(row, outcome):
-            raise Lost(outcome)
+        """The new appointment; OutcomeUnknown where another booking was given the same one."""
+        held = await self._outcomes.hold(row, record)
+        if held is None:
+            raise Lost(done(record))
+        if not held:
+            await self._outcomes.settle(row, LEFT)
+            raise OutcomeUnknown(ANOTHERS)
         return record

@@ -1,6 +1,5 @@
 """The operator's side: `clinic-gateway`, one file per group of commands, loaded when used."""
 
-from importlib import import_module
 from typing import Any
 
 import click
@@ -24,17 +23,7 @@ COMMANDS = {
 
 
 class Commands(Group):
-    """Knows its commands by name, imports the one that is asked for, and says refusals plainly."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
+    """Says refusals plainly."""
 
     def invoke(self, ctx: click.Context) -> Any:
         from gateway.cli.refusals import said_plainly
@@ -43,8 +32,11 @@ class Commands(Group):
             return super().invoke(ctx)
 
 
-@click.command(
-    cls=Commands, name="clinic-gateway", context_settings={"help_option_names": ["-h", "--help"]}
+@click.group(
+    cls=Commands,
+    loads=COMMANDS,
+    name="clinic-gateway",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @config_option
 @click.version_option(gateway.__version__, prog_name="clinic-gateway")

@@ -22,9 +22,10 @@ from gateway.cli.options import config_option, json_option
 from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
-from gateway.keys.store import new_key
+from gateway.keys.key import new_key
+from gateway.policy.cases.run import cases_beside
 from gateway.serving import Gateway
-from gateway.settings import StartRefused, load_settings
+from gateway.settings import StartRefused, load_settings, shipped_policy
 
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}
 OVERLAP = timedelta(hours=24)
@@ -43,6 +44,9 @@ CONFIGURATION = """\
 
 state: .
 shutdown_delay: 0
+
+# Which field opens at which level, beside this file: change it, and the running demo follows.
+policy: policies.yaml
 
 backend:
   # The sample clinic: a database that looks like an old practice system's.
@@ -107,7 +111,8 @@ def prepare(state: Path) -> Path:
                 create(clinic, today=utc_now().date())
             if not mapping.exists():
                 shutil.copyfile(MAPPING, mapping)
-            if not configuration.exists():
+            if not configuration.exists():  # an older one may name no policy
+                _copy_policy(state)
                 configuration.write_text(CONFIGURATION, "utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -115,6 +120,15 @@ def prepare(state: Path) -> Path:
             f"the demo's folder {state} cannot be written: {reason}; choose one with --state"
         ) from error
     return configuration
+
+
+def _copy_policy(state: Path) -> None:
+    """The shipped policy with its cases and its schema, to be changed there."""
+    policy = shipped_policy()
+    schema = policy.with_name("policies.schema.json")
+    for file in (policy, cases_beside(policy), schema):
+        if file.exists() and not (state / file.name).exists():
+            shutil.copyfile(file, state / file.name)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ async def _until_told(serving: Serving, inherited: Inherited) -> None:
         stop.set()
 
     loop.add_reader(inherited.life, orphaned)
-    loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
+    loop.add_signal_handler(signal.SIGQUIT, say_what_runs, Events())
     beating = asyncio.create_task(_beat(inherited))
     try:
         await serving(inherited, stop)
@@ -99,9 +99,15 @@ async def operate(
 
 
 async def work(
-    settings: Settings, shared: Shared, number: int, inherited: Inherited, stop: asyncio.Event
+    settings: Settings,
+    shared: Shared,
+    number: int,
+    inherited: Inherited,
+    stop: asyncio.Event,
+    *,
+    is_first: bool = False,
 ) -> None:
-    """A worker: SIGTERM ends it with all the others, SIGUSR1 alone."""
+    """A worker, or the first of a roll: SIGTERM ends it with all the others, SIGUSR1 alone."""
     loop = asyncio.get_running_loop()
     replaced = asyncio.Event()
 
@@ -111,7 +117,7 @@ async def work(
 
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGUSR1, replace)
-    worker = await unless(stop, build_worker(settings, shared, number))
+    worker = await unless(stop, build_worker(settings, shared, number, is_first=is_first))
     if worker is None:
         return
     try:
@@ -136,9 +142,8 @@ async def unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> B
     return None if built.cancelled() else built.result()
 
 
-def say_what_runs() -> None:
+def say_what_runs(events: Events) -> None:
     """Every task of this process, and where it waits: places in the code, no values."""
-    events = Events()
     for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
         frames = task.get_stack(limit=12)
         places = [f"{each.f_code.co_filename}:{each.f_lineno}" for each in frames]

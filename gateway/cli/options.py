@@ -36,7 +36,7 @@ def json_option(command: CommandT) -> CommandT:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-def fail(text: str) -> NoReturn:
-    """Say why not on stderr, in as many lines as the text has, and exit 1."""
+def fail(text: str, code: int = 1) -> NoReturn:
+    """Say why not on stderr, in as many lines as the text has, and exit with that code."""
     click.echo("\n".join(map(legible, text.split("\n"))), err=True)
-    raise click.exceptions.Exit(1)
+    raise click.exceptions.Exit(code)

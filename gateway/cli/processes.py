@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from socket import SHUT_RDWR, socket
 
 from adapters.problems import DocumentErrors
 from gateway.app import Shared
-from gateway.assembly.sides import bind_both
+from gateway.assembly.sides import bind_both, check_tls
 from gateway.backend import check_configured
 from gateway.cli.lives import Stage, live, operate, work
 from gateway.cli.warnings import warn
 from gateway.hardening import forbid_core_dumps
 from gateway.limits import Counters
 from gateway.observe.logs import Events
+from gateway.processes.child import Work
 from gateway.processes.parent import Parent, Plan
-from gateway.processes.reports import socket_path
+from gateway.processes.reports import socket_in
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, sole_use
 from gateway.web.doorman import reserve_files
@@ -36,6 +36,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
     forbid_core_dumps()
     check_runtime()
     check_configured(settings)
+    check_tls(settings)
     reserve_files(settings.connections)
     events = Events()
     with ExitStack() as stack:
@@ -66,27 +67,37 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
 @contextmanager
 def _shared(run: Path, public: socket, system: socket) -> Iterator[Shared]:
     """What the processes have in common; what a former life has left of it goes."""
-    handed, reports = run / "policy.json", socket_path(run)
-    handed.unlink(missing_ok=True)
+    handed, sums = run / "policy.json", run / "sums.json"
+    for each in (handed, sums):
+        each.unlink(missing_ok=True)
     # for a limiter in memory: made here, so that all who are forked count together
     counters = Counters()
-    try:
-        yield Shared(
-            public=public, system=system, handed=handed, reports=reports, counters=counters
-        )
-    finally:
-        counters.close()
-        handed.unlink(missing_ok=True)
-        reports.unlink(missing_ok=True)
-        if reports.parent != run:
-            rmtree(reports.parent, ignore_errors=True)
+    with socket_in(run) as reports:
+        try:
+            yield Shared(
+                public=public,
+                system=system,
+                handed=handed,
+                reports=reports,
+                sums=sums,
+                counters=counters,
+            )
+        finally:
+            counters.close()
+            for each in (handed, sums, reports):
+                each.unlink(missing_ok=True)
 
 
 def plan_of(settings: Settings, shared: Shared, stage: Stage) -> Plan:
     """What the parent is to run."""
+
+    def worker(number: int, *, is_first: bool = False) -> Work:
+        return partial(live, partial(work, settings, shared, number, is_first=is_first), stage)
+
     return Plan(
         operations=partial(live, partial(operate, settings, shared), stage),
-        worker=lambda number: partial(live, partial(work, settings, shared, number), stage),
+        worker=worker,
+        first=partial(worker, is_first=True),
         workers=settings.workers,
         patience=settings.shutdown_delay + 2 * settings.drain,
         delay=settings.shutdown_delay,
@@ -107,6 +118,7 @@ def _again(before: Settings, config: Path | None, shared: Shared, stage: Stage) 
     try:
         settings = load_settings(config)
         check_configured(settings)
+        check_tls(settings)
         reserve_files(settings.connections)
     except DocumentErrors as error:
         events.warn(text, problem=str(error.problems[0]), problems=len(error.problems))

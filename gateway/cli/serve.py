@@ -5,6 +5,7 @@ import gc
 import signal
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +20,7 @@ from gateway.cli.warnings import warn
 from gateway.hardening import forbid_core_dumps
 from gateway.observe.logs import Events
 from gateway.policy.reading.document import load_policy
+from gateway.processes.parent import HAS_ENDED, TOLD_TO_END
 from gateway.serving import Gateway
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 
@@ -42,8 +44,8 @@ def serve(config: Path | None) -> None:
     asyncio.run(serve_until_stopped(settings))
 
 
-def _say_that_nothing_rolls() -> None:
-    Events().warn(NO_ROLL, remedy="restart the gateway, or set workers to 2 or more")
+def _say_that_nothing_rolls(events: Events) -> None:
+    events.warn(NO_ROLL, remedy="restart the gateway, or set workers to 2 or more")
 
 
 async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
@@ -76,24 +78,48 @@ async def serve_until_stopped(
     """Serve; `begun` is called once it answers.
 
     The first signal of `ends` begins the end, others do not; a hangup that is none of these has the
-    policy looked at.
+    policy looked at. That it ends and has ended is said, but not by a demo, which has `begun`.
     """
     forbid_core_dumps()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGQUIT, say_what_runs)
-    loop.add_signal_handler(signal.SIGUSR2, _say_that_nothing_rolls)
-    # until there is a gateway, its files are still to be read
-    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    stop, events = asyncio.Event(), Events()
+    say = events.info if begun is None else _unsaid
+
+    def end(number: signal.Signals) -> None:
+        if not stop.is_set():
+            say(TOLD_TO_END, signal=number.name)
+        stop.set()
+
     for each in ends:
-        loop.add_signal_handler(each, stop.set)
+        asyncio.get_running_loop().add_signal_handler(each, end, each)
+    await _serve(settings, begun, stop, events, hears_hangups=signal.SIGHUP not in ends)
+    say(HAS_ENDED)
+
+
+def _unsaid(event: str, **details: Any) -> None:
+    """Whoever ends a demo sees that it ends."""
+
+
+async def _serve(
+    settings: Settings,
+    begun: Callable[[Gateway], Awaitable[None]] | None,
+    stop: asyncio.Event,
+    events: Events,
+    *,
+    hears_hangups: bool,
+) -> None:
+    """From the start to the end; nothing is left open."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGQUIT, say_what_runs, events)
+    loop.add_signal_handler(signal.SIGUSR2, _say_that_nothing_rolls, events)
+    if hears_hangups:  # until there is a gateway, its files are still to be read
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)
     gateway = await unless(stop, build(settings))
     if gateway is None:
         return
     try:
         # what was made for the start stays: looking through it again and again would cost each call
         gc.freeze()
-        if signal.SIGHUP not in ends:
+        if hears_hangups:
             loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         await gateway.start()
         warn(settings, gateway.public.socket, gateway.events)

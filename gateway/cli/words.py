@@ -1,6 +1,8 @@
 """Words of which only some are known, commands too: a near miss is told what was meant."""
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 import click
@@ -15,6 +17,10 @@ class OneOf(click.ParamType[Any]):
         self.name = name
         self.known = [str(each) for each in known]
         self._make = make or str
+
+    def get_missing_message(self, param: Any, ctx: Any) -> str:
+        """What stands behind `Missing option ...`."""
+        return f"It can be {', '.join(self.known)}"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         one_at_a_time(self, value, param, ctx)
@@ -35,7 +41,19 @@ def one_at_a_time(kind: click.ParamType[Any], value: Any, param: Any, ctx: Any) 
 
 
 class Group(click.Group):
-    """Commands below one name."""
+    """Commands below one name; those of `loads`, as `module:name`, are imported when asked for."""
+
+    def __init__(self, *args: Any, loads: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.loads = dict(loads or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.loads, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.loads and cmd_name not in self.commands:
+            return _loaded(self.loads[cmd_name])
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -44,6 +62,19 @@ class Group(click.Group):
         if args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f"{args[0]} is {unknown('command', args[0], known)}")
         return super().resolve_command(ctx, args)
+
+
+def _loaded(place: str) -> click.Command:
+    module, _, name = place.partition(":")
+    # nothing that is imported is garbage: to look for some in between would cost a seventh
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        command: click.Command = getattr(import_module(module), name)
+    finally:
+        if collects:
+            gc.enable()
+    return command
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:

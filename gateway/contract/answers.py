@@ -161,6 +161,16 @@ def responses(operation: Operation) -> dict[str, Any]:
     return answers
 
 
+def _described(operation: Operation) -> str:
+    if operation.creates:
+        return "Created."
+    return (
+        f"A list. Each: {operation.returns.summary}"
+        if operation.many
+        else operation.returns.summary
+    )
+
+
 def _success(operation: Operation) -> dict[str, Any]:
     record: dict[str, Any] = {"$ref": f"#/components/schemas/{operation.returns.title}"}
     schema = {"type": "array", "items": record} if operation.many else record
@@ -169,7 +179,7 @@ def _success(operation: Operation) -> dict[str, Any]:
     headers += ["X-Skipped-Records"] if operation.many else []
     headers += ["Location", "Idempotent-Replayed"] if operation.creates else []
     return {
-        "description": "Created." if operation.creates else operation.returns.summary,
+        "description": _described(operation),
         "headers": _headers(headers),
         "content": {"application/json": {"schema": schema}},
     }

@@ -3,22 +3,18 @@
 A permission, a route, a validation rule, a row in the README: all of them are read off here.
 """
 
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Literal
-
 from gateway.contract.access import Permission
-from gateway.contract.fields import (
-    BOOLEAN,
-    DAY,
-    INSTANT,
-    INTEGER,
-    TEXT,
-    UUID,
-    Field,
-    Format,
-    Resource,
+from gateway.contract.fields import BOOLEAN, DAY, INSTANT, UUID, Field
+from gateway.contract.operation import (
+    CURSOR,
+    LIMIT,
+    PAGE_DEFAULT,
+    PAGE_LARGEST,
+    Match,
+    Operation,
+    Param,
 )
+from gateway.contract.params import CATEGORY, UPDATED_SINCE, id_in_path, search_in
 from gateway.contract.resources import (
     APPOINTMENT,
     APPOINTMENT_TYPE,
@@ -30,131 +26,19 @@ from gateway.contract.resources import (
     STOCK_ITEM,
 )
 
+__all__ = [
+    "BASE_PATH",
+    "CREATE_APPOINTMENT_BODY",
+    "CURSOR",
+    "LIMIT",
+    "OPERATIONS",
+    "PAGE_DEFAULT",
+    "PAGE_LARGEST",
+    "Match",
+    "Operation",
+    "Param",
+]
 BASE_PATH = "/api/v1"
-PAGE_DEFAULT = 50
-PAGE_LARGEST = 200
-
-Where = Literal["path", "query"]
-
-
-class Match(StrEnum):
-    """How a filter compares a field with the caller's value."""
-
-    EQUALS = "equals"
-    SINCE = "since"
-    SEARCH = "search"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """One parameter of the path or the query.
-
-    With `match` and `fields` it is a filter on these fields of the answer's resource. `within`
-    names the resource in which the id must exist before anything is listed.
-    """
-
-    name: str
-    summary: str
-    format: Format = TEXT
-    where: Where = "query"
-    required: bool = False
-    values: tuple[str, ...] = ()
-    match: Match | None = None
-    fields: tuple[str, ...] = ()
-    within: str | None = None
-    shortest: int | None = None
-    longest: int | None = None
-    least: int | None = None
-    most: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """One call that a partner can make.
-
-    `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
-    conditions as (field, value). `errors` are the statuses beyond those that every operation has.
-    `notes` is what a caller must know that no other member says.
-    """
-
-    id: str
-    summary: str
-    method: Literal["GET", "POST"]
-    path: str
-    permission: Permission
-    returns: Resource
-    many: bool = False
-    paged: bool = False
-    params: tuple[Param, ...] = ()
-    only: tuple[tuple[str, bool], ...] = ()
-    body: tuple[Field, ...] = ()
-    status: int = 200
-    errors: tuple[int, ...] = ()
-    notes: str = ""
-
-    # true where the call writes into the practice system
-    creates: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        if self.permission not in frozenset(Permission):
-            raise ValueError(f"{self.id} has no permission: anybody with a key could call it")
-        object.__setattr__(self, "creates", self.method == "POST")
-
-    @property
-    def query(self) -> tuple[Param, ...]:
-        """The parameters of the query, those of paging included."""
-        own = tuple(param for param in self.params if param.where == "query")
-        return (*own, LIMIT, CURSOR) if self.paged else own
-
-
-LIMIT = Param(
-    name="limit",
-    summary=f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
-    format=INTEGER,
-    least=1,
-    most=PAGE_LARGEST,
-)
-CURSOR = Param(
-    name="cursor",
-    summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
-    longest=2_800,
-    shortest=1,
-)
-
-
-def _id(name: str, summary: str) -> Param:
-    return Param(name=name, summary=summary, format=UUID, where="path", required=True)
-
-
-def _search(*fields: str) -> Param:
-    return Param(
-        name="search",
-        summary=(
-            f"Words that {' and '.join(fields)} must hold: each the beginning of a word,"
-            " whatever the case and, where the practice system can, the accents."
-        ),
-        match=Match.SEARCH,
-        fields=fields,
-        shortest=2,
-        longest=100,
-    )
-
-
-UPDATED_SINCE = Param(
-    name="updatedSince",
-    summary="Only records changed at this moment or later.",
-    format=INSTANT,
-    match=Match.SINCE,
-    fields=("updatedAt",),
-)
-CATEGORY = Param(
-    name="category",
-    summary="Only items of this category.",
-    match=Match.EQUALS,
-    fields=("category",),
-    shortest=1,
-    longest=100,
-)
 
 CREATE_APPOINTMENT_BODY = (
     Field(name="clientId", format=UUID, required=True, summary="Identifier of the owner."),
@@ -228,7 +112,7 @@ OPERATIONS = (
         path="/appointments/{id}",
         permission=Permission.APPOINTMENT_READ,
         returns=APPOINTMENT,
-        params=(_id("id", "Identifier of the appointment."),),
+        params=(id_in_path("id", "Identifier of the appointment."),),
         errors=(404,),
     ),
     Operation(
@@ -240,7 +124,7 @@ OPERATIONS = (
         returns=CLIENT,
         many=True,
         paged=True,
-        params=(_search("firstName", "lastName"), UPDATED_SINCE),
+        params=(search_in("firstName", "lastName"), UPDATED_SINCE),
     ),
     Operation(
         id="get_client",
@@ -249,7 +133,7 @@ OPERATIONS = (
         path="/clients/{id}",
         permission=Permission.CLIENT_READ,
         returns=CLIENT,
-        params=(_id("id", "Unique identifier of the client."),),
+        params=(id_in_path("id", "Unique identifier of the client."),),
         errors=(404,),
     ),
     Operation(
@@ -269,7 +153,7 @@ OPERATIONS = (
                 match=Match.EQUALS,
                 fields=("clientId",),
             ),
-            _search("name"),
+            search_in("name"),
             UPDATED_SINCE,
         ),
     ),
@@ -280,7 +164,7 @@ OPERATIONS = (
         path="/patients/{id}",
         permission=Permission.PATIENT_READ,
         returns=PATIENT,
-        params=(_id("id", "Identifier of the patient."),),
+        params=(id_in_path("id", "Identifier of the patient."),),
         errors=(404,),
     ),
     Operation(
@@ -290,7 +174,7 @@ OPERATIONS = (
         path="/consultations/{id}",
         permission=Permission.CONSULTATION_READ,
         returns=CONSULTATION,
-        params=(_id("id", "Unique identifier of the consultation."),),
+        params=(id_in_path("id", "Unique identifier of the consultation."),),
         errors=(404,),
     ),
     Operation(
@@ -300,7 +184,7 @@ OPERATIONS = (
         path="/invoices/{id}",
         permission=Permission.INVOICE_READ,
         returns=INVOICE,
-        params=(_id("id", "Identifier of the invoice."),),
+        params=(id_in_path("id", "Identifier of the invoice."),),
         errors=(404,),
     ),
     Operation(
@@ -342,7 +226,7 @@ OPERATIONS = (
         returns=STOCK_ITEM,
         many=True,
         paged=True,
-        params=(CATEGORY, _search("name")),
+        params=(CATEGORY, search_in("name")),
     ),
     Operation(
         id="get_stock_item",
@@ -351,7 +235,7 @@ OPERATIONS = (
         path="/stock/{stockId}",
         permission=Permission.STOCK_READ,
         returns=STOCK_ITEM,
-        params=(_id("stockId", "Identifier of the stock item."),),
+        params=(id_in_path("stockId", "Identifier of the stock item."),),
         errors=(404,),
     ),
     Operation(
@@ -363,7 +247,7 @@ OPERATIONS = (
         returns=STOCK_ITEM,
         many=True,
         paged=True,
-        params=(CATEGORY, _search("name")),
+        params=(CATEGORY, search_in("name")),
         only=(("isLow", True),),
     ),
 )

@@ -1,8 +1,10 @@
 """A key: what the clinic decided about one partner. The secret is not part of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
+from uuid import uuid4
 
 from gateway.contract.access import AccessLevel, Permission
 
@@ -34,3 +36,29 @@ class Key:
         if self.revoked_at is not None:
             return False
         return self.expires_at is None or now < self.expires_at
+
+
+def new_key(  # noqa: PLR0913 - a key has that many settings
+    *,
+    name: str,
+    permissions: Iterable[Permission],
+    level: AccessLevel,
+    now: datetime,
+    contact: str | None = None,
+    scopes: Mapping[str, AccessLevel] | None = None,
+    limit: int | None = None,
+    expires_at: datetime | None = None,
+) -> Key:
+    """A key that is not stored yet, with an id of its own."""
+    settings: dict[str, Any] = {} if limit is None else {"limit": limit}
+    return Key(
+        id=str(uuid4()),
+        name=name,
+        contact=contact,
+        permissions=frozenset(permissions),
+        level=level,
+        scopes=dict(scopes or {}),
+        expires_at=expires_at,
+        created_at=now,
+        **settings,
+    )

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
+from gateway.background import ended
 from gateway.keys.base import KeysBehind, KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.store import Change, KeyStore
+from gateway.keys.store import KeyStore
+from gateway.keys.told import Change
 from gateway.store.base import StoreError
 
 POLL = 0.3
@@ -144,10 +146,7 @@ class MemoryKeyRing:
     async def aclose(self) -> None:
         """Stop following; write what is not written."""
         for task in (self._task, self._catching, self._saving):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await ended(task)
         with contextlib.suppress(StoreError):
             await self.save()
 

@@ -8,7 +8,9 @@ import zlib
 from hashlib import sha256
 
 PREFIX = "vk_"
-_form = re.compile(r"vk_[A-Za-z0-9_-]{48}").fullmatch
+# What has this form is taken for a secret of ours, also where it stands within another text.
+FORM = rf"{PREFIX}[A-Za-z0-9_-]{{48}}"
+_form = re.compile(FORM).fullmatch
 
 
 def mint() -> str:

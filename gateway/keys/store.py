@@ -1,12 +1,10 @@
 """Keys in the store: made, changed, rotated and revoked here; the ring follows by revision."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from secrets import randbelow
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
@@ -21,14 +19,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.contract.access import AccessLevel, Permission
-from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key
+from gateway.keys.rows import Kept, by_key, change_of, readable, row_of
 from gateway.keys.secret import digest, hint, mint
+from gateway.keys.told import Change, Listing, OddKey, RevokedKey, Rotated, Secret, UnknownKey
 from gateway.store.base import Store
-from gateway.store.tables import Instant, keys, read_instant, revisions, secrets
-
-_SCOPES = frozenset(each.name for each in GOVERNED)
+from gateway.store.tables import Instant, keys, revisions, secrets
 
 
 def _untyped(table: Table) -> list[ColumnElement[Any]]:
@@ -45,55 +41,6 @@ _COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
 MOST_STEP = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A key as it is now, with the digests of its secrets and until when each is valid.
-
-    `key` is None where what is kept of it makes no sense.
-    """
-
-    id: str
-    key: Key | None
-    secrets: tuple[tuple[bytes, datetime | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """What may be told of a secret: its hint, and until when it is valid."""
-
-    hint: str
-    expires_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
-
-    keys: Sequence[tuple[Key, tuple[Secret, ...]]]
-    odd: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Rotated:
-    """A new secret, which is told this once, and the key with what may be told of all of them."""
-
-    secret: str
-    key: Key
-    secrets: tuple[Secret, ...]
-
-
-class OddKey(Exception):
-    """What is kept of the key with that id makes no sense."""
-
-
-class UnknownKey(LookupError):
-    """No key has that id."""
-
-
-class RevokedKey(Exception):
-    """The key with that id was taken away for good."""
-
-
 class KeyStore:
     """The keys of one store; every verb may raise StoreError."""
 
@@ -105,7 +52,7 @@ class KeyStore:
         secret = mint()
 
         async def added(connection: AsyncConnection) -> None:
-            row = _row(key) | {"id": key.id, "revision": await _next_revision(connection)}
+            row = row_of(key) | {"id": key.id, "revision": await _next_revision(connection)}
             await connection.execute(insert(keys).values(row))
             await _add_secret(connection, key.id, secret, key.created_at)
 
@@ -119,8 +66,8 @@ class KeyStore:
                 select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
             )
             hints = await connection.execute(select(*_SECRETS).order_by(secrets.c.created_at))
-            held = _by_key(hints)
-            read = [(row.id, _readable(row, held.get(row.id, ()))) for row in found]
+            held = by_key(hints)
+            read = [(row.id, readable(row, held.get(row.id, ()))) for row in found]
         return Listing(
             [(kept.key, kept.told) for _, kept in read if kept is not None],
             [key_id for key_id, kept in read if kept is None],
@@ -155,7 +102,7 @@ class KeyStore:
         """
         secret = mint()
 
-        async def rotated(connection: AsyncConnection) -> _Kept:
+        async def rotated(connection: AsyncConnection) -> Kept:
             revision = await _next_revision(connection)
             await _active(connection, key_id)
             until = now + overlap
@@ -204,8 +151,8 @@ class KeyStore:
             newer = keys.c.revision > since
             rows = (await connection.execute(select(*_COLUMNS).where(newer))).all()
             named = select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
-            held = _by_key(await connection.execute(named))
-        return revision, [_change(row, held.get(row.id, ())) for row in rows]
+            held = by_key(await connection.execute(named))
+        return revision, [change_of(row, held.get(row.id, ())) for row in rows]
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
         """Write times of last use; that is no change that others follow."""
@@ -220,32 +167,6 @@ class KeyStore:
             .values(last_used_at=bindparam("used"))
         )
         await self._store.run(lambda connection: connection.execute(statement, rows))
-
-
-def new_key(  # noqa: PLR0913 - a key has that many settings
-    *,
-    name: str,
-    permissions: Iterable[Permission],
-    level: AccessLevel,
-    now: datetime,
-    contact: str | None = None,
-    scopes: Mapping[str, AccessLevel] | None = None,
-    limit: int | None = None,
-    expires_at: datetime | None = None,
-) -> Key:
-    """A key that is not stored yet, with an id of its own."""
-    settings: dict[str, Any] = {} if limit is None else {"limit": limit}
-    return Key(
-        id=str(uuid4()),
-        name=name,
-        contact=contact,
-        permissions=frozenset(permissions),
-        level=level,
-        scopes=dict(scopes or {}),
-        expires_at=expires_at,
-        created_at=now,
-        **settings,
-    )
 
 
 async def _revision(connection: AsyncConnection) -> int:
@@ -263,19 +184,19 @@ async def _next_revision(connection: AsyncConnection) -> int:
     return await _revision(connection)
 
 
-async def _get(connection: AsyncConnection, key_id: str) -> "_Kept":
+async def _get(connection: AsyncConnection, key_id: str) -> Kept:
     found = await connection.execute(select(*_COLUMNS).where(keys.c.id == key_id))
     row = found.one_or_none()
     if row is None:
         raise UnknownKey(key_id)
     own = select(*_SECRETS).where(secrets.c.key_id == key_id).order_by(secrets.c.created_at)
-    kept = _readable(row, (await connection.execute(own)).all())
+    kept = readable(row, (await connection.execute(own)).all())
     if kept is None:
         raise OddKey(key_id)
     return kept
 
 
-async def _active(connection: AsyncConnection, key_id: str) -> "_Kept":
+async def _active(connection: AsyncConnection, key_id: str) -> Kept:
     kept = await _get(connection, key_id)
     if kept.key.revoked_at is not None:
         raise RevokedKey(key_id)
@@ -283,89 +204,10 @@ async def _active(connection: AsyncConnection, key_id: str) -> "_Kept":
 
 
 async def _put(connection: AsyncConnection, key: Key, revision: int) -> None:
-    row = _row(key) | {"revision": revision}
+    row = row_of(key) | {"revision": revision}
     await connection.execute(update(keys).where(keys.c.id == key.id).values(row))
 
 
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
     row = {"digest": digest(secret), "key_id": key_id, "hint": hint(secret), "created_at": now}
     await connection.execute(insert(secrets).values(row))
-
-
-def _row(key: Key) -> dict[str, Any]:
-    return {
-        "name": key.name,
-        "contact": key.contact,
-        "permissions": json.dumps(sorted(key.permissions)),
-        "level": key.level.value,
-        "scopes": json.dumps(dict(sorted(key.scopes.items()))),
-        "hourly_limit": key.limit,
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A key and its secrets, as they were read."""
-
-    key: Key
-    told: tuple[Secret, ...]
-    digests: tuple[tuple[bytes, datetime | None], ...]
-
-
-def _by_key(rows: Iterable[Any]) -> dict[str, list[Any]]:
-    held: dict[str, list[Any]] = {}
-    for row in rows:
-        held.setdefault(row.key_id, []).append(row)
-    return held
-
-
-def _change(row: Any, own: Sequence[Any]) -> Change:
-    kept = _readable(row, own)
-    return Change(row.id, None, ()) if kept is None else Change(row.id, kept.key, kept.digests)
-
-
-def _readable(row: Any, own: Sequence[Any]) -> _Kept | None:
-    """A key of its rows; None for what this version of the gateway can't have written."""
-    try:
-        ends = [read_instant(secret.expires_at) for secret in own]
-        return _Kept(
-            _key(row),
-            tuple(Secret(secret.hint, end) for secret, end in zip(own, ends, strict=True)),
-            tuple((secret.digest, end) for secret, end in zip(own, ends, strict=True)),
-        )
-    except (ValueError, TypeError, AttributeError):
-        return None
-
-
-def _key(row: Any) -> Key:
-    scopes = {name: AccessLevel(level) for name, level in json.loads(row.scopes).items()}
-    if not (
-        isinstance(row.name, str)
-        and isinstance(row.contact, str | None)
-        and isinstance(row.hourly_limit, int)
-        and row.hourly_limit >= 0
-        and _SCOPES.issuperset(scopes)
-    ):
-        raise ValueError("a key of another kind")
-    return Key(
-        id=row.id,
-        name=row.name,
-        contact=row.contact,
-        permissions=frozenset(map(Permission, json.loads(row.permissions))),
-        level=AccessLevel(row.level),
-        scopes=scopes,
-        limit=row.hourly_limit,
-        created_at=_given(read_instant(row.created_at)),
-        expires_at=read_instant(row.expires_at),
-        last_used_at=read_instant(row.last_used_at),
-        revoked_at=read_instant(row.revoked_at),
-    )
-
-
-def _given(moment: datetime | None) -> datetime:
-    if moment is None:
-        raise ValueError("a key without the time of its making")
-    return moment

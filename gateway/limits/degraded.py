@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from gateway.background import ended
 from gateway.limits.base import TRIAL, Limiter, LimiterDown, LimiterFull, Quota
 from gateway.limits.memory import MemoryLimiter
 
@@ -82,10 +83,7 @@ class Degrading:
 
     async def aclose(self) -> None:
         """Close the inner one too."""
-        if self._trying is not None:
-            self._trying.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._trying
+        await ended(self._trying)
         await self._inner.aclose()
 
     async def _counted_here(self, key_id: str, limit: int) -> Quota:

@@ -82,8 +82,8 @@ FIGURES = (
     _counter(
         "connections_turned_away",
         "Connections refused since their address or the process held too many (address, process) or"
-        " no file was left (files), closed to make room (idle) or for a reader that took too long"
-        " (reader), and handshakes that failed (tls).",
+        " no file was left (files), closed to make room (idle, or stranger: without a key) or for a"
+        " reader that took too long (reader), and handshakes that failed (tls).",
         "reason",
     ),
     _counter("authentication_failures", "Calls without a usable key.", "reason"),
@@ -183,6 +183,11 @@ FIGURES = (
         "policy_stale",
         "Whether the policy's file is another one than what runs, since it was refused or is held"
         " back: 0 no, 1 yes.",
+        merge=Merge.MAX,
+    ),
+    _gauge(
+        "policy_behind",
+        "Workers that have served by another policy than the one in force for over three seconds.",
         merge=Merge.MAX,
     ),
     _counter(

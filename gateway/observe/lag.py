@@ -1,12 +1,12 @@
 """How late the event loop comes back: what blocks it, blocks every call."""
 
 import asyncio
-import contextlib
 import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 
+from gateway.background import ended
 from gateway.observe.figures import LAGS
 from gateway.observe.merged import Sample
 from gateway.observe.metrics import Metrics
@@ -34,10 +34,7 @@ class Lag:
 
     async def aclose(self) -> None:
         """End it."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
 
     def most(self, seconds: float) -> tuple[float, float]:
         """The largest lag that was noted within so many seconds, and how many it is ago."""

@@ -6,7 +6,6 @@ value, so it stays out, and so do the source lines of a traceback.
 
 import sys
 import traceback
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -14,22 +13,27 @@ import orjson
 
 from adapters.base import AdapterError, Trouble
 from gateway.observe.lines import printable
+from gateway.observe.outlet import Outlet
+
+UNREAD = "lines of the event log are lost: nobody read it"
 
 
 class Events:
     """Says what happened; one method per kind of event."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stderr
-        self._render = _readable if self._stream.isatty() else _json
+        stream = stream or sys.stderr
+        render = _readable if stream.isatty() else _json
+
+        def rendered(level: str, event: str, details: dict[str, Any]) -> str:
+            line = {"time": datetime.now(UTC), "level": level, "event": event, **details}
+            return render(line)
+
+        self._rendered = rendered
+        self._outlet = Outlet(stream, lambda lines: rendered("warning", UNREAD, {"lines": lines}))
 
     def _say(self, level: str, event: str, details: dict[str, Any]) -> None:
-        line = {"time": datetime.now(UTC), "level": level, "event": event, **details}
-        # a log that nobody can read any more must not fail the call that it is about
-        with suppress(OSError):
-            # one write per line, so that lines from threads do not mix
-            self._stream.write(self._render(line) + "\n")
-            self._stream.flush()
+        self._outlet.say(self._rendered(level, event, details))
 
     def info(self, event: str, **details: Any) -> None:
         self._say("info", event, details)
@@ -40,11 +44,18 @@ class Events:
     def fault(self, event: str, error: BaseException, **details: Any) -> None:
         """An exception, by its class and where it came from.
 
-        What an adapter says is meant for this log; `said` gives what others say that is.
+        What an adapter says is meant for this log, and is enough, as the fault is not ours; `said`
+        gives what others say that is.
         """
         if isinstance(error, AdapterError):
-            details["said"] = str(error)[:300]
+            self.outage(event, error, said=str(error)[:300], **details)
+            return
         details |= {"error": type(error).__name__, "at": places(error)}
+        self._say("error", event, details)
+
+    def outage(self, event: str, error: BaseException, *, said: str, **details: Any) -> None:
+        """What others than the gateway must mend: what they say, without places in its code."""
+        details |= {"said": said, "error": type(error).__name__}
         self._say("error", event, details)
 
     def trouble(self, trouble: Trouble) -> None:

@@ -1,7 +1,7 @@
 """What one process counts as plain data, the sum of several, and the text that Prometheus reads.
 
 A snapshot can be written as JSON, so that a process can hand it to another. A process that has
-ended stays in the sums through `retired`: no counter ever goes down.
+ended stays in the sums through `lasting`: no counter ever goes down.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -67,14 +67,13 @@ def merged(snapshots: Iterable[Snapshot]) -> Snapshot:
     return {name: tuple(series.values()) for name, series in found.items()}
 
 
-def retired(ended: Snapshot, last: Snapshot) -> Snapshot:
-    """What has ended, with the last snapshot of one more process: merge it with those that live."""
-    lasting = {
+def lasting(last: Snapshot) -> Snapshot:
+    """What still counts of a process that has ended: merge it with those that live."""
+    return {
         name: samples
         for name, samples in last.items()
         if name in BY_NAME and BY_NAME[name].kind in _LASTING
     }
-    return merged((ended, lasting))
 
 
 def _take_in(figure: Figure, series: dict[Labels, Sample], samples: Iterable[Sample]) -> None:

@@ -1,6 +1,7 @@
 """A call on its way: what the partner sent, and what is noted of it on the road; and the reply."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -37,12 +38,14 @@ class Target(Struct, frozen=True):
 class Call(Struct, kw_only=True, eq=False):
     """One call.
 
-    `target` is a refusal where the path or the method is unknown: it counts only once the key has
-    been accepted. `secrets` holds the header's every occurrence. `query` is raw. What follows
-    `upload` is noted on the road, `asking` by the adapters; `address` is the caller's, as far as it
-    can be known; `entry` is what the audit holds already of a call that runs.
+    `at` is when it came. `target` is a refusal where the path or the method is unknown: it counts
+    only once the key has been accepted. `secrets` holds the header's every occurrence. `query` is
+    raw. What follows `upload` is noted on the road, `asking` by the adapters; `address` is the
+    caller's, as far as it can be known; `entry` is what the audit holds already of a call that
+    runs; `untell` is for a booking that its caller cannot be told of, and would not find again.
     """
 
+    at: datetime
     request_id: str
     method: str
     target: Target | GatewayError
@@ -58,6 +61,7 @@ class Call(Struct, kw_only=True, eq=False):
     replayed: bool = False
     asking: Asking = field(default_factory=Asking)
     entry: Entry | None = None
+    untell: Callable[[], Awaitable[None]] | None = None
 
 
 class Reply(Struct, frozen=True):

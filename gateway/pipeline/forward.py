@@ -140,6 +140,8 @@ class Ledger(Protocol):
 
     async def book(self, attempt: Attempt) -> Booked: ...
 
+    async def untell(self, key_id: str, appointment_id: str) -> None: ...
+
 
 class Booker:
     """Books through the ledger."""
@@ -175,6 +177,10 @@ class Booker:
             now=self._now,
         )
         return await self._ledger.book(attempt)
+
+    async def untell(self, key_id: str, booked: Booked) -> None:
+        """The caller hears nothing of it: what it asks again is answered with this booking."""
+        await self._ledger.untell(key_id, str(booked.record.get("id")))
 
 
 def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayError:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from urllib.parse import urlencode
 
 from adapters.base import Adapter, AdapterError, Page, Record
@@ -84,7 +85,7 @@ class Pipeline:
 
     async def run(self, call: Call) -> Reply:
         """The reply to a call; what is learned on the way is noted in the call."""
-        now = self._now()
+        now = call.at
         try:
             key = call.key = authenticate(call.secrets, self._keys, now)
         except KeysBehind:
@@ -174,6 +175,8 @@ class Pipeline:
             raise booking_error(error, wanted.idempotency_key) from error
         call.replayed = booked.replayed
         call.records = id_of(booked.record)
+        if wanted.idempotency_key is None:
+            call.untell = partial(self._booker.untell, key.id, booked)
         body = redact(redactor, booked.record)
         shown = "id" in redactor.visible
         location = f"{road.operation.path}/{booked.record['id']}" if shown else ""

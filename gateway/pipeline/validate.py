@@ -220,7 +220,8 @@ def _json_object(body: bytes, problems: list[InvalidField]) -> dict[str, Any] | 
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError:
-        data = None
+        problems.append(InvalidField("body", "is not JSON"))
+        return None
     if not isinstance(data, dict):
         problems.append(InvalidField("body", "must be a JSON object"))
         return None

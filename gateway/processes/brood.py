@@ -171,16 +171,19 @@ class Brood:
         post.child = None
         if not self.lasts:
             return
+        said = {"process": child.name, "pid": child.pid, "ended": _ended(child.status)}
+        if self._old_goes_on(post) and not child.is_well:
+            self._log.warn("a process of the gateway has ended", **said)
+            return
         if time.monotonic() - child.began >= LIVED_WELL:
             post.pause = FIRST_PAUSE
-        self._log.warn(
-            "a process of the gateway has ended: it is started again",
-            process=child.name,
-            pid=child.pid,
-            ended=_ended(child.status),
-            after=post.pause,
-        )
+        event = "a process of the gateway has ended: it is started again"
+        self._log.warn(event, **said, after=post.pause)
         self._put_off(post)
+
+    def _old_goes_on(self, post: Post) -> bool:
+        """Whether one that was set aside in that post has not been told to end."""
+        return any(each.until == math.inf for each in self.leaving(post))
 
     def _put_off(self, post: Post) -> None:
         """The next is started after a pause, and the one after that after a longer one."""
@@ -225,6 +228,6 @@ def _ended(status: int | None) -> str:
     if status is None:
         return "nobody knows how"
     if status >= 0:
-        return f"with {status}"
+        return f"with exit code {status}"
     named = {each.value: each.name for each in signal.Signals}
     return f"by signal {named.get(-status, -status)}"

@@ -20,11 +20,16 @@ LEAVE_IN = 0.2
 # Seconds that a child has to end beyond what its calls have.
 END_IN = 10.0
 
+# What a gateway says of its own end, of however many processes it is.
+TOLD_TO_END = "the gateway was told to end"
+HAS_ENDED = "the gateway has ended"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is to run: the work of the operations process and of each worker, by its number.
 
+    `first` is the work of the first worker of a roll, which looks more closely before it begins.
     `patience` is how many seconds a worker has to end; for the first `delay` it still takes calls.
     `unlisten` then lets nobody in any more: as long as the parent has the socket too, whoever came
     would wait for an answer.
@@ -34,6 +39,7 @@ class Plan:
     worker: Callable[[int], Work]
     workers: int
     patience: float
+    first: Callable[[int], Work] | None = None
     delay: float = 0.0
     unlisten: Callable[[], None] = lambda: None
 
@@ -57,6 +63,12 @@ class Parent:
 
     def run(self) -> int:
         """Until the end: 0 where somebody asked for it, 1 where it could not begin."""
+        code = self._live()
+        if code == 0:
+            self._log.info(HAS_ENDED)
+        return code
+
+    def _live(self) -> int:
         with ExitStack() as stack:
             hearing = stack.enter_context(ears.opened())
             posts = [self._operations, *self._workers]
@@ -105,6 +117,8 @@ class Parent:
 
     def _hear(self, number: int) -> None:
         if number in {signal.SIGTERM, signal.SIGINT}:
+            if not self._ending:
+                self._log.info(TOLD_TO_END, signal=signal.Signals(number).name)
             self._ending = True
             self._brood.lasts = False
         elif number == signal.SIGUSR2:
@@ -122,17 +136,26 @@ class Parent:
             return
         before = self._plan
         self._run_by(plan)
+        first = self._workers[0]
+        first.work = (plan.first or plan.worker)(first.place)
         for post in self._workers:
-            if not self._replace(post, before):
-                if not self._ending:
-                    self._log.warn(
-                        "the roll is given up: the old processes go on", failed=post.name
-                    )
+            is_replaced = self._replace(post, before)
+            post.work = self._plan.worker(post.place)
+            if not is_replaced:
+                self._give_up(post)
                 return
         if self._replace_operations():
             self._log.info("all processes of the gateway were replaced")
         elif not self._ending:
             self._log.warn("the workers were replaced, but operations does not begin")
+
+    def _give_up(self, post: Post) -> None:
+        if not self._ending:
+            self._log.warn(
+                "the roll is given up: the old processes go on",
+                failed=post.name,
+                remedy="mend what it says why it cannot begin, and roll again",
+            )
 
     def _replace(self, post: Post, before: Plan) -> bool:
         """Whether a new worker has taken the place of the old one; else all is as before."""

@@ -6,14 +6,14 @@ A worker answers once more, unasked, when it ends; what one that dies has not to
 import asyncio
 import contextlib
 import os
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, Struct, json
 
 from gateway.observe.merged import Sample
+from gateway.settings import StartRefused
 
 # A longer path than this cannot name a socket everywhere.
 LONGEST_PATH = 100
@@ -25,11 +25,15 @@ _ASK = b"?\n"
 
 
 class Report(Struct, kw_only=True):
-    """What a worker tells: whether it can do its work, part by part, and its figures."""
+    """What a worker tells: whether it can do its work, part by part, and its figures.
+
+    `policy` is the whole hash of what it serves by.
+    """
 
     worker: int
     pid: int
     stopping: bool
+    policy: str
     parts: dict[str, dict[str, Any]]
     figures: dict[str, tuple[Sample, ...]]
 
@@ -37,12 +41,21 @@ class Report(Struct, kw_only=True):
 _encode, _decode = json.Encoder().encode, json.Decoder(Report).decode
 
 
-def socket_path(folder: Path) -> Path:
-    """Where the operations process is to be heard from; a place of its own if the path is long."""
+@contextlib.contextmanager
+def socket_in(folder: Path) -> Iterator[Path]:
+    """Where the operations process is to be heard from, in that folder, also by those forked here.
+
+    A path that is too long is shortened by way of the open folder: so nothing lies elsewhere.
+    """
     path = folder / "reports.sock"
     if len(os.fsencode(path)) <= LONGEST_PATH:
-        return path
-    return Path(tempfile.mkdtemp(prefix="clinic-gateway-")) / path.name
+        yield path
+        return
+    opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield Path(f"/proc/self/fd/{opened}") / path.name
+    finally:
+        os.close(opened)
 
 
 class Reporter:
@@ -113,11 +126,21 @@ class Reports:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Listen for the workers of this machine, and ask them now and then."""
-        with contextlib.suppress(FileNotFoundError):
-            self._path.unlink()
-        self._server = await asyncio.start_unix_server(self._met, str(self._path), limit=LARGEST)
-        self._path.chmod(0o600)
+        """Listen for the workers of this machine, and ask them now and then. StartRefused."""
+        try:
+            self._path.unlink(missing_ok=True)
+            self._server = await asyncio.start_unix_server(
+                self._met, str(self._path), limit=LARGEST
+            )
+            self._path.chmod(0o600)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            folder = self._path.parent.resolve()
+            raise StartRefused(
+                f"the socket of the processes cannot be made in {folder}: {reason};"
+                " put state on a filesystem that has Unix sockets, or set workers to 1",
+                "state",
+            ) from error
         self._task = asyncio.create_task(self._keep_asking(), name="ask the workers")
 
     async def aclose(self) -> None:
@@ -129,6 +152,10 @@ class Reports:
             self._server.close()
         for line in self._lines:
             line.writer.close()
+
+    def last(self) -> Sequence[Report]:
+        """What each worker told last, a second ago or so."""
+        return [line.last for line in self._lines if line.last is not None]
 
     async def ask(self) -> Sequence[tuple[Report, bool]]:
         """What each worker tells now, or told last; and whether it has just answered."""

@@ -1,13 +1,20 @@
 """The workers as the operations process knows them: are they there, can they do their work."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from gateway.observe.merged import Snapshot, exposition, merged, retired
+from gateway.observe.merged import Snapshot, exposition, lasting, merged
 from gateway.processes.reports import Report
+from gateway.processes.sums import Sums, keep_sums, kept_sums
 
 # A worker's report, and whether it has just made it.
 Told = tuple[Report, bool]
+# Of so many that are not there any more the last word is known by itself: one may come again.
+MOST_GONE = 200
+# Seconds that the disk has to take the sums.
+PATIENCE = 0.5
 
 
 class NoWorker(Exception):
@@ -15,21 +22,42 @@ class NoWorker(Exception):
 
 
 class Workers:
-    """Judges and adds up what the workers report; `own` are the operations process's figures."""
+    """Judges and adds up what the workers report; `own` are the operations process's figures.
 
-    def __init__(self, own: Callable[[], Snapshot], wanted: int) -> None:
+    `file` has what was counted before this process began.
+    """
+
+    def __init__(self, own: Callable[[], Snapshot], wanted: int, file: Path) -> None:
         self._own = own
         self._wanted = wanted
-        self._ended: Snapshot = {}
+        self._file = file
+        before = kept_sums(file)
+        self._ended: Snapshot = before.ended
+        self._gone: dict[int, Snapshot] = before.each
+        self._keeping: asyncio.Task[None] | None = None
 
     def ended(self, report: Report) -> None:
-        """A worker is gone: what it counted still counts."""
-        self._ended = retired(self._ended, report.figures)
+        """A worker is gone, or comes again: what it counted counts, once."""
+        self._gone.pop(report.pid, None)
+        self._gone[report.pid] = lasting(report.figures)
+        while len(self._gone) > MOST_GONE:
+            oldest = next(iter(self._gone))
+            self._ended = merged((self._ended, self._gone.pop(oldest)))
 
     def figures(self, reports: Sequence[Told]) -> bytes:
         """Those of all processes together, in Prometheus' text form."""
-        living = (report.figures for report, _ in reports)
-        return exposition(merged((self._ended, self._own(), *living)))
+        living = {report.pid: report.figures for report, _ in reports}
+        each = self._gone | living
+        return exposition(merged((self._ended, self._own(), *each.values())))
+
+    async def keep(self, reports: Sequence[Told]) -> None:
+        """Have the process that comes next count on; a disk that hangs holds up nobody for long."""
+        if self._keeping is None or self._keeping.done():
+            living = {report.pid: lasting(report.figures) for report, _ in reports}
+            ended = merged((self._ended, lasting(self._own())))
+            sums = Sums(ended=ended, each=self._gone | living)
+            self._keeping = asyncio.create_task(asyncio.to_thread(keep_sums, self._file, sums))
+        await asyncio.wait([self._keeping], timeout=PATIENCE)
 
     def told(self, reports: Sequence[Told]) -> Mapping[str, Any]:
         """The workers for readiness; NoWorker where none of them answers and is ready.

@@ -1,14 +1,17 @@
 """INSERT ... ON CONFLICT, which every database of ours has and SQLAlchemy spells per dialect."""
 
-from sqlalchemy import Table
-from sqlalchemy.dialects import postgresql, sqlite
+from importlib import import_module
+from typing import Any
+
+from sqlalchemy import Dialect, Table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-Adding = postgresql.Insert | sqlite.Insert
 
-
-def adding(connection: AsyncConnection, table: Table) -> Adding:
+def adding(connection: AsyncConnection, table: Table) -> Any:
     """An insert that can say what happens to a row that is there already."""
-    if connection.dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+    return insert_of(connection.dialect, table)
+
+
+def insert_of(dialect: Dialect, table: Table) -> Any:
+    """The same; the other database's module, which takes long to import, stays out."""
+    return import_module(f"sqlalchemy.dialects.{dialect.name}").insert(table)

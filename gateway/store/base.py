@@ -1,5 +1,6 @@
 """What every store has in common: transactions, migrations, things set once, plain errors."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
@@ -8,10 +9,11 @@ from sqlalchemy import Connection, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from gateway.store import fresh
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0007"
+HEAD = "0008"
 
 T = TypeVar("T")
 
@@ -104,8 +106,13 @@ class Store:
             await connection.execute(select(meta.c.name).limit(1))
 
     async def aclose(self) -> None:
-        """Close every connection."""
-        await self.engine.dispose()
+        """Close every connection, also where whoever closes them is cancelled meanwhile."""
+        closing = asyncio.create_task(self.engine.dispose())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])
+            raise
 
     def explain(self, error: Exception) -> StoreError:
         """What went wrong, in a sentence."""
@@ -122,7 +129,10 @@ def _version(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection) -> None:
-    # alembic takes a third of a second to import: only where there is something to do
+    if _version(connection) is None:
+        fresh.make(connection, HEAD)
+        return
+    # alembic takes a third of a second to import: only where there is something to migrate
     from gateway.store.migrations import upgrade  # noqa: PLC0415
 
     upgrade(connection)

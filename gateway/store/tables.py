@@ -218,9 +218,8 @@ policy_processes = Table(
 )
 
 # One row per chain of the audit, that is per process: in which folder (`place`) and by whom it was
-# begun, and its head, the number and the mac of its last line. `dropped` is the last day whose file
-# was dropped since it was old, with the head of then, sealed with the audit's key; `indexed_day`
-# and `indexed_to` (bytes of that day's file) say how far `audit_reads` and `audit_calls` know it.
+# begun, and its head (number and mac of the last line); `dropped` is the last day that went for its
+# age, with the head of then, sealed with the audit's key.
 audit_chains = Table(
     "audit_chains",
     metadata,
@@ -237,8 +236,26 @@ audit_chains = Table(
     Column("dropped_seq", BigInteger, nullable=False),
     Column("dropped_mac", String(64), nullable=False),
     Column("dropped_seal", String(81)),
-    Column("indexed_day", String(10), nullable=False),
-    Column("indexed_to", BigInteger, nullable=False),
+)
+
+# How far the index knows a chain: bytes of that day's file, the last line's number and time.
+audit_progress = Table(
+    "audit_progress",
+    metadata,
+    Column("chain", String(36), primary_key=True),
+    Column("day", String(10), nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("time", String(19), nullable=False),
+)
+
+# How many calls of a day (days since 1970) the index has, and how often they were shown a record.
+audit_days = Table(
+    "audit_days",
+    metadata,
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("reads", BigInteger, nullable=False),
 )
 
 # What the rows of the next two tables have in common: which key called what, at which level and by
@@ -254,13 +271,12 @@ audit_views = Table(
     UniqueConstraint("key_id", "operation", "level", "policy", name="audit_views_once"),
 )
 
-# Who was shown a record: how often on a day (days since 1970, in UTC), and in which second of the
-# day first and last. The record is the 16 bytes of its public id.
+# Who was shown a record (16 bytes) how often, in which second of a day first, and in which last.
 audit_reads = Table(
     "audit_reads",
     metadata,
-    Column("record", LargeBinary(16), primary_key=True),
     Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("record", LargeBinary(16), primary_key=True),
     Column("view_id", Integer, primary_key=True, autoincrement=False),
     Column("times", Integer, nullable=False),
     Column("first", Integer, nullable=False),
@@ -272,8 +288,8 @@ audit_reads = Table(
 audit_calls = Table(
     "audit_calls",
     metadata,
-    Column("view_id", Integer, primary_key=True, autoincrement=False),
     Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("view_id", Integer, primary_key=True, autoincrement=False),
     Column("outcome", String(10), primary_key=True),
     Column("reason", String(40), primary_key=True),
     Column("times", Integer, nullable=False),

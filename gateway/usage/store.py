@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Table, delete, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.store.adding import Adding, adding
+from gateway.store.adding import adding
 from gateway.store.base import Store
 from gateway.store.tables import usage, usage_days
 
@@ -97,7 +97,7 @@ def _row(table: Table, slot: Slot, sums: Sums) -> dict[str, Any]:
     return row | {name: getattr(sums, name) for name in OUTCOMES}
 
 
-def _adding(connection: AsyncConnection, table: Table) -> Adding:
+def _adding(connection: AsyncConnection, table: Table) -> Any:
     """Several gateways may write the same minute: each adds its own."""
     statement = adding(connection, table)
     both = {name: table.c[name] + statement.excluded[name] for name in OUTCOMES}

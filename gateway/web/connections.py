@@ -9,10 +9,13 @@ from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
+from gateway.pipeline.call import Call
 from gateway.web.unsent import Unsent
 
 # The keep-alive time is also the time that a head may take to arrive.
 KEEP_ALIVE = 10.0
+# Seconds after which somebody who does not take an answer makes room like one who is idle.
+SLOW_READER = 1.0
 # Seconds between two looks at what a reader of TLS has taken.
 SIP = 0.1
 # Bytes that a head may have, as long as its end has not come.
@@ -47,8 +50,11 @@ class Connection(RequestHandler):
         "_line",
         "_refuse",
         "_unsent",
+        "_unsent_since",
         "address",
         "answers",
+        "call",
+        "had_key",
         "is_proxy",
         "is_silent",
         "welcome",
@@ -73,6 +79,11 @@ class Connection(RequestHandler):
         self._head = 0
         self._arrived = loop.time()
         self._unsent = unsent
+        # since when an answer waits for its reader
+        self._unsent_since: float | None = None
+        # what is answered at present, and whether the call before had a key that counts
+        self.call: Call | None = None
+        self.had_key = False
         # so many were written whole
         self.answers = 0
         self.address = address
@@ -81,6 +92,13 @@ class Connection(RequestHandler):
         self.is_silent = True
         # lets it in, from when that has begun until it has a line
         self.welcome: asyncio.Task[None] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it speaks for somebody with a key that counts, or for many."""
+        if self.is_proxy:
+            return True
+        return self.had_key if self.call is None else self.call.key is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.welcome = None
@@ -122,7 +140,11 @@ class Connection(RequestHandler):
 
     async def sent(self) -> None:
         """Wait until the reader has taken what was written; who takes too long is cut off."""
-        await self._unsent.sent(self)
+        self._unsent_since = asyncio.get_running_loop().time()
+        try:
+            await self._unsent.sent(self)
+        finally:
+            self._unsent_since = None
 
     async def drained(self) -> None:
         """Wait for that, however long it takes; ConnectionError where the line is cut."""
@@ -137,9 +159,12 @@ class Connection(RequestHandler):
         await self.sent()
 
     def idle_since(self) -> float | None:
-        """The loop's time since which no request is whole; None while one is answered."""
+        """The loop's time since which no request is whole, or no answer taken; else None."""
         if self._line is None:
             return self._arrived if self.welcome is not None else None
+        if (since := self._unsent_since) is not None:
+            waited = asyncio.get_running_loop().time() - since
+            return since if waited >= SLOW_READER else None
         waits = self._waiter is not None and not self._waiter.done()
         # what comes after the answer to the last request is skipped, and of no use to anybody
         skips = self.answers == self._request_count and not self._request_in_progress

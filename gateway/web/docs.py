@@ -186,8 +186,6 @@ def _kind(schema: Data) -> str:
 _BOUNDS = {
     "minimum": "at least {}",
     "maximum": "at most {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
     "default": "default {}",
 }
 
@@ -198,11 +196,20 @@ def _bounds(schema: Data) -> str:
         for name, text in _BOUNDS.items()
         if name in schema
     ]
+    said += _length(schema)
     values = [value for value in schema.get("enum", [schema.get("const")]) if value is not None]
     if values:
         said.append("one of " + ", ".join(map(_code, values)))
     said += [f"such as {_code(example)}" for example in schema.get("examples", ())]
     return "".join(f", {each}" for each in said)
+
+
+def _length(schema: Data) -> list[str]:
+    """How many characters a text has, in words; [] where nothing bounds it."""
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    if most is None:
+        return [f"{least} characters or more"] if least else []
+    return [f"{least} to {most} characters" if least else f"at most {most} characters"]
 
 
 def _required(required: bool) -> str:

@@ -3,7 +3,7 @@
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Protocol
@@ -18,8 +18,11 @@ LOOK_EVERY = 0.02
 # its way.
 GRACE = 0.25
 
+# Bits of an IPv6 network -> how many times as many connections it may hold as one address.
+IPV6_NETWORKS = {64: 1, 56: 4}
+
 # Why a connection was refused or closed: names for `told`.
-ADDRESS, PROCESS, IDLE = "address", "process", "idle"
+ADDRESS, PROCESS, IDLE, STRANGER = "address", "process", "idle", "stranger"
 
 
 class Guest(Protocol):
@@ -28,6 +31,10 @@ class Guest(Protocol):
     @property
     def is_silent(self) -> bool:
         """Whether nothing has come of it yet."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a key that counts has come of it."""
 
     def idle_since(self) -> float | None:
         """The moment since which nobody works for it; None while somebody does."""
@@ -39,9 +46,10 @@ class Guest(Protocol):
 class Doorman:
     """Counts the connections of one process.
 
-    `most` is for all of them, `most_of_one` for those of one address, except where `exempt`; an
-    IPv6 network of 64 bits, which is what one subscriber gets, is one address. `told` hears why one
-    was refused or closed: ADDRESS, PROCESS or IDLE.
+    `most` is for all of them, `most_of_one` for those of one address, except where `exempt`; of
+    IPv6 a network of 64 bits is one address, and one of 56 bits, which is what homes mostly get,
+    may hold four times as many. `told` hears why one was refused or closed: ADDRESS, PROCESS, IDLE
+    or STRANGER.
     """
 
     def __init__(
@@ -57,7 +65,8 @@ class Doorman:
         self._exempt = exempt
         self._told = told
         self._clock = clock
-        self._inside: dict[Guest, Hashable] = {}
+        # in the order in which they came: what each is counted as, and when that was
+        self._inside: dict[Guest, tuple[Mapping[Hashable, int], float]] = {}
         self._of: Counter[Hashable] = Counter()
         self._idle: list[tuple[float, Guest]] = []
         self._looked = float("-inf")
@@ -67,38 +76,51 @@ class Doorman:
 
     def admit(self, guest: Guest, address: str) -> bool:
         """Whether it may come in; then it is inside until it leaves."""
-        subscriber = None if self._exempt(address) else subscriber_of(address)
-        if subscriber is not None and self._of[subscriber] >= self._most_of_one:
+        networks = {} if self._exempt(address) else networks_of(address)
+        if any(self._of[each] >= times * self._most_of_one for each, times in networks.items()):
             self._told(ADDRESS)
             return False
         if len(self._inside) >= self._most and not self._make_room():
             self._told(PROCESS)
             return False
-        self._inside[guest] = subscriber
-        self._of[subscriber] += 1
+        self._inside[guest] = networks, self._clock()
+        self._of.update(networks.keys())
         return True
 
     def leave(self, guest: Guest) -> None:
         """It is gone; once or more often."""
         if guest not in self._inside:
             return
-        subscriber = self._inside.pop(guest)
-        self._of[subscriber] -= 1
-        if not self._of[subscriber]:
-            del self._of[subscriber]
+        networks, _ = self._inside.pop(guest)
+        self._of.subtract(networks.keys())
+        for each in networks:
+            if not self._of[each]:
+                del self._of[each]
 
     def _make_room(self) -> bool:
         """Close the connection that has been idle for the longest, where any is.
 
-        One that has just come and has sent nothing yet is closed only where no other is idle.
+        One that has just come and has sent nothing yet is closed only where no other is idle. Where
+        all are busy it is the one that has been so for the longest without any key that counts.
         """
-        guest = self._longest_idle()
+        guest, reason = self._longest_idle(), IDLE
+        if guest is None:
+            guest, reason = self._longest_stranger(), STRANGER
         if guest is None:
             return False
-        self._told(IDLE)
+        self._told(reason)
         self.leave(guest)
         guest.cut_off()
         return True
+
+    def _longest_stranger(self) -> Guest | None:
+        before = self._clock() - GRACE
+        for guest, (_, came) in self._inside.items():
+            if came > before:
+                return None
+            if not guest.is_known:
+                return guest
+        return None
 
     def _longest_idle(self) -> Guest | None:
         """One look over all gives many; who came to be idle since is younger than all of these."""
@@ -128,14 +150,18 @@ class Doorman:
         return guest.is_silent and now - since < GRACE
 
 
-def subscriber_of(address: str) -> Hashable:
-    """What is counted as one address."""
+def networks_of(address: str) -> Mapping[Hashable, int]:
+    """What is counted as one address, and how many times as many connections it may hold."""
     with suppress(ValueError):
         read = ip_address(address.partition("%")[0])
-        if isinstance(read, IPv6Address):
-            return read.ipv4_mapped or IPv6Network((read, 64), strict=False)
-        return read
-    return address
+        if not isinstance(read, IPv6Address):
+            return {read: 1}
+        if read.ipv4_mapped is not None:
+            return {read.ipv4_mapped: 1}
+        return {
+            IPv6Network((read, bits), strict=False): times for bits, times in IPV6_NETWORKS.items()
+        }
+    return {address: 1}
 
 
 def reserve_files(connections: int) -> None:

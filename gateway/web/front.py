@@ -4,7 +4,8 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from aiohttp import HttpVersion11, web
 from multidict import istr
@@ -23,6 +24,7 @@ from gateway.contract.errors import (
     Unavailable,
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.keys.secret import FORM
 from gateway.observe.tracing.base import Traces
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
@@ -41,7 +43,8 @@ TRANSFER_ENCODING = istr("Transfer-Encoding")
 UPGRADE = istr("Upgrade")
 TRACEPARENT = istr("traceparent")
 
-_request_id = re.compile("[A-Za-z0-9._-]{8,64}").fullmatch
+# A partner who takes its own key for a name would have it stand in every log.
+_request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _BELOW = f"{BASE_PATH}/"
 _VERSIONS = frozenset({(1, 0), (1, 1)})
 # After these the rest of what was sent can't be told from the next request.
@@ -51,7 +54,7 @@ _CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow)
 class Front:
     """Answers every request that could be parsed."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what answers has that many parts
         self,
         *,
         pipeline: Pipeline,
@@ -61,6 +64,7 @@ class Front:
         traces: Traces,
         body_timeout: float,
         proxies: Proxies,
+        now: Callable[[], datetime],
     ) -> None:
         self._routes = Routes(OPERATIONS)
         self._pipeline = pipeline
@@ -70,6 +74,7 @@ class Front:
         self._traces = traces
         self._body_timeout = body_timeout
         self._proxies = proxies
+        self._now = now
         self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
@@ -107,6 +112,7 @@ class Front:
         ASKING.set(call.asking)
         error: GatewayError | None = None
         self._running += 1
+        connection.call = call
         try:
             refuse_oddities(request)
             if connection.is_proxy:
@@ -134,6 +140,7 @@ class Front:
             self._observers.note(call, name, error.status, error, began)
             raise
         finally:
+            connection.call, connection.had_key = None, call.key is not None
             self._running -= 1
             if not self._running:
                 self._idle.set()
@@ -150,6 +157,7 @@ class Front:
     ) -> Call:
         headers = request.headers
         return Call(
+            at=self._now(),
             request_id=self.request_id(headers.get(X_REQUEST_ID)),
             method=request.method,
             target=target,

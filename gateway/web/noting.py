@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from adapters.base import LeftAlone
 from gateway.audit import entries
 from gateway.audit.buffer import Unwritten
 from gateway.audit.entries import Entry
@@ -57,7 +58,6 @@ class Observers:
             self.metrics.shown(operation, call.level, call.policy, len(call.records))
         if call.quota is not None:
             self.metrics.hits += 1
-        now = self._now()
         asking = call.asking
         key_id = None if call.key is None else call.key.id
         if key_id is not None:
@@ -65,7 +65,7 @@ class Observers:
         if asking.traced:
             asking.ended(status, key_id)
         access = Access(
-            now,
+            call.at,
             call.request_id,
             key_id,
             operation,
@@ -74,12 +74,12 @@ class Observers:
             # whole microseconds, so that the line stays short
             int(seconds * 1e6) / 1000,
             int(asking.seconds * 1e6) / 1000,
-            int(asking.waited * 1e6) / 1000,
+            int(asking.waited * 1e6) / 1000 if asking.waited else 0.0,
             asking.trace_id if asking.traceparent else None,
         )
         if call.entry is None:
             counted = call.quota is not None and call.quota.admitted
-            entry = entry_of(call, operation, now, error)
+            entry = entry_of(call, operation, call.at, error)
             self.journal.note(access, entry, counted=counted)
         else:
             self.journal.note(access, None)
@@ -89,16 +89,18 @@ class Observers:
     async def keep(self, call: Call, operation: str) -> None:
         """The entry of a booking that was made is on disk; BookingUnknown where it is not.
 
-        The booking stands in the ledger: asked for again with the same Idempotency-Key, it is told
-        once its entry can be written.
+        The booking stands in the ledger: asked for again, it is told once its entry can be written.
         """
         call.entry = entry_of(call, operation, self._now(), None)
         self.journal.audit.note(call.entry)
         try:
             await self.journal.audit.commit()
         except Unwritten as error:
+            if call.untell is not None:
+                await call.untell()
             kind = BookingUnknown if call.upload.idempotency_keys() else BookingUnknownWithoutKey
             raise kind from error
+        self.journal.record_soon()
 
     def _refused(self, call: Call, operation: str, error: GatewayError) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
@@ -106,7 +108,7 @@ class Observers:
             self.key_guesses.note(call.address)
         elif isinstance(error, LimitExceeded):
             self.metrics.denied()
-        elif error.status >= 500 and error.__cause__ is not None:
+        elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):
             self._failures.note(
                 error.__cause__,
                 answered=error.status,

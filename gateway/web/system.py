@@ -82,7 +82,7 @@ def system_server(readiness: Readiness, figures: Figures, events: Events) -> Lis
     """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
 
     async def healthz() -> web.Response:
-        return _response(200, b'{"alive": true}')
+        return _response(200, b'{"alive":true}')
 
     async def readyz() -> web.Response:
         report = await readiness.report()

@@ -31,7 +31,7 @@ class Certificate:
         """StartRefused where the files are no pair that can be served with."""
         self._files = (certificate, key)
         self._renewed, self._refused = renewed, refused
-        self._stamp = stamp(self._files)
+        self._stamp = self._told = stamp(self._files)
         self._context = context_of(certificate, key)
         self._task: asyncio.Task[None] | None = None
 
@@ -53,12 +53,14 @@ class Certificate:
         found = await asyncio.to_thread(stamp, self._files)
         if found == self._stamp:
             return
-        self._stamp = found
         try:
             self._context = await asyncio.to_thread(context_of, *self._files)
-        except StartRefused as error:
-            self._refused(str(error))
+        except (StartRefused, OSError) as error:  # tried again: it may be half written
+            if found != self._told:
+                self._refused(str(error))
+            self._told = found
         else:
+            self._stamp = found
             self._renewed()
 
     async def _follow(self) -> None:

@@ -1,7 +1,6 @@
 """Ways in which a practice system fails its gateway: a file's, and any server's behind a port."""
 
 import asyncio
-import contextlib
 import secrets
 import sqlite3
 from enum import StrEnum
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy.engine import make_url
+
+from tests.streams import Streams
 
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
 
@@ -67,23 +68,18 @@ class Relay:
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._to = host, port
-        self.port = 0
         self._mode = Mode.PASS
-        self._server: asyncio.Server | None = None
-        self._streams: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._streams = Streams(self._serve)
+
+    @property
+    def port(self) -> int:
+        return self._streams.port
 
     async def open(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._streams.open()
 
     async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        for each in list(self._streams):
-            each.transport.abort()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._server = None
+        await self._streams.close()
 
     async def slow(self) -> None:
         self._mode = Mode.HOLD
@@ -101,20 +97,13 @@ class Relay:
         await self.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        self._streams.add(writer)
-        with contextlib.suppress(OSError):
-            there, back = await asyncio.open_connection(self._host, self._to)
-            self._streams.add(back)
+        there, back = await asyncio.open_connection(self._host, self._to)
+        try:
             await asyncio.gather(
                 self._pump(reader, back, answers=False), self._pump(there, writer, answers=True)
             )
-            self._streams.discard(back)
-        self._streams.discard(writer)
-        writer.close()
+        finally:
+            back.transport.abort()
 
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool

@@ -1,7 +1,6 @@
 """The sample clinic and the small practice, as the conformance suite wants them."""
 
-import time as clocks
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time
 from pathlib import Path
@@ -12,13 +11,9 @@ import sqlalchemy
 from sqlalchemy import event
 
 from adapters.base import Adapter, Trouble
-from adapters.cached import Cached
 from adapters.conformance import Place, Practice
-from adapters.guarded import Guarded, Limits
-from adapters.memory import LocalMemory
 from adapters.seal import Sealer
-from gateway.backend import remembered, shapes
-from gateway.settings import Settings
+from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run
 from tests.adapters.waits import Waits
@@ -136,33 +131,6 @@ class SampleClinic(SqlPractice):
     async def write_zero_date(self) -> Place:
         self._run("UPDATE ANIMAUX SET DT_NAISSANCE = '0000-00-00' WHERE ID_ANIMAL = 8")
         return place("patients", 8, "birthDate")
-
-
-class GuardedClinic(SampleClinic):
-    """The same behind a guard."""
-
-    def open(self) -> Adapter:
-        read, booking = self.waits
-        return Guarded(super().open(), Limits(timeout=read, booking_timeout=booking))
-
-
-class CachedClinic(GuardedClinic):
-    """And before it a memory, with the times of a gateway whose settings say nothing of them.
-
-    To settle is to let an hour pass for the memory: longer than anything is remembered.
-    """
-
-    ahead = 0.0
-
-    def open(self) -> Adapter:
-        memory = LocalMemory(10_000, 1 << 24, clock=lambda: clocks.monotonic() + self.ahead)
-        return Cached(super().open(), remembered(Settings()), memory)
-
-    async def settle(self) -> None:
-        self.ahead += 3_600
-
-
-CLINICS: tuple[Callable[[Path], SampleClinic], ...] = (SampleClinic, GuardedClinic, CachedClinic)
 
 
 def key(resource: str, public_id: str) -> int:

@@ -4,12 +4,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
+from time import monotonic
 
 from adapters.base import Adapter, AdapterOptions
+from adapters.cached import Cached
 from adapters.conformance import Place
+from adapters.guarded import Guarded, Limits
+from adapters.memory import LocalMemory
 from adapters.seal import Sealer
 from adapters.sql.adapter import SqlAdapter
-from gateway.backend import shapes
+from gateway.backend import remembered, shapes
+from gateway.settings import Settings
 from tests.adapters.ailing import Ailing, AilingFile, relayed
 from tests.adapters.clinic import SECRET
 from tests.adapters.sample_practice import (
@@ -79,9 +84,8 @@ class SmallPractice(SqlPractice):
     A server that says nothing at all is also asked, on another connection, to stop: two seconds.
     """
 
-    slack = 1.8
-
     def __init__(self, made: Made, folder: Path, ailing: Ailing, url: str, waits: Waits) -> None:
+        self.slack = 0.3 if made.kind == "sqlite" else 1.8
         super().__init__(ailing, waits)
         self.made, self.url = made, url
         self._mapping = folder / "small.yaml"
@@ -145,6 +149,30 @@ class SmallPractice(SqlPractice):
         return place("clients", FIRST, "updatedAt")
 
 
+class GuardedPractice(SmallPractice):
+    """The same behind a guard."""
+
+    def open(self) -> Adapter:
+        read, booking = self.waits
+        return Guarded(super().open(), Limits(timeout=read, booking_timeout=booking))
+
+
+class CachedPractice(GuardedPractice):
+    """And before it a memory, with the times of a gateway whose settings say nothing of them.
+
+    To settle is to let an hour pass for the memory: longer than anything is remembered.
+    """
+
+    ahead = 0.0
+
+    def open(self) -> Adapter:
+        memory = LocalMemory(10_000, 1 << 24, clock=lambda: monotonic() + self.ahead)
+        return Cached(super().open(), remembered(Settings()), memory)
+
+    async def settle(self) -> None:
+        self.ahead += 3_600
+
+
 @contextmanager
 def small_server(kind: str, folder: Path) -> Iterator[Made]:
     """One on that kind of server, for many tests; skips where none is given."""
@@ -153,12 +181,14 @@ def small_server(kind: str, folder: Path) -> Iterator[Made]:
 
 
 @asynccontextmanager
-async def small_practice(made: Made, folder: Path, waits: Waits) -> AsyncIterator[SmallPractice]:
+async def small_practice(
+    made: Made, folder: Path, waits: Waits, how: type[SmallPractice] = SmallPractice
+) -> AsyncIterator[SmallPractice]:
     """It for one test, with the same rows for each."""
     begin, end = ("START TRANSACTION", "COMMIT") if made.kind != "sqlite" else ("BEGIN", "COMMIT")
     await made.run(begin, *_changing(), end)
     ailing, url = await _ailing(made)
-    opened = SmallPractice(made, folder, ailing, url, waits)
+    opened = how(made, folder, ailing, url, waits)
     try:
         with opened.counting():
             yield opened

@@ -7,33 +7,27 @@ from typing import ClassVar
 import pytest
 
 from adapters.conformance import AdapterConformance
-from tests.adapters.sample_practice import CachedClinic, GuardedClinic, SampleClinic
-from tests.adapters.small_practice import SmallPractice, small_practice, small_server
+from tests.adapters.sample_practice import SampleClinic
+from tests.adapters.small_practice import (
+    CachedPractice,
+    GuardedPractice,
+    SmallPractice,
+    small_practice,
+    small_server,
+)
 from tests.adapters.waits import waits_of
 from tests.races.practice import Practice as Made
 
 
 class TestSample(AdapterConformance):
-    made = SampleClinic
-
     @pytest.fixture
     async def practice(
         self, request: pytest.FixtureRequest, tmp_path: Path
     ) -> AsyncIterator[SampleClinic]:
-        opened = self.made(tmp_path, waits_of(request))
+        opened = SampleClinic(tmp_path, waits_of(request))
         with opened.counting():
             yield opened
         await opened.ailing.aclose()
-
-
-class TestGuarded(TestSample):
-    made = GuardedClinic
-    many = 2_500  # both hand pages on, and those of 10,000 rows are read without them above
-
-
-class TestCachedAndGuarded(TestSample):
-    made = CachedClinic
-    many = 2_500
 
 
 @pytest.fixture(scope="class")
@@ -47,13 +41,14 @@ def made(
 
 class TestPostgres(AdapterConformance):
     kind = "postgresql"
+    how = SmallPractice
     cannot: ClassVar[set[str]] = {"write_unreadable"}  # its columns have types
 
     @pytest.fixture
     async def practice(
         self, request: pytest.FixtureRequest, made: Made, tmp_path: Path
     ) -> AsyncIterator[SmallPractice]:
-        async with small_practice(made, tmp_path, waits_of(request)) as opened:
+        async with small_practice(made, tmp_path, waits_of(request), self.how) as opened:
             yield opened
 
 
@@ -63,3 +58,12 @@ class TestMariadb(TestPostgres):
 
 class TestSqlite(TestPostgres):
     kind = "sqlite"
+
+
+class TestGuarded(TestSqlite):
+    how = GuardedPractice
+    many = 2_500  # this and the next hand pages on, and those of 10,000 rows are read without them
+
+
+class TestCachedAndGuarded(TestGuarded):
+    how = CachedPractice

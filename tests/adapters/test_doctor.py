@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -693,3 +694,28 @@ async def test_a_database_that_is_not_there_is_one_finding(tmp_path: Path) -> No
     [only] = await found_in(tmp_path / "nowhere.db")
     assert (only.check, only.verdict) == ("connection", FAILED)
     assert "does not exist" in only.text
+
+
+def clock_of(found: list[Finding]) -> str:
+    return next(each.text for each in found if (each.check, each.subject) == ("clock", "server"))
+
+
+async def test_now_is_spoken_of_only_where_the_mapping_asks_for_it(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    try:
+        silent = clock_of(await found_in(database, rows=50, alone=True))
+        asking = SAMPLE.replace(
+            NUMBER, "        NUM_RDV: {sql: \"datetime('now', 'localtime')\"}\n"
+        )
+        told = clock_of(await found_in(database, asking, rows=50, alone=True))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert silent.endswith("; the database uses this machine's zone")
+    assert told.endswith(
+        "; the database uses this machine's zone, so localtime in the mapping is not the clinic's"
+        " time (Europe/Paris)"
+    )

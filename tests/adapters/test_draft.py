@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import re
+import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -456,3 +457,19 @@ async def test_odd_keys_times_and_names_are_written_as_the_language_has_them(
     written = data["booking"]["writes"][-1]["values"]
     assert written["fecha"] == {"draft": "scheduledAt", "pattern": "%d/%m/%Y"}
     assert written["hora"] == {"draft": "scheduledAt", "pattern": "%H:%M"}
+
+
+def test_the_head_of_a_draft_leaves_no_decision_open() -> None:
+    with english() as url:
+        head = asyncio.run(drafted(url)).text.partition("version: 1")[0]
+    assert "backend check" in head
+    assert "TODO" not in head
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_server_that_cannot_be_reached_is_named_with_its_port(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    said = f"the database on 127.0.0.1, port {port}, can't be reached: nothing listens there"
+    with pytest.raises(BackendUnavailable, match=re.escape(said)):
+        asyncio.run(drafted(f"{scheme}://u:pw@127.0.0.1:{port}/x"))

@@ -261,8 +261,8 @@ async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server
     engine = open_engine(server.url, timeout=0.6, booking_timeout=0.6)
     asked: list[int] = []
     slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(READERS)]
-    await asyncio.sleep(0)
-    _readers_of(engine)._patience = 0.1
+    await asyncio.sleep(0.05)  # until they have begun
+    _readers_of(engine)._patience = 0.4
     late = [
         asyncio.create_task(engine.read(lambda _: asked.append(1))) for _ in range(MOST_WAITING)
     ]
@@ -377,7 +377,7 @@ async def test_a_lock_that_is_not_to_be_had_in_time_is_unavailable_and_let_go_af
 
     def holds(connection: Connection) -> None:
         holder.speech.lock(connection, "vet:13")
-        connection.execute(text(server.slow.replace("20", "1.5")))
+        connection.execute(text(server.slow.replace("20", "2.5")))
 
     def wants(connection: Connection) -> bool:
         other.speech.lock(connection, "vet:13")
@@ -388,7 +388,7 @@ async def test_a_lock_that_is_not_to_be_had_in_time_is_unavailable_and_let_go_af
     began = time.monotonic()
     with pytest.raises(BackendUnavailable):
         await other.book(wants)
-    assert time.monotonic() - began < 1.4
+    assert time.monotonic() - began < 2.0
     await holding
     assert await other.book(wants)
     await holder.aclose()
@@ -564,7 +564,7 @@ async def test_the_clock_and_the_rights_of_the_account_are_told(
     clock = await engine.read(engine.speech.clock)
     assert clock.utc[:4] == time.strftime("%Y")
     assert len(clock.local) == len(clock.utc) == 19
-    assert clock.zone
+    assert bool(clock.zone) is (server.kind != "sqlite")
     rights = await engine.read(engine.speech.rights)
     assert bool(rights) is (server.kind != "sqlite")
     assert await engine.read(lambda it: engine.speech.transactional(it, ["visit"])) == []

@@ -358,10 +358,10 @@ async def test_a_booking_is_never_tried_again() -> None:
 
 async def test_what_failed_late_is_not_tried_again() -> None:
     async def crowded() -> None:
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.3)
         raise down()
 
-    world = World(crowded, timeout=0.1, grace=0)
+    world = World(crowded, timeout=0.5, grace=0)
     with pytest.raises(BackendUnavailable):
         await world.guarded.read_one(client())
     assert world.practice.times == 1

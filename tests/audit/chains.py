@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from gateway.audit import retention
 from gateway.audit.chain import Head
 from gateway.audit.chains import Chains
-from gateway.audit.entries import ANSWERED, Entry
+from gateway.audit.entries import ANSWERED, Entry, texts
 from gateway.audit.files import made, named_place
+from gateway.audit.retention import Retention
 from gateway.audit.secrets import Newest, read_secrets, secrets_at_start
 from gateway.audit.verify import Verdict, chains_in, verify
 from gateway.audit.writer import Writer
@@ -103,7 +103,7 @@ class Process:
     async def note(self, *entries: Entry, records: bool = True) -> None:
         """On disk, and where `records` is so, known to the store."""
         clock = self.machine.clock
-        head = self.writer.write(entries or (entry(clock.now()),), clock.now())
+        head = self.writer.write(texts(entries or (entry(clock.now()),)), clock.now())
         if records:
             await self._record(head, ended=False)
 
@@ -132,7 +132,8 @@ async def machine(folder: Path) -> AsyncIterator[Machine]:
         await store.aclose()
 
 
-async def expire(made: Machine, before: date) -> int:
-    """Drop the days before that one, as the running gateway does."""
-    secret = read_secrets(made.key)[0]
-    return await retention.expire(Chains(made.store), made.audit, secret, before)
+async def expire(made: Machine, before: date, kept: list[str] | None = None) -> int:
+    """Drop the days before that one, as the running gateway does; `kept` hears what stays."""
+    said = [] if kept is None else kept
+    retention = Retention(Chains(made.store), made.audit, said.append)
+    return await retention.expire(read_secrets(made.key), before)

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from gateway.audit import buffer as buffering
 from gateway.audit.buffer import Buffer, Unwritten
 from gateway.audit.chain import Head
-from gateway.audit.entries import REFUSED
+from gateway.audit.entries import REFUSED, Entry, texts
 from gateway.contract.errors import Unavailable
 from tests.audit.chains import START, Clock, Machine, entry, machine
 
@@ -26,7 +27,7 @@ class Heard:
         self.dropped_lines, self.lost_lines = 0, 0
         self.heads: list[Head] = []
 
-    def failed(self, error: OSError) -> None:
+    def failed(self, error: OSError, place: Path, reason: str) -> None:
         self.said.append(f"failed {error.strerror or error}")
 
     def back(self) -> None:
@@ -43,10 +44,15 @@ class Heard:
 
 
 class Disk:
-    """The writes and syncs of the day's files; `full` and `hung` say how they fare."""
+    """The writes and syncs of the day's files; `full` says how they fare.
+
+    `sizes` are those of the writes that were wanted; after `room` more of them it is full.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.full, self.syncs = False, 0
+        self.room: int | None = None
+        self.sizes: list[int] = []
         self.free = threading.Event()
         self.free.set()
         self._write, self._sync = os.write, os.fdatasync
@@ -55,6 +61,10 @@ class Disk:
 
     def write(self, file: int, data: bytes) -> int:
         # the event loop wakes itself by writes of a byte
+        if len(data) > 1:
+            self.sizes.append(len(data))
+            if self.room is not None:
+                self.full, self.room = self.room == 0, max(0, self.room - 1)
         if self.full and len(data) > 1:
             if len(data) > 100:
                 return self._write(file, data[:100])
@@ -174,6 +184,76 @@ async def test_reads_go_on_until_too_many_entries_wait_and_what_was_shown_keeps_
         assert await made.alarms() == []
 
 
+async def test_entries_of_many_records_take_no_more_memory_than_others(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffering, "MOST_BYTES", 10 * list_bytes())
+    monkeypatch.setattr(buffering, "SPARE_BYTES", 2 * list_bytes())
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        disk.full = True
+        early = a_list()
+        buffer.note(early)
+        await fails(buffer)
+        for number in range(1, 13):
+            if number < 10:
+                buffer.check(creates=False)
+            else:
+                with pytest.raises(Unavailable):
+                    buffer.check(creates=False)
+            buffer.note(a_list())
+        buffer.note(entry(START, outcome=REFUSED))
+        assert (buffer.waiting, heard.dropped_lines) == (12, 2)
+        disk.full = False
+        await buffer.commit()
+        buffer.check(creates=False)
+        await buffer.aclose()
+        assert early.request_id.encode() in on_disk(made)
+        assert await made.alarms() == []
+
+
+def a_list() -> Entry:
+    return entry(START, [str(UUID(int=number)) for number in range(200)])
+
+
+def list_bytes() -> int:
+    return len(texts([a_list()])[0])
+
+
+async def test_a_disk_that_takes_nothing_is_tried_with_little_and_then_with_pieces(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little, most = 2 * list_bytes(), 10 * list_bytes()
+    monkeypatch.setattr(buffering, "FIRST", little)
+    monkeypatch.setattr(buffering, "PIECE", most)
+    monkeypatch.setattr("gateway.audit.pieces.PIECE", most)
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        disk.full = True
+        await fails(buffer)
+        noted = [a_list() for _ in range(45)]
+        for each in noted:
+            buffer.note(each)
+        disk.sizes.clear()
+        await fails(buffer)
+        assert max(disk.sizes) < 1.2 * little
+        # it is full again in between: what it took stays, and is not written twice
+        disk.room = 3
+        await fails(buffer)
+        assert buffer.waiting == 45 - 2 - 10 - 10
+        assert heard.heads[-1].seq == 1 + 22
+        disk.full, disk.room = False, None
+        disk.sizes.clear()
+        await buffer.commit()
+        assert len(disk.sizes) == 4
+        assert max(disk.sizes) < 1.2 * most
+        await buffer.aclose()
+        assert [on_disk(made).count(each.request_id.encode()) for each in noted] == [1] * 45
+        assert await made.alarms() == []
+
+
 async def test_what_is_missing_is_told_once_whatever_went_wrong_when_it_was_to_be_told(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,14 +323,15 @@ async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_w
 async def test_a_disk_that_hangs_is_said_to_and_blocks_nothing_else(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buffering, "PATIENCE", 0.05)
     async with machine(tmp_path) as made:
         heard = Heard()
         buffer = await begun(made, heard)
         disk.free.clear()
         buffer.note(entry(START))
-        with pytest.raises(Unwritten, match="does not answer"):
-            await buffer.commit()
+        with monkeypatch.context() as patched:
+            patched.setattr(buffering, "PATIENCE", 0.05)
+            with pytest.raises(Unwritten, match="does not answer"):
+                await buffer.commit()
         assert buffer.broken == "the disk does not answer"
         disk.free.set()
         await buffer.commit()

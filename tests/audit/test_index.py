@@ -1,16 +1,12 @@
 """The index knows each line once, whoever fills it and however often."""
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select, text
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy import func, select
 
 from gateway.audit.chains import Chains
 from gateway.audit.counting import View
@@ -21,9 +17,10 @@ from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY, JUMP_RESTS, Upkeep
 from gateway.audit.verify import elsewhere
 from gateway.settings import Settings
-from gateway.store import Store, StoreError, open_store
+from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
+from tests.audit.stores import postgres, sqlite
 
 ONE, TWO = str(uuid4()), str(uuid4())
 GET, LIST = {"get_client"}, {"get_client", "list_clients"}
@@ -70,7 +67,11 @@ async def test_each_line_counts_once_and_only_what_was_shown(tmp_path: Path) -> 
         process.killed()
 
 
-async def test_days_are_included_at_both_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [1_000, 2])
+async def test_days_are_included_at_both_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr("gateway.audit.questions.DAYS_AT_ONCE", at_once)
     async with machine(tmp_path) as made:
         process = await made.begin()
         for _ in range(5):
@@ -102,28 +103,6 @@ async def test_half_a_line_waits_and_a_spoilt_one_is_passed_over(tmp_path: Path)
         file.write_bytes(whole + b"spoilt\n")
         assert await index.catch_up() == 2
         assert await who(made, TWO) == {KEY: 1}
-
-
-@asynccontextmanager
-async def postgres() -> AsyncIterator[Callable[[], Store]]:
-    """Opens a store in a database of its own."""
-    url = os.environ.get("TEST_POSTGRES_URL", "").replace("postgresql:", "postgresql+asyncpg:")
-    if not url:
-        pytest.skip("TEST_POSTGRES_URL is not set")
-    server, name = url.rpartition("/")[0], f"audit_{uuid4().hex}"
-    admin = create_async_engine(url, isolation_level="AUTOCOMMIT")
-    async with admin.connect() as connection:
-        await connection.execute(text(f"CREATE DATABASE {name}"))
-    yield lambda: Store(create_async_engine(f"{server}/{name}"), name)
-    async with admin.connect() as connection:
-        await connection.execute(text(f"DROP DATABASE {name}"))
-    await admin.dispose()
-
-
-@asynccontextmanager
-async def sqlite(folder: Path) -> AsyncIterator[Callable[[], Store]]:
-    """The same in a file."""
-    yield lambda: open_store(folder / "gateway.db")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -218,6 +197,9 @@ class Told:
     def expired(self, files: int) -> None:
         self.said.append(f"{files} files")
 
+    def kept(self, why: str) -> None:
+        self.said.append(why)
+
 
 def upkeep_of(made: Machine, told: Told) -> Upkeep:
     settings = Settings.model_validate({"state": made.folder, "audit": {"keep_days": 2}})
@@ -239,6 +221,24 @@ async def test_the_upkeep_indexes_and_drops_what_is_old(tmp_path: Path) -> None:
         await upkeep.turn()
         assert (process.files(), await who(made, ONE), told.said) == ([], {}, ["1 files"])
         assert await made.alarms() == []
+
+
+async def test_a_gateway_that_starts_tells_the_store_what_a_killed_one_wrote_last(
+    tmp_path: Path,
+) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await process.note(records=False)
+        process.killed()
+        upkeep = upkeep_of(made, Told())
+        upkeep.start()
+        for _ in range(500):
+            [known] = await Chains(made.store).known()
+            if known.head.seq:
+                break
+            await asyncio.sleep(0.01)
+        assert known.head.seq == 2
+        await upkeep.aclose()
 
 
 async def test_a_clock_that_jumps_ahead_drops_nothing_for_a_day(tmp_path: Path) -> None:
@@ -273,3 +273,21 @@ async def test_an_upkeep_that_fails_is_said_once_and_goes_on(tmp_path: Path) -> 
         await upkeep.turn()
         assert told.said == ["StartRefused", "again"]
         process.killed()
+
+
+async def test_old_days_that_are_not_as_they_were_written_stay_and_it_is_said_once(
+    tmp_path: Path,
+) -> None:
+    async with machine(tmp_path) as made:
+        told, process = Told(), await made.begin()
+        await process.note()
+        await process.end()
+        [file] = process.files()
+        file.write_bytes(file.read_bytes().replace(b"FULL", b"FULM"))
+        upkeep = upkeep_of(made, told)
+        made.clock.pass_(days=3)
+        for _ in range(2):
+            await upkeep.turn()
+            made.clock.pass_(seconds=EXPIRE_EVERY + 1)
+        assert told.said == [f"{file}:2: line 2 of its chain is not as it was written"]
+        assert process.files() == [file]

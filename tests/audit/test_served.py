@@ -1,22 +1,27 @@
 """A gateway whose audit cannot be written, as its partners and its operators see it."""
 
+import asyncio
 import errno
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 import pytest
 
-from adapters.base import Draft, Record
+from adapters.base import Draft, Record, SlotTaken
 from gateway.audit import buffer as buffering
+from gateway.audit.buffer import Unwritten
 from gateway.audit.chain import Head
 from gateway.audit.entries import Entry, Mark
 from gateway.audit.writer import Writer
 from gateway.contract.resources import APPOINTMENT
+from gateway.readiness import of_audit
 from gateway.settings import AuditSettings
 from gateway.store import StoreError
 from tests.conftest import Begin, RunningGateway
@@ -66,7 +71,7 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
 
     def create(draft: Draft) -> Record:
         booked.append(draft)
-        return record_of(APPOINTMENT)
+        return record_of(APPOINTMENT) | {"id": str(uuid4())}
 
     monkeypatch.setattr(buffering, "MOST_WAITING", 12)
     world = World(create=create)
@@ -82,7 +87,9 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     assert booked == []
     status, part = await ready(gateway, session)
     assert (status, part["ready"]) == (503, False)
-    said = "the audit cannot be written: no space left on device; [0-9]+ entries wait"
+    place = re.escape(str(small_disk / "audit"))
+    why = f"{place}: no space left on device"
+    said = f"the audit cannot be written: {why}; (1 entry waits|[0-9]+ entries wait)"
     assert re.fullmatch(said, part["reason"])
     assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 0
     asked = len(world.asked)
@@ -101,15 +108,28 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     assert (await partner.post("/appointments", DRAFT)).status == 201
     await gateway.gateway.aclose()
     events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    [failed] = [each for each in events if "the audit cannot be" in each["event"]]
+    assert re.fullmatch(why, failed["said"])
+    assert "at" not in failed
     said_of_it = [each["event"] for each in events if "the audit" in each["event"]]
-    assert said_of_it == [
+    # how many are lost is said with whatever can be written, and that may come in pieces
+    lost = "entries of the audit are lost"
+    assert lost in said_of_it
+    assert [each for each in said_of_it if each != lost] == [
         "the audit cannot be written: bookings are refused, and reads soon",
         "the audit can be written again",
-        "entries of the audit are lost",
     ]
     text = b"".join(file.read_bytes() for file in (small_disk / "audit").glob("*.jsonl"))
     answered = [line for line in text.splitlines() if b'"outcome":"answered"' in line]
     assert sum(b"get_client" in line for line in answered) == read + 1
+
+
+@pytest.mark.parametrize(("waiting", "told"), [(1, "1 entry waits"), (2, "2 entries wait")])
+async def test_the_readiness_counts_what_waits_in_good_words(waiting: int, told: str) -> None:
+    buffer = SimpleNamespace(broken="not a directory", waiting=waiting, place=Path("/a"))
+    journal: Any = SimpleNamespace(audit=buffer)
+    with pytest.raises(Unwritten, match=f"written: /a: not a directory; {told}$"):
+        await of_audit(journal)()
 
 
 class Failing:
@@ -157,12 +177,17 @@ async def test_a_booking_whose_entry_cannot_be_written_is_told_when_it_can(
     assert [each["reason"] for each in ended] == ["BookingUnknown", "Unavailable", None]
 
 
-async def test_without_an_idempotency_key_such_a_booking_is_to_be_checked(
+async def test_without_an_idempotency_key_such_a_booking_is_told_to_the_same_request(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Failing(monkeypatch)
+    made = 0
 
     def create(draft: Draft) -> Record:
+        nonlocal made
+        if made:
+            raise SlotTaken
+        made += 1
         disk.fails = True
         return record_of(APPOINTMENT)
 
@@ -171,6 +196,13 @@ async def test_without_an_idempotency_key_such_a_booking_is_to_be_checked(
     assert answer.status == 504
     assert answer.data["message"] == "Booking outcome unknown. Check before booking again."
     disk.fails = False
+    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    told = await partner.post("/appointments", DRAFT)
+    assert (told.status, told.data["id"]) == (201, record_of(APPOINTMENT)["id"])
+    # once: asked for again it is another one, and the time is taken
+    assert (await partner.post("/appointments", DRAFT)).status == 409
+    ended = [each for each in partner.gateway.entries() if each["outcome"] != "begun"]
+    assert [each["outcome"] for each in ended][:2] == ["unknown", "answered"]
 
 
 async def test_no_201_leaves_before_its_entry_is_on_disk(
@@ -195,6 +227,30 @@ async def test_no_201_leaves_before_its_entry_is_on_disk(
         if request in line and b'"outcome":"answered"' in line
     ]
     assert answer.data["id"].encode() in line
+
+
+async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
+    partner: Partner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.audit.recorder.EVERY", 60.0)
+    journal = partner.gateway.gateway.public.runner.server.request_handler._observers.journal
+    recorded: list[Head] = []
+
+    async def record(head: Head, ended: bool) -> None:
+        recorded.append(head)
+
+    monkeypatch.setattr(journal._recorder, "_record", record)
+    for _ in range(2):
+        answer = await partner.post("/appointments", await partner.draft())
+        assert answer.status == 201
+        request = answer.headers["X-Request-Id"].encode()
+        files = [each.read_bytes() for each in (partner.gateway.folder / "audit").glob("*.jsonl")]
+        [lines] = [data.count(b"\n") for data in files if request in data]
+        for _ in range(100):
+            if recorded and recorded[-1].seq >= lines:
+                break
+            await asyncio.sleep(0.01)
+        assert recorded[-1].seq >= lines
 
 
 async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(

@@ -1,16 +1,19 @@
 """What was done to the audit is found, and nothing is taken for it that was not done."""
 
+import fcntl
 import os
 from datetime import date
 from pathlib import Path
 from random import Random
+from threading import Timer
 
 from gateway.audit.chains import Chains
-from gateway.audit.files import day_files, place_of
+from gateway.audit.files import day_files, is_open, place_of
 from gateway.audit.secrets import Secret, read_secrets, rotate
+from gateway.audit.tail import Tail
 from gateway.audit.verify import CUT_OFF, ENDED, RUNS, elsewhere, is_foreign
 from gateway.store.tables import audit_chains
-from tests.audit.chains import Machine, Process, entry, expire, machine
+from tests.audit.chains import KEY, Machine, Process, entry, expire, machine
 from tests.audit.mutations import MUTATIONS
 
 TURNS = int(os.environ.get("AUDIT_MUTATIONS", "200"))
@@ -72,23 +75,44 @@ async def test_whatever_is_done_to_the_files_is_found(tmp_path: Path) -> None:
         (await a_week(made)).killed()
         assert await expire(made, days(made)[1]) == 2
         whole = {file.name: file.read_bytes() for file in made.audit.glob("*.jsonl")}
+        known = await rows_of_chains(made)
         assert await made.alarms() == []
         unnoticed = []
-        names = list(MUTATIONS)
-        secrets = [*read_secrets(made.key)[1:], Secret(bytes(32))]
         for turn in range(TURNS):
             random = Random(turn)
             files = dict(whole)
-            name = names[turn % len(names)]
-            MUTATIONS[name](files, random, random.choice(secrets))
+            name = mutated(files, random, made, turn)
             if files == whole:
                 continue
             write(made.audit, files)
             if not await made.alarms():
-                unnoticed.append((turn, name))
+                unnoticed.append((turn, name, "at once"))
+            # nor does it pass for old days that went
+            await expire(made, random.choice([date(2026, 11, 1), *days(made), date(2027, 12, 31)]))
+            if not await made.alarms():
+                unnoticed.append((turn, name, "once old days went"))
+            await put_back(made, known)
         assert unnoticed == []
         write(made.audit, whole)
         assert await made.alarms() == []
+
+
+def mutated(files: dict[str, bytes], random: Random, made: Machine, turn: int) -> str:
+    name = list(MUTATIONS)[turn % len(MUTATIONS)]
+    secrets = [*read_secrets(made.key)[1:], Secret(bytes(32))]
+    MUTATIONS[name](files, random, random.choice(secrets))
+    return name
+
+
+async def rows_of_chains(made: Machine) -> list[dict[str, object]]:
+    async with made.store.begin() as connection:
+        return [dict(row._mapping) for row in await connection.execute(audit_chains.select())]
+
+
+async def put_back(made: Machine, rows: list[dict[str, object]]) -> None:
+    async with made.store.begin() as connection:
+        await connection.execute(audit_chains.delete())
+        await connection.execute(audit_chains.insert(), rows)
 
 
 def days(made: Machine) -> list[date]:
@@ -181,6 +205,22 @@ async def test_a_file_that_is_written_to_is_never_dropped(tmp_path: Path) -> Non
         assert await made.alarms() == []
 
 
+async def test_who_asks_whether_a_file_is_written_to_keeps_nobody_from_saying_so(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "file"
+    asking = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)
+    fcntl.flock(asking, fcntl.LOCK_SH)  # as is_open does, for an instant
+    assert not is_open(file)
+    let_go = Timer(0.02, os.close, [asking])
+    let_go.start()
+    tail = Tail(file)
+    let_go.join()
+    assert is_open(file)
+    tail.close()
+    assert not is_open(file)
+
+
 async def test_without_the_key_of_a_line_it_cannot_be_verified_and_is_said_so(
     tmp_path: Path,
 ) -> None:
@@ -219,3 +259,79 @@ async def test_a_folder_whose_name_the_store_does_not_know_is_no_sound_one(tmp_p
         # then its chains must be here, and are looked for
         assert not is_foreign(known, "another folder", shared=False)
         assert not is_foreign(known, None, shared=True)
+
+
+async def test_a_file_by_an_old_name_makes_no_deletion_an_old_day_that_went(
+    tmp_path: Path,
+) -> None:
+    """A file's name says nothing; neither does a line that somebody copied into it."""
+
+    async with machine(tmp_path) as made:
+        running, ended = await made.begin(), await made.begin()
+        for process in (running, ended):
+            await fill(process, 6)
+        made.clock.pass_(days=1)
+        for process in (running, ended):
+            await fill(process, 6)
+        await ended.end()
+        old_of_running, old_of_ended = (
+            made.audit / f"2020-01-01.{each.chain}.jsonl" for each in (running, ended)
+        )
+        whole = {file.name: file.read_bytes() for file in made.audit.glob("*.jsonl")}
+        known = await rows_of_chains(made)
+        first, second = ended.files()
+
+        def empty() -> None:
+            first.unlink()
+            second.unlink()
+            old_of_ended.touch()
+
+        def renamed() -> None:
+            second.rename(old_of_ended)
+
+        def copied() -> None:
+            past = running.files()[0]
+            old_of_running.write_bytes(past.read_bytes().splitlines(keepends=True)[-1])
+            past.unlink()
+
+        for lie in (empty, renamed, copied):
+            lie()
+            kept: list[str] = []
+            assert await expire(made, date(2021, 1, 1), kept) == 0
+            assert len(kept) == 1, lie
+            assert await made.alarms() != [], lie
+            await put_back(made, known)
+            write(made.audit, whole)
+            assert await made.alarms() == []
+        running.killed()
+
+
+async def test_an_empty_file_of_an_old_day_goes_and_changes_nothing(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await fill(process, 6)
+        empty = made.audit / f"2020-01-01.{process.chain}.jsonl"
+        empty.touch()
+        assert await expire(made, date(2021, 1, 1)) == 1
+        assert not empty.exists()
+        await fill(process, 3)
+        await process.end()
+        assert await made.alarms() == []
+
+
+async def test_a_file_of_a_chain_that_the_store_does_not_know_goes_only_by_its_own_day(
+    tmp_path: Path,
+) -> None:
+    async with machine(tmp_path) as made:
+        process = await made.begin()
+        await fill(process, 3)
+        await process.end()
+        [file] = process.files()
+        await put_back(made, [{**each, "id": KEY} for each in await rows_of_chains(made)])
+        file.rename(made.audit / f"2020-01-01.{process.chain}.jsonl")
+        kept: list[str] = []
+        assert await expire(made, date(2027, 12, 31), kept) == 0
+        [why] = kept
+        assert "does not begin as the file of that day and chain" in why
+        process.files()[0].rename(file)
+        assert await expire(made, date(2027, 12, 31)) == 1

@@ -79,6 +79,11 @@ def asked(folder: Path, *words: str) -> tuple[float, str]:
     return (busy if ENTRIES == SMALL else whole), done.stdout
 
 
+def size(folder: Path, files: str) -> int:
+    """Bytes."""
+    return sum(each.stat().st_size for each in folder.glob(files))
+
+
 async def test_an_owners_question_is_answered_within_two_seconds(tmp_path: Path) -> None:
     folder = Path(os.environ.get("AUDIT_FOLDER", tmp_path))
     (folder / "gateway.yaml").write_text("state: .\n")
@@ -94,8 +99,17 @@ async def test_an_owners_question_is_answered_within_two_seconds(tmp_path: Path)
     keys = json.loads(said)["keys"]
     found = {each["id"]: sum(call["times"] for call in each["calls"]) for each in keys}
     assert found == expected
+    assert json.loads(said)["complete"] is True
     sys.stdout.write(f"written in {filled:.0f} s, indexed in {indexed:.0f} s\n")
+    sys.stdout.write(f"{size(folder, 'audit/*') / 1e6:.0f} MB of lines, ")
+    sys.stdout.write(f"{size(folder, 'gateway.db') / 1e6:.0f} MB of index\n")
     assert seconds < LONGEST
+    last = (START + timedelta(days=DAYS - 1)).date()
+    since, said = asked(
+        folder, "audit", "who-read", "clients", WANTED, "--json", "--since", str(last)
+    )
+    assert sum(each["calls"][0]["times"] for each in json.loads(said)["keys"]) < sum(found.values())
+    assert since < LONGEST
     seconds, said = asked(folder, "audit", "key", KEYS[0], "--json")
     told = json.loads(said)
     ended = {(each["operation"], each["outcome"]) for each in told["calls"]}

@@ -82,6 +82,9 @@ class Heard:
     def released(self, reference: str) -> None:
         self.said.append("released")
 
+    def illegible(self, reference: str) -> None:
+        self.said.append("illegible")
+
     def made_twice(self, appointment: str) -> None:
         self.said.append(f"twice {appointment}")
 
@@ -94,9 +97,10 @@ class World:
         self.folder = folder
         self.owners = owners
         self.heard = Heard()
+        self.now = NOW
+        self.jumped = timedelta()
         self.ledger = self.opened()
         self.clinic = Clinic()
-        self.now = NOW
         self.past = self.revoked = False
 
     def opened(
@@ -110,8 +114,22 @@ class World:
         """A ledger of the same process, or of another; after a lost answer it looks not at once."""
         patience = Patience(looks=looks, **more)
         return Ledger(
-            store or self.store, owners or self.owners, self.heard, wait=wait, patience=patience
+            store or self.store,
+            owners or self.owners,
+            self.heard,
+            wait=wait,
+            patience=patience,
+            clock=self.steady,
         )
+
+    def steady(self) -> float:
+        """The clock that nobody sets."""
+        return (self.now - self.jumped - NOW).total_seconds()
+
+    def jump(self, by: timedelta) -> None:
+        """Somebody sets the other one."""
+        self.now += by
+        self.jumped += by
 
     async def book(
         self,
@@ -121,6 +139,7 @@ class World:
         *,
         at: timedelta = DAY,
         vet: str = "v",
+        patient: str = "p",
         through: Ledger | None = None,
     ) -> Booked:
         attempt = Attempt(
@@ -128,7 +147,7 @@ class World:
             idempotency_key=key,
             fingerprint=fingerprint,
             draft=Draft(
-                client_id="c", patient_id="p", vet_id=vet, scheduled_at=NOW + at,
+                client_id="c", patient_id=patient, vet_id=vet, scheduled_at=NOW + at,
                 appointment_type_id=None, reason="r", is_urgent=False, now=self.now,
             ),
             adapter=self.clinic,  # type: ignore[arg-type]

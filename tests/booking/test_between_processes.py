@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from adapters.base import OutcomeUnknown, SlotTaken
+from adapters.base import OutcomeUnknown, Record, SlotTaken
 from gateway.booking.base import Booked, Refused
 from gateway.booking.row import Outcome, Row
 from gateway.booking.rows import Rows
@@ -73,14 +73,22 @@ async def test_over_what_is_not_known_nothing_is_booked(
     if not is_blocked:
         assert not (await world.book("other", OTHER, "q", at=at, vet=vet)).replayed
         return
-    for replayed in (False, True):  # and what the key was told it is told again
+    for key in ("other", "other", None):
         with pytest.raises(Refused) as refused:
-            await world.book("other", OTHER, "q", at=at, vet=vet)
-        assert (refused.value.error, refused.value.replayed) == ("SlotTaken", replayed)
-    with pytest.raises(Refused):
-        await world.book(None, OTHER, "q", at=at, vet=vet)
+            await world.book(key, OTHER, "q", at=at, vet=vet)
+        assert (refused.value.error, refused.value.replayed) == ("SlotTaken", False)
     assert world.clinic.asked == ["create"]
-    assert await kept(world) == ["unknown", "refused"]
+    assert await kept(world) == ["unknown"]
+
+
+async def test_what_was_refused_over_it_is_booked_once_it_is_released(world: World) -> None:
+    await lost(world)
+    with pytest.raises(Refused):
+        await world.book("other", OTHER, "q")
+    [unknown] = await Rows(world.store).between()
+    assert await Rows(world.store).write(unknown, None)
+    assert not (await world.book("other", OTHER, "q")).replayed
+    assert (await world.book("other", OTHER, "q")).replayed
 
 
 @pytest.mark.parametrize("key", ["k", None])
@@ -154,10 +162,10 @@ async def test_a_dead_process_is_in_nobodys_way(world: World) -> None:
     await slain(dead)
     with pytest.raises(Refused):  # what it may have booked is not known, and so it is taken
         await world.book("two", OTHER, "q")
-    assert await kept(world) == ["unknown", "refused"]
+    assert await kept(world) == ["unknown"]
     world.clinic.gate.set()
     assert (await call).record["id"] == "a0"  # it lived: and what it made is in the ledger again
-    assert await kept(world) == ["done a0", "refused"]
+    assert await kept(world) == ["done a0"]
 
 
 async def test_what_was_only_intended_by_a_dead_process_is_as_if_it_had_not_been(
@@ -202,6 +210,28 @@ async def test_a_process_that_was_taken_for_dead_writes_back_what_it_made(world:
     assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_a_process_that_was_taken_for_dead_is_not_given_what_another_booking_has(
+    world: World, is_gone: bool
+) -> None:
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book("one"))
+    await world.clinic.called.wait()
+    async with world.store.begin() as connection:
+        if is_gone:
+            await connection.execute(bookings.delete())
+        else:
+            lost = {"state": "unknown", "owner": None, "claim": "another's"}
+            await connection.execute(update(bookings).values(lost))
+    made = {"id": "a0", "reason": "r"}
+    world.clinic.create_appointment = lambda draft: asyncio.sleep(0, made)  # type: ignore[method-assign,assignment]
+    assert (await world.book("two", OTHER, at=2 * DAY)).record == made
+    world.clinic.gate.set()
+    with pytest.raises(OutcomeUnknown):
+        await call
+    assert (await kept(world)).count("done a0") == 1
+
+
 async def test_a_process_that_was_taken_for_dead_sends_nothing_any_more(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,13 +274,62 @@ async def test_of_another_processs_attempt_nothing_found_is_not_nothing_there(
     world.clinic.excludes, world.clinic.settle = False, 30.0
     await lost(world)
     elsewhere = world.opened(owners=await another(world), lands=15)
-    for late in (1, 44):
+    for late in (1, 44, 45.9):
         world.now = NOW + timedelta(seconds=late)
         with pytest.raises(OutcomeUnknown):
             await world.book(through=elsewhere)
-    assert world.clinic.asked == ["create", "find", "find"]
-    world.now = NOW + timedelta(seconds=45)
+    assert world.clinic.asked == ["create", "find", "find", "find"]
+    world.now = NOW + timedelta(seconds=46)  # since it was first seen there
     assert not (await world.book(through=elsewhere)).replayed
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_no_clock_that_is_set_or_differs_makes_an_attempt_over(
+    world: World, hours: int
+) -> None:
+    world.clinic.excludes, world.clinic.settle = False, 30.0
+    dead = await another(world)
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book(through=world.opened(owners=dead)))
+    await world.clinic.called.wait()
+    await slain(dead)
+    world.jump(timedelta(hours=hours))
+    elsewhere = world.opened(owners=await another(world), lands=15)
+    for seconds in (0, 44.9):
+        world.now += timedelta(seconds=seconds)
+        with pytest.raises(OutcomeUnknown):
+            async with asyncio.timeout(5):  # what is sent would wait here
+                await world.book(through=elsewhere)
+    assert world.clinic.asked == ["create", "find", "find"]
+    world.now += timedelta(seconds=0.1)
+    world.clinic.gate.set()
+    await call  # it lived, and what it made is told to whoever asks again
+    assert (await world.book(through=elsewhere)).replayed
+    assert world.clinic.asked == ["create", "find", "find"]
+
+
+async def test_what_was_sent_again_is_waited_for_anew(world: World) -> None:
+    world.clinic.excludes, world.clinic.settle = False, 30.0
+    one, two = [world.opened(owners=await another(world), lands=15) for _ in range(2)]
+    await lost(world)
+    for through in (one, two):
+        with pytest.raises(OutcomeUnknown):
+            await world.book(through=through)
+    world.now += timedelta(seconds=45)
+    find = world.clinic.find_appointments
+    world.clinic.find_appointments = nothing  # type: ignore[method-assign]
+    world.clinic.answers = [OutcomeUnknown("lost")]
+    for through in (one, two):  # one sends it, and two has seen only what was sent before
+        with pytest.raises(OutcomeUnknown):
+            await world.book(through=through)
+    world.clinic.find_appointments = find  # type: ignore[method-assign]
+    assert world.clinic.asked.count("create") == 2
+    world.now += timedelta(seconds=45)
+    assert not (await world.book(through=two)).replayed
+
+
+async def nothing(*_: object) -> list[Record]:
+    return []
 
 
 async def test_a_ledger_that_hangs_books_nothing_within_its_bound(

@@ -100,3 +100,10 @@ async def test_a_type_lasts_as_it_says_and_what_nobody_says_two_hours() -> None:
     now += AGAIN
     assert await lengths.of("x", NOW) == IN_DOUBT
     assert pages.asked == asked + 1
+
+
+async def test_a_type_that_cannot_be_read_lasts_as_the_longest_where_that_is_longer() -> None:
+    pages: Any = Pages([{"id": "a", "durationMinutes": 240}, {"id": "b", "durationMinutes": None}])
+    lengths = Lengths(pages)
+    for type_id, lasts in (("a", 240), ("b", 240), ("x", 240), (None, 120)):
+        assert await lengths.of(type_id, NOW) == timedelta(minutes=lasts)

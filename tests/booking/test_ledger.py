@@ -174,6 +174,23 @@ async def test_who_waits_too_long_for_the_first_is_told_to_come_back(world: Worl
     assert not (await first).replayed
 
 
+async def test_who_finds_the_key_taken_again_and_again_is_told_to_come_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = 0
+
+    async def quicker(*_: object, **__: object) -> None:
+        nonlocal turns
+        turns += 1
+
+    monkeypatch.setattr(Rows, "insert", quicker)
+    with pytest.raises(Unavailable) as refused:
+        async with asyncio.timeout(5):
+            await world.book(through=world.opened(wait=0.5))
+    assert refused.value.retry_after == 1
+    assert 2 <= turns < 20
+
+
 async def test_a_caller_who_goes_away_leaves_a_booking_that_is_finished(world: World) -> None:
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book())
@@ -204,6 +221,39 @@ async def test_what_is_settled_is_forgotten_after_a_day_and_what_is_unknown_afte
         world.now = NOW + later
         await world.ledger.tidy(world.now)
         assert await kept(world) == expected, later
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_for_a_day_after_the_clock_was_set_nothing_is_forgotten(
+    world: World, monkeypatch: pytest.MonkeyPatch, back: bool
+) -> None:
+    monkeypatch.setattr("gateway.booking.ledger.PURGE_EVERY", 0)
+    first = await world.book()
+    world.jump(2 * DAY)
+    await world.ledger.tidy(world.now)
+    assert await world.book() == Booked(first.record, replayed=True)
+    if back:
+        world.jump(-2 * DAY)
+        await world.ledger.tidy(world.now)
+    world.now += DAY - MINUTE
+    await world.ledger.tidy(world.now)
+    assert await kept(world) == ["done a0"]
+    assert (await world.book()).replayed
+    world.now += MINUTE
+    await world.ledger.tidy(world.now)
+    assert not (await world.book()).replayed
+
+
+async def test_a_clock_that_is_put_right_bit_by_bit_was_not_set(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.booking.ledger.PURGE_EVERY", 0)
+    await world.book()
+    for _ in range(50):
+        world.jump(MINUTE)
+        await world.ledger.tidy(world.now)
+    world.now += DAY - 50 * MINUTE
+    assert not (await world.book()).replayed
 
 
 async def test_a_refusal_without_a_key_leaves_no_row(world: World) -> None:
@@ -276,6 +326,36 @@ async def test_two_that_ask_for_the_same_are_let_through_one_after_the_other(
     world.clinic.gate.set()
     assert (await other).record["id"] == "a0"
     assert (await mine).record["id"] == "a1"
+
+
+@pytest.mark.parametrize(("at", "patient", "waits"), [
+    (DAY, "p", True), (DAY + MINUTE, "p", False), (DAY, "another patient", False),
+])  # fmt: skip
+async def test_another_request_that_could_be_taken_for_it_waits_too(
+    world: World, at: timedelta, patient: str, waits: bool
+) -> None:
+    world.clinic.gate = asyncio.Event()
+    first = asyncio.create_task(world.book("one"))
+    await world.clinic.called.wait()
+    second = asyncio.create_task(world.book("two", OTHER, at=at, patient=patient))
+    await asyncio.sleep(0.3)
+    assert world.clinic.asked == ["create"] * (1 if waits else 2)
+    world.clinic.gate.set()
+    assert {(await each).record["id"] for each in (first, second)} == {"a0", "a1"}
+
+
+@pytest.mark.parametrize("key", ["two", None])
+async def test_an_appointment_that_another_booking_was_given_is_not_told_twice(
+    world: World, key: str | None
+) -> None:
+    await world.book("one")
+    made, create = world.clinic.made[0], world.clinic.create_appointment
+    world.clinic.create_appointment = lambda draft: asyncio.sleep(0, made)  # type: ignore[method-assign,assignment]
+    with pytest.raises(OutcomeUnknown):
+        await world.book(key, OTHER)
+    assert await kept(world) == ["done a0", "unknown"]
+    world.clinic.create_appointment = create  # type: ignore[method-assign]
+    assert (await world.book(key, OTHER)).record["id"] == "a1"
 
 
 async def test_each_attempt_has_a_reference_of_its_own_that_a_look_up_says_again(
@@ -458,6 +538,55 @@ async def test_a_fault_in_a_look_up_leaves_the_outcome_unknown(world: World) -> 
     with pytest.raises(OutcomeUnknown):
         await world.book()
     assert (await world.book()).record["id"] == "a0"
+
+
+@pytest.mark.parametrize(("where", "left"), [
+    ("check_key", []), ("written", []), ("create", ["unknown"]), ("hold", ["unknown"]),
+])  # fmt: skip
+async def test_a_fault_of_the_gateway_leaves_nothing_under_way(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: str, left: list[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        place = {"check_key": world, "written": Outcomes, "create": world.clinic, "hold": Outcomes}
+        name = "create_appointment" if where == "create" else where
+        if where == "written":
+            written = Outcomes.written
+
+            def once(self: Outcomes, row: Row, outcome: Outcome) -> Any:
+                patched.setattr(Outcomes, "written", written)
+                fail()
+
+            patched.setattr(Outcomes, "written", once)
+        else:
+            patched.setattr(place[where], name, fail)
+        with pytest.raises(OutcomeUnknown if left else ZeroDivisionError):
+            await world.book()
+    assert await kept(world) == left
+    assert not world.ledger._running
+    await world.book()
+
+
+@pytest.mark.parametrize(("state", "left"), [("intended", []), ("sent", ["unknown"])])
+async def test_a_process_hands_in_what_it_does_not_work_on(
+    world: World, state: str, left: list[str]
+) -> None:
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book())
+    await world.clinic.called.wait()
+    await world.ledger.tidy(world.now)
+    assert await kept(world) == ["sent"]
+    async with world.store.begin() as connection:
+        await connection.execute(bookings.update().values(claim="lost", state=state))
+    other = world.opened(owners=await another(world))
+    await other.tidy(world.now)
+    assert await kept(world) == [state]
+    await world.opened().tidy(world.now)
+    assert await kept(world) == left
+    world.clinic.gate.set()
+    await asyncio.gather(call, return_exceptions=True)
 
 
 async def test_what_waits_is_written_at_the_end(world: World) -> None:

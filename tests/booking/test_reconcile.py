@@ -1,21 +1,27 @@
 """Reconciliation: what nobody knows is looked up until it is found, or can't come any more."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from adapters.base import BackendUnavailable, OutcomeUnknown
-from gateway.booking import reconcile
+from gateway.booking import reconcile, since
 from gateway.booking.base import Booked
+from gateway.booking.owners import boot
 from gateway.booking.reconcile import Reconciler
+from gateway.booking.row import LEFT
+from gateway.booking.rows import Rows
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, OTHER, World, another, kept, slain, until
+from tests.conftest import Start
 
 
 @asynccontextmanager
@@ -74,6 +80,100 @@ async def test_what_is_not_there_stays_unknown_until_it_can_come_no_more(
     assert await kept(world) == []
     assert world.heard.said == ["released"]
     assert not (await world.book(fingerprint=OTHER)).replayed
+
+
+async def test_a_process_that_is_started_again_counts_on(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await lost(world, made=False)
+    more = {"lands": 15, "file": tmp_path / "run" / "unknown.json"}
+    for now in range(5, 20):
+        async with reconciled(world, **more, clock=lambda: now) as reconciler:  # noqa: B023
+            await reconciler.begin()
+        assert await kept(world) == ["unknown"]
+    with monkeypatch.context() as context:
+        context.setattr(since, "boot", lambda: "another")
+        async with reconciled(world, **more, clock=lambda: 40) as reconciler:
+            await reconciler.begin()
+    assert await kept(world) == ["unknown"], "another boot's clock says nothing"
+    for now, states in ((41, ["unknown"]), (56, [])):
+        async with reconciled(world, **more, clock=lambda: now) as reconciler:  # noqa: B023
+            await reconciler.begin()
+        assert await kept(world) == states
+    assert world.heard.said == ["released"]
+
+
+async def test_a_gateway_keeps_this_in_its_own_folder(
+    start_gateway: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+
+    def made(*given: Any, file: Path, **more: Any) -> Reconciler:
+        files.append(file)
+        return Reconciler(*given, file=file, **more)
+
+    monkeypatch.setattr("gateway.assembly.bookings.Reconciler", made)
+    running = await start_gateway()
+    assert files == [running.gateway.settings.state / "run" / "unknown.json"]
+
+
+@pytest.mark.parametrize("left", [b"", b'{"boot":', b'{"boot":"x","since":{"SENDING":0}}',
+                                  b'{"boot":"BOOT","since":{"SENDING":101}}'])  # fmt: skip
+async def test_what_an_earlier_process_cannot_have_seen_counts_for_nothing(
+    world: World, tmp_path: Path, left: bytes
+) -> None:
+    await lost(world, made=False)
+    [row] = await Rows(world.store).between()
+    file = tmp_path / "unknown.json"
+    file.write_bytes(
+        left.replace(b"BOOT", boot().encode()).replace(b"SENDING", row.sending.encode())
+    )
+    async with reconciled(world, lands=15, file=file, clock=lambda: 100) as reconciler:
+        await reconciler.begin()
+    assert await kept(world) == ["unknown"]
+    assert json.loads(file.read_bytes())["since"] == {row.sending: 100}
+
+
+async def test_what_could_not_be_kept_leaves_nothing_old(world: World, tmp_path: Path) -> None:
+    await lost(world, made=False)
+    file = tmp_path / "unknown.json"
+    async with reconciled(world, lands=15, file=file, clock=lambda: 0) as reconciler:
+        await reconciler.begin()
+        assert file.exists()
+        file.with_suffix(".new").mkdir()
+        [row] = await Rows(world.store).between()
+        await Rows(world.store).write(row, None)
+        await reconciler.begin()
+    assert not file.exists()
+
+
+async def test_a_row_that_is_written_anew_is_counted_anew(world: World) -> None:
+    await lost(world, made=False)
+    rows = Rows(world.store)
+    [row] = await rows.between()
+    assert await rows.write(row, None)
+    assert await rows.restore(row, LEFT)
+    [again] = await rows.between()
+    assert again.reference == row.reference
+    assert again.claim not in {row.claim, None}
+    assert again.sending != row.sending
+
+
+async def test_who_looks_for_it_again_and_again_does_not_make_it_younger(world: World) -> None:
+    world.clinic.excludes, world.clinic.settle = False, 30.0
+    await lost(world, made=False)
+    others = [world.opened(owners=await another(world), lands=15) for _ in range(3)]
+    async with reconciled(world, lands=15, clock=world.steady) as reconciler:
+        for number in range(100):
+            with pytest.raises(OutcomeUnknown):
+                await world.book(through=others[number % 3])
+            await reconciler.begin()
+            if not await kept(world):
+                break
+            world.now += timedelta(seconds=5)
+            others[number % 3] = world.opened(owners=await another(world), lands=15)
+    assert 45 <= world.steady() <= 80
+    assert world.heard.said == ["released"]
 
 
 async def test_it_is_looked_up_less_and_less_often(world: World) -> None:
@@ -168,12 +268,45 @@ async def test_rows_of_an_older_version_are_taken_over_too(world: World) -> None
     assert (await world.book()).record["id"] == "a0"
 
 
+@pytest.mark.parametrize("state", ["sent", "unknown"])
+async def test_rows_without_a_claim_are_given_one_and_looked_up(world: World, state: str) -> None:
+    await lost(world)
+    async with world.store.begin() as connection:
+        await connection.execute(update(bookings).values(state=state, owner=None, claim=None))
+    async with reconciled(world) as reconciler:
+        await reconciler.begin()
+    assert await kept(world) == ["done a0"]
+    assert world.heard.said == ["found a0"]
+
+
+@pytest.mark.parametrize("draft", [b"{", b"[]", b"{}", b'{"scheduled_at": 1, "now": 2}'])
+async def test_a_draft_that_cannot_be_read_is_told_once_and_keeps_nothing_from_going_on(
+    world: World, draft: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "FIRST_PAUSE", 0)
+    await lost(world)
+    async with world.store.begin() as connection:
+        await connection.execute(update(bookings).values(draft=draft))
+    async with reconciled(world, lands=0) as reconciler:
+        for _ in range(3):
+            await reconciler.begin()
+        assert await kept(world) == ["unknown"]
+        assert world.heard.said == ["illegible"]
+        assert (await world.book()).replayed  # who asked for it still knows what it was
+        world.clinic.made.append({"id": "a1", "reason": "r"})
+        world.clinic.answers = [OutcomeUnknown("lost")]
+        with pytest.raises(OutcomeUnknown):
+            await world.book("other")
+        await reconciler.begin()
+    assert await kept(world) == ["done a0", "done a1"]
+
+
 async def test_a_clock_that_jumps_by_an_hour_loses_no_booking(world: World) -> None:
     for key, jump in (("a", 1), ("b", -1)):
         await lost(world, key)
-        world.now += timedelta(hours=jump)
+        world.jump(timedelta(hours=jump))
         assert (await world.book(key)).replayed
-        world.now += timedelta(hours=-jump)
+        world.jump(timedelta(hours=-jump))
         assert (await world.book(key)).replayed
     world.now += DAY - timedelta(hours=1)
     assert (await world.book("a")).replayed

@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.store import KeyStore, new_key
+from gateway.keys.key import new_key
+from gateway.keys.store import KeyStore
 from gateway.settings import load_settings
 from gateway.state import open_own_store
 from tests.chaos.aftermath import Aftermath, at_rest, audited, errors, held, longest_unknown

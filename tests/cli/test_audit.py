@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -83,9 +84,9 @@ async def test_what_a_key_did_is_told_with_its_last_calls(partner: Partner) -> N
     said = (await asked(gateway.folder, "key", partner._key_id)).stdout
     assert "list_stock answered: 12 times" in said
     assert "request the-call-11" in said
-    nobody = await asked(gateway.folder, "key", "nobody")
-    assert "a key that is gone (nobody)" in nobody.stdout
-    assert "no call" in nobody.stdout
+    by_name = json.loads((await asked(gateway.folder, "key", told["key"]["name"], "--json")).stdout)
+    assert by_name["key"] == {"id": partner._key_id, "name": told["key"]["name"]}
+    assert by_name["calls"] == told["calls"]
 
 
 async def test_an_explanation_tells_of_every_call_with_that_request_id(partner: Partner) -> None:
@@ -114,6 +115,7 @@ async def test_what_runs_verifies_and_goes_on_over_a_rotation_of_the_key(partner
     told = json.loads(done.stdout)
     assert (done.returncode, told["sound"]) == (0, True), told
     assert {each["state"] for each in told["chains"]} == {"runs", "ended"}
+    assert re.search(r"\(1 ended, [1-9] running\)", (await asked(folder, "verify")).stdout)
     lines = b"".join(file.read_bytes() for file in (folder / "audit").glob("*.jsonl"))
     assert f'"key":"{key}"'.encode() in lines
     assert lines.count(b'"operation":"list_stock"') == 2
@@ -134,13 +136,17 @@ async def test_the_first_line_that_was_changed_is_named_and_the_exit_is_1(partne
     assert done.returncode == 1
     assert done.stderr == f"BROKEN: {file}:2: line 2 of its chain is not as it was written\n"
     assert done.stdout.endswith("1 broken\n")
+    (folder / "audit.key").chmod(0o644)
+    unread = await asked(folder, "verify")
+    assert (unread.returncode, unread.stdout) == (2, "")
+    assert "audit.key is open to others: chmod 600" in unread.stderr
 
 
 async def test_questions_that_cannot_be_answered_say_why(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("state: .\n")
     for words in (("verify",), ("who-read", "clients", "x"), ("key", "x")):
         done = await asked(tmp_path, *words)
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"nothing has been served yet from the state folder {tmp_path}\n"
     odd = await asked(tmp_path, "who-read", "clients", "x", "--since", "20261121")
     assert odd.returncode == 2

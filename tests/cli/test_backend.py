@@ -68,7 +68,7 @@ def test_json_has_what_was_guessed_with_scores() -> None:
     [
         (("--zone", "Europe/Pariss"), 2, "no time zone is called Europe/Pariss"),
         (("--url", "oracle://a/b"), 1, "--url: oracle is no database that is known here"),
-        (("--url", "sqlite:///none.db"), 1, "none.db does not exist"),
+        (("--url", "sqlite:///none.db"), 1, "none.db does not exist; "),
     ],
 )
 def test_what_is_wrong_is_one_sentence(arguments: tuple[str, ...], code: int, said: str) -> None:

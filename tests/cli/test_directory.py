@@ -127,7 +127,7 @@ def test_a_practice_system_whose_pages_never_end_is_not_asked_for_ever(crowd: Pa
         (["sample"], "RESOURCE"),
         (["vet"], "vet is no command (did you mean vets?)"),
         (["keys", "creat"], "creat is no command (did you mean create?)"),
-        (["policy", "xyz"], f"xyz is no command; it can be {', '.join(sorted(policy.commands))}"),
+        (["policy", "xyz"], f"xyz is no command; it can be {', '.join(policy.loads)}"),
         (["vets", "--jsn"], "--json"),
         (["openapi", "--level", "LOW"], "LOW is no level; it can be BASIC, STANDARD, FULL"),
     ],
@@ -157,7 +157,8 @@ def test_a_practice_system_that_is_down_is_a_sentence(folder: Path) -> None:
     for words in (["vets"], ["sample", "clients"]):
         result = run(folder, *words)
         assert result.exit_code == 1
-        said = "the practice system cannot be read: STATE/clinic.db does not exist"
+        gone = "STATE/clinic.db does not exist; is backend.url the right file?"
+        said = f"the practice system cannot be read: {gone}"
         assert result.stderr.replace(str(folder), "STATE") == f"{said}\n"
 
 

@@ -95,10 +95,16 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
     [
         (
             [*CREATE, "--expires", "2020-01-01T00:00:00Z"],
-            "that time is past; to end a key, revoke",
+            "that time is past\n",
             2,
         ),
-        (["create", "--name", "x", "--level", "BASIC"], "--permission", 2),
+        (["update", "x", "--expires", "2020-01-01T00:00:00Z"], "is past; to end a key, revoke", 2),
+        (
+            ["create", "--name", "x", "--level", "BASIC"],
+            f"Missing option '--permission'. It can be {', '.join(Permission)}",
+            2,
+        ),
+        (CREATE[:-2], "Missing option '--level'. It can be BASIC, STANDARD, FULL", 2),
         ([*CREATE, "--permission", "CLIENT_REED"], "did you mean CLIENT_READ?", 2),
         ([*CREATE, "--level", "basic"], "did you mean BASIC?", 2),
         ([*CREATE, "--scope", "client=FULL"], "did you mean clients?", 2),
@@ -133,10 +139,10 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
         ([*CREATE, "--name", "  "], "1 to 200 characters", 2),
         (["rotate", "x", "--overlap", "1 day"], "such as 24h", 2),
         (["update", "x"], "nothing to change", 2),
-        (["show", "x"], "no key has the id x", 1),
-        (["update", "x", "--limit", "1"], "no key has the id x", 1),
-        (["revoke", "x"], "no key has the id x", 1),
-        (["rotate", "x"], "no key has the id x", 1),
+        (["show", "x"], "no key has the id or the name x", 1),
+        (["update", "x", "--limit", "1"], "no key has the id or the name x", 1),
+        (["revoke", "x"], "no key has the id or the name x", 1),
+        (["rotate", "x"], "no key has the id or the name x", 1),
     ],
 )
 def test_wrong_use_is_2_and_a_no_is_1_each_with_the_remedy(
@@ -231,15 +237,44 @@ def test_a_revoked_key_gets_no_new_secret_and_no_change(folder: Path, words: lis
     assert "state      " in keys(folder, "show", made["id"]).stdout
 
 
+@pytest.mark.parametrize(
+    "words", [("show",), ("update", "--limit", "5"), ("rotate", "--overlap", "1h"), ("revoke",)]
+)
+def test_a_name_that_one_key_has_will_do_for_its_id(folder: Path, words: tuple[str, ...]) -> None:
+    one = told(folder, *CREATE)["id"]
+    assert told(folder, *words, "Insurer X")["id"] == one
+    # a name that is another key's id is not what that id names
+    told(folder, "create", "--name", one, *CREATE[3:])
+    assert told(folder, "show", one)["name"] == "Insurer X"
+    two = told(folder, *CREATE)["id"]
+    before = keys(folder, "list", "--json").stdout
+    done = keys(folder, *words, "Insurer X")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"2 keys have the name Insurer X; name one by its id: {one}, {two}\n"
+    assert keys(folder, "list", "--json").stdout == before
+
+
+def test_a_key_that_was_revoked_already_is_said_to_be(folder: Path) -> None:
+    made = told(folder, *CREATE)
+    first = keys(folder, "revoke", made["id"], "--json")
+    assert (first.returncode, first.stderr) == (0, "")
+    again = keys(folder, "revoke", made["id"], "--json")
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+    revoked_at = json.loads(first.stdout)["revokedAt"]
+    assert again.stderr == f"this key was revoked already, at {revoked_at}\n"
+
+
 def test_it_is_said_when_an_old_secret_ends_and_what_state_a_key_is_in(folder: Path) -> None:
     made = told(folder, *CREATE)
     rotated = keys(folder, "rotate", made["id"], "--overlap", "1h").stdout
     shown = keys(folder, "show", made["id"]).stdout
-    for text in (rotated, shown):
+    changed = keys(folder, "update", made["id"], "--limit", "5").stdout
+    revoked = keys(folder, "revoke", made["id"]).stdout
+    for text in (rotated, shown, changed, revoked):
         assert re.search(
             rf"secrets +{made['key'][:8]}\.\.\. until 20\S+Z, vk_\S{{5}}\.\.\.\n", text
         )
-        assert re.search(r"state +active\n", text)
+        assert re.search(rf"state +{'revoked' if text is revoked else 'active'}\n", text)
     lines = keys(folder, "list").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["id", made["id"]]
 

@@ -63,15 +63,18 @@ def test_without_a_file_the_configured_policy_is_meant(empty_folder: Path) -> No
     assert "none.yaml: error[unreadable]: cannot be read" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "show"])
+@pytest.mark.parametrize(("command", "does"), [("check", "checks"), ("show", "shows")])
 def test_a_policy_in_the_folder_that_is_not_in_use_is_named(
-    empty_folder: Path, command: str
+    empty_folder: Path, command: str, does: str
 ) -> None:
     own = empty_folder / "policies.yaml"
     own.write_text("none\n")
     result = run(command)
     assert result.exit_code == 0
-    assert result.stderr == f"{own} is not the policy in use, which is {SHIPPED}\n"
+    assert result.stderr == (
+        f"note: this {does} {SHIPPED}, which is in use; policies.yaml in this folder is another"
+        " file\n"
+    )
     own.write_text(TEXT)
     (empty_folder / "gateway.yaml").write_text("policy: policies.yaml\n")
     assert run(command).stderr == ""

@@ -231,3 +231,54 @@ def test_the_page_on_policies_shows_what_is_printed(folder: Path) -> None:
     part = TEXT[clients:].split("\n\n")[0].replace("[phone,", "[phnoe,")
     (folder / "policies.yaml").write_text(f"version: 1\n{'#' + chr(10)}" + "#\n" * 4 + part + rest)
     assert check("policies.yaml").stderr == shown
+
+
+CASES = SHIPPED.with_name("policies.test.yaml").read_text(encoding="utf-8")
+OPENED = TEXT.replace("firstName, lastName]", "firstName, lastName, {phone: last(2)}]")
+
+
+@pytest.fixture
+def configured(folder: Path) -> Path:
+    """A configuration whose policy is sound, and fails three of the cases beside it."""
+    (folder / "own.yaml").write_text(OPENED)
+    (folder / "own.test.yaml").write_text(CASES)
+    (folder / "gateway.yaml").write_text("policy: own.yaml\n")
+    return folder / "own.yaml"
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_configured_policy_whose_cases_fail_is_taken_by_no_gateway(folder: Path) -> None:
+    result = check()
+    assert result.exit_code == 1
+    assert result.stdout == (
+        f"{folder}/own.yaml: in order, but 3 of its cases fail, so no gateway takes it:"
+        " clinic-gateway policy test\n"
+    )
+    assert result.stderr.count(f"{folder}/own.test.yaml:") == 3
+    assert "error[failed-case]: BASIC" in result.stderr
+    assert "^^^^" in result.stderr
+    assert check("own.yaml").stdout.endswith(": clinic-gateway policy test own.yaml\n")
+    (folder / "own.yaml").write_text(TEXT)
+    assert (check().exit_code, check().stderr) == (0, "")
+
+
+@pytest.mark.usefixtures("configured")
+def test_cases_that_fail_are_told_in_every_format(folder: Path) -> None:
+    results = {form: check("--format", form) for form in ("json", "sarif", "github")}
+    assert {each.exit_code for each in results.values()} == {1}
+    found = json.loads(results["json"].stdout)
+    assert found["ok"] is False
+    assert [each["code"] for each in found["problems"]] == ["failed-case"] * 3
+    [run] = json.loads(results["sarif"].stdout)["runs"]
+    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
+    assert {each["artifactLocation"]["uri"] for each in places} == {"own.test.yaml"}
+    assert results["github"].stdout.count("::error file=own.test.yaml,line=") == 3
+
+
+def test_cases_that_cannot_be_read_keep_a_policy_out_too(configured: Path, folder: Path) -> None:
+    (folder / "own.test.yaml").write_text(CASES.replace("key: BASIC", "key: BASC", 1))
+    result = check()
+    assert result.exit_code == 1
+    assert "error[bad-cases]: BASC is not a level" in result.stderr
+    assert f"{configured}: in order, but its cases cannot be read, so no" in result.stdout
+    assert check("--format", "sarif").exit_code == 1

@@ -164,6 +164,20 @@ def test_two_files_are_compared_where_no_gateway_ever_ran(tmp_path: Path) -> Non
     assert "no policy has run so far" in alone.stderr
 
 
+def test_a_note_says_where_the_cases_of_the_new_file_fail(tmp_path: Path) -> None:
+    for name, text in (("old.yaml", TEXT), ("new.yaml", MASKED)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shutil.copy(shipped_policy().with_name("policies.test.yaml"), tmp_path / "new.test.yaml")
+    (tmp_path / "gateway.yaml").write_text("state: none\n")
+    old, new = str(tmp_path / "old.yaml"), str(tmp_path / "new.yaml")
+    words = ("policy", "diff", "--config", str(tmp_path / "gateway.yaml"))
+    text = f"{new}: 3 of its cases fail, so no gateway takes it: clinic-gateway policy test {new}"
+    found = clinic_gateway(*words, old, new)
+    assert (found.returncode, found.stdout.splitlines()[-1]) == (0, f"note: {text}")
+    assert json.loads(clinic_gateway(*words, old, new, "--json").stdout)["notes"] == [text]
+    assert "note: " not in clinic_gateway(*words, new, old).stdout
+
+
 def test_each_field_is_explained_by_its_line_and_the_keys_own_level(ran: dict[str, Any]) -> None:
     found = run(ran, "explain", "--key", ran["key"], "--operation", "get_client")
     assert (found.returncode, found.stderr) == (0, "")

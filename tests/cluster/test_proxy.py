@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.cluster.stack import PROXY
+from tests.streams import Streams
 from tests.wire.proxies import command, free_port
 
 UNKNOWN = "Booking outcome unknown."
@@ -29,16 +30,16 @@ class Dying:
             await writer.drain()
         else:
             self.asked.append(head.split(b" ")[0])
-        writer.close()
 
 
 @asynccontextmanager
 async def proxied(nodes: list[Dying]) -> AsyncIterator[int]:
-    servers = [await asyncio.start_server(each.serve, "127.0.0.1", 0) for each in nodes]
-    ports = [each.sockets[0].getsockname()[1] for each in servers]
+    servers = [Streams(each.serve) for each in nodes]
     told = {"LISTEN": f"127.0.0.1:{free_port()}"}
-    for number, port in enumerate(ports, 1):
-        told |= {f"NODE_{number}": f"127.0.0.1:{port}", f"NODE_{number}_OPERATIONS": str(port)}
+    for number, server in enumerate(servers, 1):
+        await server.open()
+        port = str(server.port)
+        told |= {f"NODE_{number}": f"127.0.0.1:{port}", f"NODE_{number}_OPERATIONS": port}
     process = await asyncio.create_subprocess_exec(
         *command("haproxy", PROXY), env={**os.environ, **told}, stderr=subprocess.DEVNULL
     )
@@ -48,7 +49,7 @@ async def proxied(nodes: list[Dying]) -> AsyncIterator[int]:
         process.terminate()
         await process.wait()
         for each in servers:
-            each.close()
+            await each.close()
 
 
 async def answer(port: int, method: str, *headers: str) -> tuple[int, dict[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from examples.json_cloud.backend import Cloud
 from tests.adapters.rest.cloud import listening, new_cloud
+from tests.streams import Streams
 
 # What it answers instead of the truth, to whatever is asked but a login.
 Ill = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -20,41 +21,30 @@ class IllBackend:
     def __init__(self, cloud: Cloud, inside: str) -> None:
         self.cloud = cloud
         self._host, _, self._port = inside.removeprefix("http://").partition("/")[0].partition(":")
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
+        self._streams = Streams(self._meet)
         self.ill: Ill | None = None
         self.asked = 0
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._streams.port
+
     async def open(self) -> None:
         """Listen, on the same port as before."""
-        self._server = await asyncio.start_server(self._meet, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._streams.open()
 
     async def close(self) -> None:
         """Nobody listens any more."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._streams.close()
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.asked += 1
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        ends = (OSError, asyncio.IncompleteReadError, asyncio.CancelledError)
-        with contextlib.suppress(*ends):
-            try:
-                head = await reader.readuntil(b"\r\n\r\n")
-                if self.ill is not None and b"/session " not in head:
-                    await self.ill(writer)
-                else:
-                    await self._pass(head, reader, writer)
-            finally:
-                writer.close()
+        head = await reader.readuntil(b"\r\n\r\n")
+        if self.ill is not None and b"/session " not in head:
+            await self.ill(writer)
+        else:
+            await self._pass(head, reader, writer)
 
     async def _pass(
         self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -22,7 +22,7 @@ from adapters.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
-from gateway.keys.store import new_key
+from gateway.keys.key import new_key
 from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.base import KeysBehind, KeysUnreadable
-from gateway.keys.key import Key
+from gateway.keys.key import Key, new_key
 from gateway.keys.ring import BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.secret import digest, hint, mint, well_formed
-from gateway.keys.store import KeyStore, OddKey, UnknownKey, new_key
+from gateway.keys.store import KeyStore
+from gateway.keys.told import OddKey, UnknownKey
 from gateway.store import Store, StoreError, open_store
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)

@@ -63,8 +63,11 @@ async def test_two_nodes_count_together_and_each_its_share_when_redis_is_gone(
     alone = [await call(first) for _ in range(20)]
     assert alone == [(200, n) for n in range(14, -1, -1)] + [(429, 0)] * 5
     await asyncio.sleep(1.1)  # what was told is told again for a second
-    status, told = await readiness(first, session)
-    assert (status, told["degraded"]) == (200, True)
+    async with asyncio.timeout(10):
+        # a machine that is busy enough may hold the loop meanwhile: that passes, this would not
+        while (told := await readiness(first, session))[0] != 200:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    assert told[1]["degraded"]
     assert await figures(first, session) == {
         "gateway_limiter_degraded": "1.0",
         "gateway_limiter_local_total": "20.0",

@@ -1,9 +1,18 @@
+import asyncio
 import io
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socket import socketpair
+from typing import Any, TextIO
+
+import pytest
 
 from adapters.base import BackendNonsense, Trouble
-from gateway.observe.logs import Events
+from gateway.observe.logs import UNREAD, Events
 from gateway.observe.metrics import Metrics
+from gateway.observe.outlet import AGAIN
 from gateway.observe.troubles import Troubles
 
 
@@ -27,7 +36,9 @@ def test_a_fault_is_logged_by_class_and_place_without_its_text() -> None:
 def test_what_an_adapter_says_is_for_this_log() -> None:
     stream = io.StringIO()
     Events(stream).fault("call failed", BackendNonsense("no such column: NOM"))
-    assert json.loads(stream.getvalue())["said"] == "no such column: NOM"
+    line = json.loads(stream.getvalue())
+    assert line["said"] == "no such column: NOM"
+    assert "at" not in line, "places in our code mend nothing there"
 
 
 def test_a_person_at_a_terminal_reads_plain_lines() -> None:
@@ -59,3 +70,67 @@ def test_the_same_trouble_is_counted_each_time_and_logged_once() -> None:
         "id-2",
     ]
     assert b'resource="clients"} 4.0' in metrics.text()
+
+
+@contextmanager
+def unread(kind: str) -> Iterator[tuple[TextIO, int]]:
+    """A stream that somebody could read, by that number, and does not."""
+    if kind == "socket":
+        ours, theirs = socketpair()
+        with ours, theirs, os.fdopen(os.dup(theirs.fileno()), "w") as stream:
+            yield stream, ours.fileno()
+    else:
+        read, write = os.pipe()
+        with os.fdopen(write, "w") as stream:
+            yield stream, read
+        os.close(read)
+
+
+def lines_of(reads: int, least: int = 1) -> list[dict[str, Any]]:
+    """What has come, at least so many lines."""
+    data = b""
+    while data.count(b"\n") < least or not data.endswith(b"\n"):
+        data += os.read(reads, 1_000_000)
+    return [json.loads(line) for line in data.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_a_log_that_nobody_reads_holds_up_nobody_and_says_what_is_lost(kind: str) -> None:
+    with unread(kind) as (stream, reads):
+        was_blocking = os.get_blocking(stream.fileno())
+        events = Events(stream)
+        for number in range(5_000):
+            events.info("x" * 1_000, number=number)
+        assert os.get_blocking(stream.fileno()) == was_blocking, "others may write there too"
+        told = lines_of(reads)
+        while told[-1]["event"] != "last":
+            events.info("last")
+            told += lines_of(reads)
+    numbers = [each["number"] for each in told if "number" in each]
+    assert numbers == list(range(len(numbers)))
+    [lost] = [each["lines"] for each in told if each["event"] == UNREAD]
+    assert lost + len(numbers) == 5_000
+
+
+async def test_what_found_no_room_comes_without_another_event() -> None:
+    with unread("pipe") as (stream, reads):
+        events = Events(stream)
+        for number in range(80):
+            events.info("x" * 1_000, number=number)
+        first = lines_of(reads)
+        assert len(first) < 80
+        await asyncio.sleep(2 * AGAIN)
+        assert [each["number"] for each in first + lines_of(reads)] == list(range(80))
+
+
+def test_a_pipe_that_cannot_be_opened_anew_holds_up_nobody_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "open", refused)
+    with unread("pipe") as (stream, _):
+        events = Events(stream)
+        for _ in range(200):
+            events.info("x" * 1_000)

@@ -12,8 +12,8 @@ from gateway.observe.merged import (
     Snapshot,
     exposition,
     from_json,
+    lasting,
     merged,
-    retired,
     to_json,
 )
 from gateway.observe.metrics import Metrics
@@ -78,7 +78,7 @@ def test_each_figure_is_merged_as_it_is_declared() -> None:
 def test_a_process_that_has_ended_stays_in_the_sums_and_nowhere_else() -> None:
     gone, living = process("a", 3), process("b", 4)
     before = merged([gone.snapshot(), living.snapshot()])
-    ended = retired({}, gone.snapshot())
+    ended = lasting(gone.snapshot())
     after = merged([ended, living.snapshot()])
     for figure in FIGURES:
         if figure.kind is Kind.HISTOGRAM or figure.name.startswith("gateway_requests"):
@@ -89,7 +89,7 @@ def test_a_process_that_has_ended_stays_in_the_sums_and_nowhere_else() -> None:
     assert 'process_resident_memory_bytes{process="a"}' not in found
     # and its successor, and the next
     for _ in range(2):
-        ended = retired(ended, process("a", 2).snapshot())
+        ended = merged([ended, lasting(process("a", 2).snapshot())])
     found = told(merged([ended, living.snapshot()]))
     assert found['gateway_requests_total{operation="get_client",status="200"}'] == 11
 
@@ -97,7 +97,7 @@ def test_a_process_that_has_ended_stays_in_the_sums_and_nowhere_else() -> None:
 def test_a_figure_of_another_version_is_passed_over() -> None:
     odd = {"gateway_unheard_of_total": (Sample((), 3.0),)}
     assert merged([odd]) == {}
-    assert retired({}, odd) == {}
+    assert lasting(odd) == {}
 
 
 def test_what_nobody_has_told_is_in_no_sum() -> None:
@@ -121,7 +121,7 @@ def test_no_counter_goes_down_whichever_processes_end(parts: list[Sample]) -> No
     ended: Snapshot = {}
     whole = merged(living)
     while living:
-        ended = retired(ended, living.pop())
+        ended = merged([ended, lasting(living.pop())])
         assert merged([ended, *living]) == whole
 
 

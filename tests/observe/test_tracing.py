@@ -170,7 +170,7 @@ async def test_a_share_of_the_traces_is_kept_by_their_id_whatever_the_partner_wa
         asking = traces.begin("get_client", (f"00-{trace_id}-{PARENT}-01",))
         question = asking.begin("read_one", "clients")
         flags = asking.traceparent[-2:]
-        asking.end(question, "answered", 0.1)
+        asking.end(question, "answered")
         asking.ended(200, "key")
         assert asking.trace_id == trace_id
         kept += flags == "01"
@@ -237,7 +237,7 @@ async def test_a_collector_may_want_a_token_and_the_library_may_be_turned_off(
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
     asking = traces.begin("get_client", ())
-    asking.end(asking.begin("read_one", "clients"), "answered", 0.1)
+    asking.end(asking.begin("read_one", "clients"), "answered")
     assert (asking.traceparent, asking.trace_id) == ("", None)
     await traces.aclose()
     assert len(collector.spans) == 1
@@ -300,7 +300,7 @@ async def test_a_backend_over_http_is_told_of_the_question_that_asks_it(
     request = Request(label="x", method="POST", sends_body=True, body={})
     await client.write(request, {}, 3)
     await client.read(Request(label="x", method="GET"), {})
-    asking.end(question, "answered", 0.1)
+    asking.end(question, "answered")
     asking.ended(201, None)
     first, _ = await collector.of(2)
     assert heard.heard == [{"traceparent": f"00-{TRACE}-{first.span_id.hex()}-01"}] * 2

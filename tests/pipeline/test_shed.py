@@ -6,8 +6,7 @@ import pytest
 
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.errors import NotFound, Unavailable
-from gateway.keys.key import Key
-from gateway.keys.store import new_key
+from gateway.keys.key import Key, new_key
 from gateway.pipeline.call import Call
 from gateway.pipeline.shed import Gate
 
@@ -24,7 +23,13 @@ ONE, OTHER, THIRD = map(key, ("one", "other", "third"))
 
 def call_of(key: Key) -> Call:
     call = Call(
-        request_id="", method="GET", target=NotFound(), secrets=(), query="", upload=NO_UPLOAD
+        at=datetime(2026, 3, 4, tzinfo=UTC),
+        request_id="",
+        method="GET",
+        target=NotFound(),
+        secrets=(),
+        query="",
+        upload=NO_UPLOAD,
     )
     call.key = key
     return call

@@ -54,6 +54,9 @@ class Heard:
     def unchanged(self, running: str) -> None:
         self.said.append("unchanged")
 
+    def untold(self, error: Exception, said: str) -> None:
+        self.said.append(f"untold {said}")
+
     def failed(self, error: Exception, said: str) -> None:
         self.said.append(f"failed: {type(error).__name__}")
 

@@ -303,7 +303,10 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
 
 
 async def test_a_store_that_is_down_keeps_no_change_from_running(
-    start_gateway: Start, file: Path, monkeypatch: pytest.MonkeyPatch
+    start_gateway: Start,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     gateway = await start_gateway(policy=file)
     follower = gateway.gateway.follower
@@ -317,6 +320,12 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     save(file, NARROW)
     await until(lambda: hash_of(gateway) != first)
     assert [each.event for each in gateway.gateway.keeper.unwritten] == ["ran"]
+    await asyncio.sleep(2 * follow.POLL)
+    said = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
+    untold = "the policy's file is followed, but the store can be neither told of it nor asked"
+    assert said.count(untold) == 1
+    assert "policy loaded" in said
+    assert not any("cannot be followed" in each for each in said)
     monkeypatch.undo()
     await until(lambda: not gateway.gateway.keeper.unwritten)
 

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from adapters.document import read_document
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.checked import check_policy
+from gateway.policy.reading.document import read_rules
 from gateway.policy.reading.kinds import KINDS, Severity
+from gateway.policy.reading.risks import note_risks
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 TEXT = SHIPPED.read_text(encoding="utf-8")
@@ -20,6 +23,7 @@ MOVED = """\
   STANDARD: [email, createdAt, updatedAt]
   FULL: [address]
 """
+OPEN = MOVED.replace("^", "")
 MASKED = """\
   BASIC: [id, firstName, lastName, {phone: ^last(8)}]
   STANDARD: [phone, email, createdAt, updatedAt]
@@ -133,3 +137,15 @@ def test_what_reaches_a_person_is_marked_in_the_contract_and_never_at_basic() ->
 def test_every_kind_of_warning_is_produced_here() -> None:
     warnings = {code for code, kind in KINDS.items() if kind.severity is Severity.WARNING}
     assert {code for _, _, code, _ in RISKS} | {"equal-levels"} == warnings
+
+
+def test_what_is_usual_is_left_out_where_it_is_the_same_level(tmp_path: Path) -> None:
+    reading = read_rules(lambda: read_document(_file(tmp_path, TEXT.replace(CLIENTS, OPEN))))
+    assert [each.text for each in note_risks(reading, reading.rules).problems] == [
+        "clients.phone is open to every key"
+    ]
+
+
+def _file(folder: Path, text: str) -> Path:
+    (folder / "mine.yaml").write_text(text)
+    return folder / "mine.yaml"

@@ -104,6 +104,11 @@ class Several:
         each = self.ready()["parts"]["workers"].get("each", ())
         return {told["worker"]: told["pid"] for told in each}
 
+    def worker(self, number: int) -> int:
+        """Its process id, once it answers."""
+        pid: int = eventually(lambda: self.workers().get(number))
+        return pid
+
     def children(self) -> set[int]:
         """The process ids of all that the parent has forked."""
         with suppress(FileNotFoundError):

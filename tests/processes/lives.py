@@ -67,6 +67,11 @@ def begins_slowly(inherited: Inherited) -> int:
     return lives(inherited)
 
 
+def begins_once(inherited: Inherited) -> int:
+    """The first time; what replaces another ends at once."""
+    return lives(inherited) if inherited.place <= 2 else 1
+
+
 def never_well(inherited: Inherited) -> int:
     while True:
         inherited.beat()

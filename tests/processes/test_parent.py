@@ -11,6 +11,7 @@ from tests.command import Forked
 from tests.processes.gateways import eventually
 from tests.processes.lives import (
     Life,
+    begins_once,
     begins_slowly,
     deaf,
     deaf_to_a_roll,
@@ -63,7 +64,7 @@ def test_a_child_that_dies_again_and_again_is_started_less_and_less_often(said: 
     assert told[:6] == [0.1, 0.2, 0.4, 0.4, 0.4, 0.4]
     waited = [later - earlier for earlier, later in pairwise(ended)]
     assert all(each >= pause for each, pause in zip(waited, told, strict=False))
-    assert "ended': 'with 3'" in said.read_text()
+    assert "ended': 'with exit code 3'" in said.read_text()
 
 
 def test_a_child_whose_loop_stands_still_is_killed_and_started_again(said: Path) -> None:
@@ -135,6 +136,24 @@ def test_a_child_that_dies_while_others_are_replaced_is_started_again(said: Path
         assert not times(said, "were replaced")
         process.terminate()
         assert process.wait(10) == 0
+
+
+def test_of_a_new_process_that_ends_in_a_roll_nobody_says_that_it_is_started_again(
+    said: Path,
+) -> None:
+    with started(said, begins_once) as process:
+        eventually(lambda: times(said, "begun"))
+        process.send_signal(signal.SIGUSR2)
+        eventually(lambda: times(said, "the roll is given up"))
+        process.terminate()
+        assert process.wait(10) == 0
+    assert not times(said, "it is started again")
+    [ended] = [
+        line
+        for line in said.read_text().splitlines()
+        if "a process of the gateway has ended" in line
+    ]
+    assert "'ended': 'with exit code 1'" in ended
 
 
 def test_a_start_that_takes_too_long_is_given_up_and_said(said: Path) -> None:

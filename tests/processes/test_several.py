@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from msgspec import json
 from gateway.policy.running.handed import Handed, take
 from gateway.settings import StartRefused
 from gateway.state import make_run
-from tests.command import clinic_gateway
+from tests.command import clinic_gateway, serving
 from tests.conftest import Template
 from tests.processes.gateways import (
     Load,
@@ -79,12 +80,50 @@ def test_the_figures_are_those_of_all_processes_and_of_the_dead(several: Several
         assert get(several.port, CLIENTS, secret)[0] == 200
     assert counted(several) == before + 30
     time.sleep(1.2)  # what a worker has told until it dies stays
-    os.kill(several.workers()[1], signal.SIGKILL)
+    os.kill(several.worker(1), signal.SIGKILL)
     several.event("a process of the gateway has ended: it is started again")
     assert counted(several) == before + 30
     text = several.get("/metrics")[1]
     assert 'process_open_fds{process="operations"}' in text
     assert 'process_open_fds{process="worker 2"}' in text
+
+
+def test_no_sum_falls_or_grows_by_itself_whichever_processes_are_replaced(
+    several: Several,
+) -> None:
+    _, secret = several.mint()
+    time.sleep(1)
+    before = counted(several)
+    for _ in range(30):
+        assert get(several.port, CLIENTS, secret)[0] == 200
+    time.sleep(1.2)
+    os.kill(several.worker(1), signal.SIGKILL)
+    several.event("a process of the gateway has ended: it is started again")
+    assert counted(several) == before + 30
+    used = cpu(several)
+    eventually(lambda: len(several.workers()) == 2)
+    pid = several.operations()
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: pid not in several.children())
+    assert eventually(lambda: answered(several)) == before + 30
+    several.process.send_signal(signal.SIGUSR2)
+    several.event("all processes of the gateway were replaced", within=30)
+    assert eventually(lambda: answered(several)) == before + 30
+    assert cpu(several) >= used
+
+
+def answered(several: Several) -> float | None:
+    """What is counted, once operations answers."""
+    with suppress(OSError):
+        return counted(several)
+    return None
+
+
+def cpu(several: Several) -> float:
+    """Seconds of CPU that all processes have used."""
+    lines = several.get("/metrics")[1].splitlines()
+    [line] = [each for each in lines if each.startswith("process_cpu_seconds_total ")]
+    return float(line.rpartition(" ")[2])
 
 
 def counted(several: Several) -> float:
@@ -115,7 +154,7 @@ def test_a_worker_that_dies_is_replaced_and_meanwhile_the_other_serves(several: 
     said = several.event("a process of the gateway has ended: it is started again")
     assert (said["process"], said["ended"]) == ("worker 1", "by signal SIGKILL")
     eventually(lambda: several.workers().get(1, before[1]) != before[1])
-    assert several.workers()[2] == before[2]
+    assert several.worker(2) == before[2]
 
 
 def test_operations_that_die_are_replaced_and_partners_do_not_notice(several: Several) -> None:
@@ -130,7 +169,7 @@ def test_operations_that_die_are_replaced_and_partners_do_not_notice(several: Se
 def test_a_worker_that_hangs_takes_no_calls_from_the_others(several: Several) -> None:
     _, secret = several.mint()
     time.sleep(1)
-    pid = several.workers()[1]
+    pid = several.worker(1)
     stopped(pid)
     try:
         assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {200}
@@ -201,6 +240,56 @@ def test_a_roll_whose_first_worker_cannot_begin_leaves_all_as_it_was(several: Se
     eventually(lambda: several.workers().get(2, before[2]) != before[2])
 
 
+def test_a_roll_to_a_mapping_of_tables_that_are_not_there_is_given_up(several: Several) -> None:
+    before, text = several.workers(), several.config.read_text()
+    mapping = next(line for line in text.splitlines() if "mapping:" in line)
+    file = several.folder / mapping.partition(":")[2].strip()
+    wrong = several.folder / "wrong.yaml"
+    wrong.write_text(file.read_text().replace("from: CONSULTATIONS c", "from: NOWHERE c"))
+    several.config.write_text(text.replace(mapping, "  mapping: wrong.yaml"))
+    several.process.send_signal(signal.SIGUSR2)
+    said = several.event("a process of the gateway cannot begin")
+    assert "wrong.yaml:" in said["problem"]
+    assert "NOWHERE" in said["problem"]
+    assert "roll again" in several.event("the roll is given up: the old processes go on")["remedy"]
+    several.config.write_text(text)
+    assert several.workers() == before
+
+
+def test_a_roll_to_a_mapping_that_cannot_serve_the_policys_rows_is_given_up(folder: Path) -> None:
+    flag = folder / "cannot"
+    spoilt = f"""
+from pathlib import Path
+from adapters.problems import Problem
+from gateway.assembly import practice
+wrong = [Problem("clinic.yaml", 3, 1, "it cannot leave these out")]
+practice.unserved_rows = lambda adapter, policy: wrong if Path({str(flag)!r}).exists() else []
+"""
+    with Several(folder, spoilt=spoilt) as several:
+        eventually(lambda: len(several.workers()) == 2)
+        before = several.workers()
+        flag.touch()
+        several.process.send_signal(signal.SIGUSR2)
+        said = several.event("a process of the gateway cannot begin")
+        assert said["problem"] == "clinic.yaml:3:1: it cannot leave these out"
+        several.event("the roll is given up: the old processes go on")
+        assert several.workers() == before
+        os.kill(before[2], signal.SIGKILL)  # what is started again looks no closer than before
+        eventually(lambda: several.workers().get(2, before[2]) != before[2])
+
+
+def test_a_practice_system_that_is_down_stops_no_roll(folder: Path) -> None:
+    with Several(folder) as several:
+        eventually(lambda: len(several.workers()) == 2)
+        before, text = several.workers(), several.config.read_text()
+        url = next(line for line in text.splitlines() if line.strip().startswith("url:"))
+        several.config.write_text(text.replace(url, "  url: sqlite:////nowhere/at/all.db"))
+        several.process.send_signal(signal.SIGUSR2)
+        several.event("all processes of the gateway were replaced", within=30)
+        assert not set(several.workers().values()) & set(before.values())
+        eventually(lambda: not several.ready()["parts"]["backend"]["ready"])
+
+
 def test_a_worker_that_starts_later_takes_the_policy_that_runs_not_the_files(
     folder: Path, template: Template
 ) -> None:
@@ -232,12 +321,37 @@ def test_a_worker_that_starts_later_takes_the_policy_that_runs_not_the_files(
         eventually(lambda: several.ready()["parts"]["policy"]["hash"] != runs)
 
 
+def test_a_worker_that_does_not_take_the_policy_in_force_is_told(folder: Path) -> None:
+    shipped = (Path(__file__).parents[2] / "policies.yaml").read_text()
+    policy = folder / "policies.yaml"
+    policy.write_text(shipped)
+    with Several(folder, lines=("workers: 2", "policy: policies.yaml")) as several:
+        before, pid = several.ready()["parts"]["policy"]["hash"], several.worker(1)
+        stopped(pid)
+        narrower = shipped.replace("[id, firstName, lastName]", "[id, firstName]")
+        policy.write_text(narrower.replace("STANDARD: [phone", "STANDARD: [lastName, phone", 1))
+        several.event("policy loaded")
+        eventually(lambda: several.ready()["parts"]["policy"]["hash"] != before)
+        assert "behind" not in several.ready()["parts"]["policy"], "it has a moment"
+        found = eventually(lambda: several.ready()["parts"]["policy"].get("behind"))
+        assert found == [{"worker": 1, "pid": pid, "hash": before}]
+        assert "\ngateway_policy_behind 1.0" in several.get("/metrics")[1]
+        assert several.get("/readyz")[0] == 200
+        os.kill(pid, signal.SIGCONT)
+        eventually(lambda: "behind" not in several.ready()["parts"]["policy"])
+        assert "\ngateway_policy_behind 0.0" in several.get("/metrics")[1]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_end_finishes_the_calls_that_run(mortal: Several, number: signal.Signals) -> None:
     _, secret = mortal.mint()
     eventually(lambda: {get(mortal.port, CLIENTS, secret)[0] for _ in range(9)} == {200})
     pids = mortal.children()
+    mortal.forget()
     assert mortal.end(number) == 0
+    first, *_, last = mortal.said()
+    assert (first["event"], first["signal"]) == ("the gateway was told to end", number.name)
+    assert last["event"] == "the gateway has ended"
     assert not any(map(is_running, pids))
     assert not (mortal.folder / "run" / "policy.json").exists()
     assert not [each for each in mortal.said() if each["level"] == "error"]
@@ -250,6 +364,28 @@ def test_children_end_where_their_parent_is_gone(mortal: Several) -> None:
     assert eventually(lambda: not any(map(is_running, pids)))
 
 
+def test_a_gateway_that_is_killed_leaves_nothing_outside_its_folder(
+    template: Template, tmp_path: Path
+) -> None:
+    long, elsewhere = tmp_path / ("x" * 120), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    long.mkdir()
+    folder = copy_of(template.folder, long / "state")
+    with Several(folder, environ={"TMPDIR": str(elsewhere)}) as several:
+        children = several.children()
+        assert eventually(lambda: set(several.workers()) == {1, 2})
+        several.process.kill()
+        eventually(lambda: not any(map(is_running, children)))
+    assert list(elsewhere.iterdir()) == []
+    with Several(folder, lines=(), environ={"TMPDIR": str(elsewhere)}) as several:
+        assert eventually(lambda: set(several.workers()) == {1, 2})
+        os.kill(several.operations(), signal.SIGKILL)
+        several.event("a process of the gateway has ended: it is started again")
+        assert eventually(lambda: set(several.workers()) == {1, 2})
+        assert several.end() == 0
+    assert not (folder / "run" / "reports.sock").exists()
+
+
 def test_a_start_that_is_refused_says_why_once(folder: Path) -> None:
     config = folder / "gateway.yaml"
     config.write_text(config.read_text() + "workers: 2\npolicy: nothing.yaml\n")
@@ -257,6 +393,47 @@ def test_a_start_that_is_refused_says_why_once(folder: Path) -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "nothing.yaml" in done.stderr
+
+
+@pytest.mark.parametrize("line", ["tls_certificate: tls.pem", "tls_certificate: x\ntls_key: none"])
+def test_a_start_with_wrong_tls_is_refused_once_before_anybody_is_started(
+    folder: Path, line: str
+) -> None:
+    config = folder / "gateway.yaml"
+    config.write_text(config.read_text() + f"workers: 2\n{line}\n")
+    none_is_forked = "import os\ndel os.fork"
+    with serving("serve", "--config", str(config), spoilt=none_is_forked) as process:
+        said = process.communicate(timeout=30)[1]
+        assert process.returncode == 1
+    [sentence] = said.splitlines()
+    assert sentence.startswith("tls_")
+
+
+def test_a_roll_to_wrong_tls_replaces_nothing(several: Several) -> None:
+    before, text = several.workers(), several.config.read_text()
+    several.config.write_text(f"{text}tls_certificate: tls.pem\n")
+    several.process.send_signal(signal.SIGUSR2)
+    said = several.event("the configuration is wrong: nothing is replaced")
+    several.config.write_text(text)
+    assert said["problem"].startswith("tls_key is not set")
+    assert several.workers() == before
+
+
+def test_a_state_folder_that_can_hold_no_socket_is_refused_with_the_remedy(folder: Path) -> None:
+    config = folder / "gateway.yaml"
+    config.write_text(config.read_text() + "workers: 2\n")
+    (folder / "run").mkdir(mode=0o700, exist_ok=True)
+    unable = """
+import asyncio, errno, os
+from unittest.mock import AsyncMock
+error = OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+asyncio.start_unix_server = AsyncMock(side_effect=error)
+"""
+    with serving("serve", "--config", str(config), spoilt=unable) as process:
+        said = process.communicate()[1]
+        assert process.returncode == 1
+    [line] = said.splitlines()
+    assert f"{folder / 'run'}: operation not supported; put state on a filesystem that has" in line
 
 
 def test_a_place_of_the_processes_where_others_can_write_is_refused(folder: Path) -> None:

@@ -15,7 +15,8 @@ import aiohttp
 
 from adapters.base import Query
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.store import KeyStore, new_key
+from gateway.keys.key import new_key
+from gateway.keys.store import KeyStore
 from gateway.settings import load_settings
 from gateway.state import open_own_store
 from tests.command import Forked, serving

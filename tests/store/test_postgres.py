@@ -23,6 +23,7 @@ from gateway.store.postgres import CONNECTIONS, FREE, MIGRATING, STATEMENT
 from gateway.store.tables import meta, revisions
 from tests.adapters.servers import execute_async, postgres_database
 from tests.forwarder import Forwarder, forwarder
+from tests.store.stages import bring_to, stop_half_way
 
 SLACK = 0.5  # seconds: this machine does other things too
 
@@ -122,12 +123,35 @@ async def test_a_database_of_a_later_version_is_refused(place: str) -> None:
             await store.migrate()
 
 
+async def test_a_store_that_begins_is_what_all_migrations_make(empty: str, place: str) -> None:
+    async with opened(empty) as store:
+        await bring_to(store, "head")
+    assert await shape(empty) == await shape(place)
+
+
+async def shape(url: str) -> list[object]:
+    """Columns, constraints and indexes, and the first rows."""
+    columns = (
+        "SELECT table_name, column_name, data_type, character_maximum_length, is_nullable,"
+        " column_default FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1,"
+        " ordinal_position"
+    )
+    constraints = (
+        "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+        " WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2"
+    )
+    indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+    rows = ("SELECT * FROM revisions ORDER BY name", "SELECT * FROM alembic_version")
+    asked = (columns, constraints, indexes, *rows)
+    return [await execute_async(url, each) for each in asked]
+
+
 async def test_a_migration_that_was_interrupted_left_nothing(
     empty: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(empty) as store:
         with monkeypatch.context() as patched:
-            patched.setattr("alembic.op.create_index", lambda *_: sys.exit("stopped half way"))
+            patched.setattr("gateway.store.fresh.version.create", stop_half_way)
             with pytest.raises(SystemExit):
                 await store.migrate()
         tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
@@ -165,7 +189,9 @@ async def test_what_counts_on_counts_every_time(place: str) -> None:
             for _ in range(50):
                 await store.run(lambda connection: connection.execute(more))
 
-        await asyncio.gather(*(count(each) for each in (one, two) for _ in range(3)))
+        async with asyncio.TaskGroup() as tasks:
+            for each in (one, two) * 3:
+                tasks.create_task(count(each))
         assert await value_of(one) == 300
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from gateway.store.base import HEAD
 from gateway.store.migrations import configuration
 from gateway.store.sqlite import WAIT_MS
 from gateway.store.tables import metadata
+from tests.store.stages import bring_to, stop_half_way
 
 
 def at(path: Path) -> Store:
@@ -25,6 +25,7 @@ def at(path: Path) -> Store:
 
 async def test_migrations_make_the_tables_that_the_code_works_with(tmp_path: Path) -> None:
     store = at(tmp_path / "g.db")
+    await bring_to(store, "0001")
     await store.migrate()
     await store.migrate()
     async with store.engine.connect() as connection:
@@ -33,6 +34,21 @@ async def test_migrations_make_the_tables_that_the_code_works_with(tmp_path: Pat
         )
     await store.aclose()
     assert difference == []
+
+
+async def test_a_store_that_begins_is_what_all_migrations_make(tmp_path: Path) -> None:
+    begun, brought = at(tmp_path / "a.db"), at(tmp_path / "b.db")
+    await begun.migrate()
+    await bring_to(brought, "head")
+    await begun.aclose()
+    await brought.aclose()
+    assert _dump(tmp_path / "a.db") == _dump(tmp_path / "b.db")
+
+
+def _dump(path: Path) -> list[str]:
+    """All tables, indexes and rows, as statements; however these are quoted and broken."""
+    with closing(sqlite3.connect(path)) as connection:
+        return sorted(" ".join(line.replace('"', "").split()) for line in connection.iterdump())
 
 
 def test_head_is_the_newest_migration() -> None:
@@ -135,16 +151,20 @@ async def test_who_begins_a_new_store_waits_for_another_who_does(tmp_path: Path)
     await store.aclose()
 
 
+@pytest.mark.parametrize("begun", [False, True])
 async def test_a_migration_that_was_interrupted_left_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
 ) -> None:
     store = at(tmp_path / "g.db")
+    if begun:
+        await bring_to(store, "0001")
+    before = _dump(tmp_path / "g.db")
     with monkeypatch.context() as patched:
-        patched.setattr("alembic.op.create_index", lambda *_: sys.exit("stopped half way"))
+        patched.setattr("alembic.op.create_index", stop_half_way)
+        patched.setattr("gateway.store.fresh.version.create", stop_half_way)
         with pytest.raises(SystemExit):
             await store.migrate()
-    with closing(sqlite3.connect(tmp_path / "g.db")) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+    assert _dump(tmp_path / "g.db") == before
     await store.migrate()
     await store.ping()
     await store.aclose()
@@ -192,3 +212,17 @@ async def test_a_store_that_cannot_be_written_is_not_ready(
         waits = await connection.exec_driver_sql("PRAGMA busy_timeout")
         assert waits.scalar_one() == WAIT_MS
     await store.aclose()
+
+
+async def test_a_close_that_is_cancelled_is_done_to_its_end_and_says_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = at(tmp_path / "gateway.db")
+    await store.migrate()
+    ending = asyncio.create_task(store.aclose())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert not caplog.records

@@ -113,6 +113,55 @@ async def test_whoever_only_sends_what_nobody_wants_makes_room_too(start_gateway
         assert heard.data.startswith(b"HTTP/1.1 200")
 
 
+async def test_who_takes_no_answer_makes_room(
+    start_gateway: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SLOW_READER", 0.1)
+    gateway = await start_gateway(connections=2)
+    greedy = DOCUMENT * 300
+    async with held(gateway.port, "127.0.0.2", "127.0.0.2", sent=greedy):
+        await until(lambda: len(entrance(gateway).unsent._waiting) == 2)
+        await asyncio.sleep(0.1)
+        heard = await say(gateway.port, DOCUMENT, until=b"openapi")
+        assert heard.data.startswith(b"HTTP/1.1 200")
+        assert told(gateway) == {"idle": 1.0}
+
+
+async def test_who_keeps_it_busy_without_a_key_makes_room(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World(), connections=2)
+    pipeline = partner.gateway.gateway.public.front._pipeline
+    hit, go = pipeline._limiter.hit, asyncio.Event()
+
+    async def slow(key_id: str, limit: int) -> Any:
+        await go.wait()
+        return await hit(key_id, limit)
+
+    port = partner.gateway.port
+    junk = b"GET /api/v1/clients HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with held(port, "127.0.0.1", sent=head(partner, "GET", TYPES)) as (honest,):
+        assert (await honest[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+        monkeypatch.setattr(pipeline._limiter, "hit", slow)
+        honest[1].write(head(partner, "GET", TYPES, "Connection: close"))
+        async with held(port, "127.0.0.1") as (busy,):
+            sending = asyncio.create_task(_send(busy, junk * 50))
+            await count(partner.gateway, 2)
+            await asyncio.sleep(0.3)
+            assert (await say(port, DOCUMENT, until=b"openapi")).data.startswith(b"HTTP/1.1 200")
+            sending.cancel()
+        go.set()
+        assert b"HTTP/1.1 200" in await honest[0].read()
+    assert told(partner.gateway) == {"stranger": 1.0}
+
+
+async def _send(line: Line, data: bytes) -> None:
+    """That, without an end; what comes back is read and thrown away."""
+    while True:
+        line[1].write(data)
+        await line[0].read(1 << 16)
+
+
 async def test_an_address_holds_no_more_than_its_share(start_gateway: Start) -> None:
     gateway = await start_gateway(connections_per_address=3)
     async with held(gateway.port, *["127.0.0.2"] * 3) as lines:

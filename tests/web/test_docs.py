@@ -95,3 +95,10 @@ def test_a_page_for_a_key_without_permissions_is_a_page_still() -> None:
     page = html(document(public_url="https://clinic.example", permissions=frozenset()))
     assert Reader(page).open == []
     assert "X-API-Key" in page
+
+
+def test_lengths_and_lists_are_said_as_a_person_says_them() -> None:
+    assert "1 to 255 characters" in PAGE
+    assert "at least 1 characters" not in PAGE
+    [slots] = re.findall(r'<section id="list_available_slots">.*?</section>', PAGE, re.DOTALL)
+    assert "A list. Each: A time that can be booked" in slots

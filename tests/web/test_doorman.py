@@ -2,7 +2,16 @@ import pytest
 
 from gateway.settings import StartRefused
 from gateway.web import doorman
-from gateway.web.doorman import ADDRESS, GRACE, IDLE, LOOK_EVERY, PROCESS, Doorman, reserve_files
+from gateway.web.doorman import (
+    ADDRESS,
+    GRACE,
+    IDLE,
+    LOOK_EVERY,
+    PROCESS,
+    STRANGER,
+    Doorman,
+    reserve_files,
+)
 
 
 class Visitor:
@@ -11,6 +20,7 @@ class Visitor:
     def __init__(self, since: float | None) -> None:
         self.since = since
         self.is_silent = False
+        self.is_known = True
         self.cut = False
 
     def idle_since(self) -> float | None:
@@ -97,6 +107,18 @@ def test_where_all_are_busy_the_new_one_is_refused() -> None:
     assert visitors[0].cut
 
 
+def test_where_all_are_busy_the_longest_without_a_key_makes_room() -> None:
+    house = House(3, 100)
+    known, first, second = (house.come(None)[0] for _ in range(3))
+    first.is_known = second.is_known = False
+    assert not house.come(1.0)[1]  # whose key is on its way can't be told yet
+    house.now += GRACE
+    new, let_in = house.come(1.0)
+    new.is_known = False
+    assert (let_in, known.cut, first.cut, second.cut) == (True, False, True, False)
+    assert house.told == [PROCESS, STRANGER]
+
+
 def test_an_address_has_its_share_and_gets_it_back() -> None:
     house = House(100, 2)
     one, _ = house.come(1.0)
@@ -118,6 +140,13 @@ def test_a_network_of_one_subscriber_is_one_address() -> None:
     assert house.come(1.0, "::ffff:10.0.0.1")[1]
     assert not house.come(1.0, "10.0.0.1")[1]
     assert house.come(1.0, "fe80::1%eth0")[1]
+
+
+def test_a_network_of_one_home_holds_four_times_as_many() -> None:
+    house = House(100, 2)
+    came = [house.come(1.0, f"2001:db8:0:{number:x}::1")[1] for number in range(10)]
+    assert came == [True] * 8 + [False] * 2
+    assert house.come(1.0, "2001:db8:0:100::1")[1]  # the next network of 56 bits
 
 
 def test_whoever_is_exempt_has_no_share() -> None:

@@ -175,7 +175,9 @@ def test_the_same_fault_is_said_once_a_second_and_counted() -> None:
 
 
 async def test_only_a_well_formed_request_id_is_taken_over(partner: Partner) -> None:
-    for given in ("short", "a" * 65, "with blank", 'quote"quote', "é" * 10):
+    key = partner.secret
+    odd = ("short", "a" * 65, "with blank", 'quote"quote', "é" * 10)
+    for given in (*odd, key, f"mine-{key}", f"{key}.1"):
         answer = await partner.send("GET", "/nowhere", headers={"X-Request-Id": given})
         assert answer.headers["X-Request-Id"] != given
         assert len(answer.headers["X-Request-Id"]) == 32

@@ -17,6 +17,7 @@ from gateway.booking.row import STATES
 from gateway.keys.ring import MemoryKeyRing
 from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
+from gateway.observe.outlet import Outlet
 from gateway.store import Store, StoreError
 from gateway.web import system
 from gateway.web.system import Readiness
@@ -33,7 +34,7 @@ async def get(session: aiohttp.ClientSession, gateway: RunningGateway, path: str
 async def test_ready_says_so_for_each_part(
     running_gateway: RunningGateway, session: aiohttp.ClientSession
 ) -> None:
-    assert await get(session, running_gateway, "/healthz") == (200, '{"alive": true}')
+    assert await get(session, running_gateway, "/healthz") == (200, '{"alive":true}')
     status, text = await get(session, running_gateway, "/readyz")
     assert status == 200
     for part in ("backend", "store", "policy", "limiter"):
@@ -88,7 +89,7 @@ async def test_a_fault_of_a_page_is_500_and_in_the_event_log(
         raise LookupError("a value")
 
     stream = io.StringIO()
-    monkeypatch.setattr(running_gateway.gateway.events, "_stream", stream)
+    monkeypatch.setattr(running_gateway.gateway.events, "_outlet", Outlet(stream, str))
     monkeypatch.setattr(Metrics, "text", broken)
     async with session.get(running_gateway.operations + "/metrics") as response:
         assert (response.status, response.headers["Server"]) == (500, "clinic-gateway")

@@ -158,11 +158,17 @@ async def test_a_renewed_pair_is_taken_and_a_broken_one_is_not(
     certificate.write_bytes(other.read_bytes())
     await following.look()  # the key is still the old one's
     assert "is not the key of" in refused[0]
+    await following.look()
+    assert len(refused) == 1
+    certificate.unlink()  # as somebody who writes it anew may do
+    await following.look()
+    assert "cannot be read" in refused[1]
     await ask(gateway.port, first)
+    certificate.write_bytes(other.read_bytes())
     key.write_bytes(other_key.read_bytes())
     await following.look()
     await following.look()
-    assert (renewed, len(refused)) == ([True], 1)
+    assert (renewed, len(refused)) == ([True], 2)
     await ask(gateway.port, trusting(other))
     with pytest.raises(ssl.SSLCertVerificationError):
         await ask(gateway.port, first)

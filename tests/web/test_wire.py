@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from gateway.observe.outlet import Outlet
 from tests.conftest import RunningGateway, Start
 from tests.partner import Partner
 from tests.web.wire import head, say
@@ -72,7 +73,7 @@ async def test_what_is_no_request_is_refused_in_our_shape_and_reflected_nowhere(
     body: bytes,
 ) -> None:
     stream = io.StringIO()
-    monkeypatch.setattr(running_gateway.gateway.events, "_stream", stream)
+    monkeypatch.setattr(running_gateway.gateway.events, "_outlet", Outlet(stream, str))
     heard = await say(running_gateway.port, sent)
     assert heard.closed
     [(found, headers, answered)] = heard.answers

@@ -1,5 +1,7 @@
 """Whatever a booking's body is, it is taken or refused, and no answer repeats it."""
 
+from uuid import uuid4
+
 import pytest
 
 from adapters.base import Draft, Record
@@ -15,7 +17,7 @@ async def booker(partner_of: Begin) -> Partner:
     """A partner of a practice whose every time is free, and which says back nothing it was told."""
 
     def create(draft: Draft) -> Record:
-        return record_of(APPOINTMENT)
+        return record_of(APPOINTMENT) | {"id": str(uuid4())}
 
     return await partner_of(World(create=create))
 

@@ -13,7 +13,8 @@ from adapters.rest.backend import Answer
 from adapters.rest.doctor.case import Case, Step, records
 from adapters.rest.mapping import Paging
 from adapters.rest.paging import Ask, Pager, Params
-from adapters.rest.reading import ResourceReader, Rows
+from adapters.rest.reading import ResourceReader
+from adapters.rest.rows import Rows
 
 # What a partner gets who names no limit.
 USUAL = 50

@@ -1,9 +1,11 @@
 """The database's clock and zone beside this machine's and the clinic's."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -11,6 +13,12 @@ from adapters.examine import Finding
 from adapters.findings.clocks import WRITTEN, beside, future
 from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.values import every_record
+
+# The wall clock of the server, by the names that the engines have for it.
+_now = re.compile(
+    r"\b(?:NOW|GETDATE|SYSDATE|SYSDATETIME)\s*\(|\bCURRENT_TIMESTAMP\b|\bLOCALTIME(?:STAMP)?\b",
+    re.IGNORECASE,
+).search
 
 
 def clocks(case: Case) -> Iterator[Step]:
@@ -29,10 +37,23 @@ def _server(connection: Connection, case: Case) -> Iterator[Finding]:
     utc, local = _read(clock.utc), _read(clock.local)
     apart = (utc - here.replace(tzinfo=None)).total_seconds()
     clinic = here.astimezone(case.parts.converters.zone).replace(tzinfo=None)
-    said = f"the server's zone is {clock.zone}"
-    if abs(local - clinic) > timedelta(minutes=15):
-        said += f": NOW() in the mapping is not the clinic's time ({case.parts.mapping.zone})"
+    said = "the database uses this machine's zone"
+    if clock.zone:
+        said = f"the server's zone is {clock.zone}"
+    spelt = _now_in(case.document.data)
+    if spelt and abs(local - clinic) > timedelta(minutes=15):
+        zone = case.parts.mapping.zone
+        said += f", so {spelt} in the mapping is not the clinic's time ({zone})"
     yield beside(case, apart, said)
+
+
+def _now_in(data: Any) -> str:
+    """How the mapping's SQL asks for the server's own time, "" where it does not."""
+    if isinstance(data, str):
+        found = _now(data)
+        return found[0].replace("(", "()") if found else ""
+    members = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return next(filter(None, map(_now_in, members)), "")
 
 
 def _read(shown: str) -> datetime:

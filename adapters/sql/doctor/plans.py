@@ -17,6 +17,7 @@ from adapters.examine import Finding, Verdict
 from adapters.findings.maker import rows
 from adapters.sql.columns import sql
 from adapters.sql.doctor.account import quoted
+from adapters.sql.doctor.blame import NAME, blamed
 from adapters.sql.doctor.case import Case
 from adapters.sql.doctor.case import Step as LookStep
 from adapters.sql.doctor.diary import vets
@@ -27,14 +28,12 @@ from adapters.sql.steps import named_table
 BIG, HUGE = 5_000, 100_000
 # Filters by which a partner may ask, of fields that refer to another resource.
 REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
-_NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _NO_ALIAS = "ON|WHERE|LEFT|RIGHT|INNER|CROSS|JOIN|ORDER|GROUP|LIMIT|FULL|HAVING|UNION"
 _TABLES = re.compile(
-    rf"(?:\b(?:FROM|JOIN)\s+|,\s*)((?:{_NAME}\.)?{_NAME})"
+    rf"(?:\b(?:FROM|JOIN)\s+|,\s*)((?:{NAME}\.)?{NAME})"
     rf"(?:\s+(?:AS\s+)?(?!(?:{_NO_ALIAS})\b)(\w+))?",
     re.IGNORECASE,
 ).findall
-_COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
 _QUOTES = '"`[]'
 
 Call = Callable[[Connection], Any]
@@ -81,7 +80,7 @@ def _of_resource(case: Case, name: str, reader: ResourceReader) -> Iterator[Aske
     nested = tuple(("resources", name, "lists", each.name) for each in reader.children)
     places = (("resources", name), *nested)
     yield Asked("a single read", name, lambda c: reader.one(c, key), places)
-    yield Asked("a page", name, lambda c: reader.page(c, (), 50, None), places, strict=False)
+    yield Asked("a page", name, lambda c: reader.pages.read(c, (), 50, None), places, strict=False)
 
 
 def _filtered(case: Case, name: str, field: str) -> Iterator[Asked]:
@@ -94,7 +93,7 @@ def _filtered(case: Case, name: str, field: str) -> Iterator[Asked]:
     yield Asked(
         f"a list by {field}",
         name,
-        lambda c: reader.page(c, filters, 50, None),
+        lambda c: reader.pages.read(c, filters, 50, None),
         (place,),
         strict=False,
     )
@@ -178,7 +177,7 @@ def _scans(
         count = _count(connection, table)
         if count <= BIG:
             continue
-        at, columns = _blamed(case, place, alias, table)
+        at, columns = blamed(case, place, alias, table)
         verdict = Verdict.FAILED if asked.strict and count > HUGE else Verdict.WARNING
         many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
         remedy = _index(connection, table, columns)
@@ -227,79 +226,6 @@ def _count(connection: Connection, table: str) -> int:
             return connection.execute(select(func.count()).select_from(limited)).scalar_one()
     except DBAPIError:
         return 0
-
-
-def _blamed(case: Case, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:
-    """What of the mapping makes it scan, and the columns that an index should have."""
-    for at, expressions in _compared(case, place):
-        columns = [
-            each[2]
-            for e in expressions
-            if (each := _COLUMN(e)) and (each[1] or alias).lower() == alias.lower()
-        ]
-        if columns and (at[0] != "diary" or _names(case, at[:3], table)):
-            return at, columns
-    for at, written in _pieces(case, place):
-        found = _compared_in(written, alias)
-        if found:
-            return at, found
-    return place, []
-
-
-def _compared(case: Case, place: Place) -> Iterator[tuple[Place, list[str]]]:
-    """Expressions that the gateway itself compares, by their places."""
-    mapping = case.parts.mapping
-    if place[0] == "diary":
-        for kind in ("busy", "slots"):
-            for number, each in enumerate(getattr(mapping.diary, kind)):
-                owner = each.vet or each.schedule
-                yield (
-                    ("diary", kind, number, "start"),
-                    [*([owner] if owner else []), each.start.sql[0]],
-                )
-        for number, hours in enumerate(mapping.diary.hours):
-            yield ("diary", "hours", number), [hours.vet or hours.schedule or ""]
-    elif place[0] == "booking":
-        yield place, [mapping.booking.reference or ""]
-    else:
-        resource = mapping.resources[str(place[1])]
-        if "fields" in place:
-            yield place, list(resource.fields[str(place[3])].sql)
-        elif "lists" in place:
-            yield (*place, "parent"), list(resource.lists[str(place[3])].parent)
-        else:
-            yield (*place, "key"), list(resource.key.sql)
-
-
-def _names(case: Case, place: Place, table: str) -> bool:
-    """Whether the rows at a place are of that table."""
-    source = getattr(case.parts.mapping.diary, str(place[1]))[place[2]]
-    return (
-        re.search(rf"\b{re.escape(table.strip(chr(34)))}\b", source.from_ or "", re.IGNORECASE)
-        is not None
-    )
-
-
-def _pieces(case: Case, place: Place) -> Iterator[tuple[Place, str]]:
-    """The SQL of the mapping there, piece by piece."""
-    if place[0] != "resources":
-        return
-    rows_: Any = case.parts.mapping.resources[str(place[1])]
-    base = place[:2]
-    if "lists" in place:
-        rows_, base = rows_.lists[str(place[3])], place[:4]
-    for name, each in rows_.fields.items():
-        yield (*base, "fields", name), " ".join(each.columns)
-    yield (*base, "from"), rows_.from_
-    yield (*base, "where"), rows_.where or ""
-
-
-def _compared_in(written: str, alias: str) -> list[str]:
-    """The columns of a table that a piece of SQL compares with something else's."""
-    name = re.escape(alias)
-    either = rf"\b{name}\.(\w+)\s*=|=\s*{name}\.(\w+)\b"
-    found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
-    return list(dict.fromkeys(found))[:2]
 
 
 def _unbounded(connection: Connection, case: Case, source: str, place: Place) -> Iterator[Finding]:

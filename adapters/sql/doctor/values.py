@@ -18,7 +18,8 @@ from adapters.sql.doctor.case import Case, Step
 from adapters.sql.doctor.pages import Sample, pages
 from adapters.sql.keyed import KeyedRows
 from adapters.sql.mapping import Expression
-from adapters.sql.reading import MOST_BLANK, ResourceReader
+from adapters.sql.pages import MOST_BLANK
+from adapters.sql.reading import ResourceReader
 
 _SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 
@@ -139,7 +140,7 @@ class Keys:
             remedy = "write {sql: ..., as: hashed id}"
             yield case.failed("rows", reader.name, text, at, remedy=remedy)
         blank = connection.scalar(
-            select(func.count()).select_from(reader.keyless.limit(MOST_BLANK).subquery())
+            select(func.count()).select_from(reader.pages.keyless.limit(MOST_BLANK).subquery())
         )
         if blank:
             text = f"{rows(int(blank))} without a key: they are never shown"

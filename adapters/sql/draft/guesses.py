@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SURE, LIKELY = 0.85, 0.6
+# What stands in the draft by its name, with what is said beside it.
+Member = dict[str, tuple[Any, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

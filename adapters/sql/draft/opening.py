@@ -103,7 +103,8 @@ def _unavailable(address: URL, error: Exception) -> BackendUnavailable:
     place = address.host or address.database or ""
     why = reason(error)
     if why is not None:
-        return BackendUnavailable(f"the database on {place} can't be reached: {why}")
+        port = f", port {address.port}," if address.port else ""
+        return BackendUnavailable(f"the database on {place}{port} can't be reached: {why}")
     said = type(getattr(error, "orig", None) or error).__name__
     return BackendUnavailable(
         f"{place} does not answer as a {address.get_backend_name()} database ({said});"

@@ -18,8 +18,8 @@ _IN_FLOW = re.compile(r"[\[\]{},\"'&*!|>%@`:#]").search
 HEAD = """\
 # A first draft of a mapping, guessed from names, types, keys and a look at some values.
 # Each guess says how sure it is; go through it from top to bottom, mend what is wrong,
-# and take away what is not there. What needs a decision says TODO.
-# `clinic-gateway backend check` says what does not fit the database.
+# and take away what is not there. `clinic-gateway backend check` names each line that needs
+# a decision of yours, and what does not fit the database.
 version: 1
 zone: {zone}  # {said}
 

@@ -82,7 +82,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The server's present, its wall clock's and UTC: `YYYY-MM-DD HH:MM:SS`; its zone's name."""
+    """The server's present, its wall clock's and UTC: `YYYY-MM-DD HH:MM:SS`; its zone's name.
+
+    A database that has this machine's zone names none: "".
+    """
 
     local: str
     utc: str

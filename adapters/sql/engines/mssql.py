@@ -31,7 +31,7 @@ from adapters.sql.engines.base import (
     failed,
 )
 from adapters.sql.engines.mssql_speech import MssqlSpeech
-from adapters.sql.engines.threads import EngineThreads
+from adapters.sql.engines.threads import ThreadedEngine
 
 # Messages in words that are known, dates year first, no counts between the results.
 SESSION = (
@@ -39,16 +39,17 @@ SESSION = (
     " SET TRANSACTION ISOLATION LEVEL {}"
 )
 _SNAPSHOTS = text("SELECT snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()")
-_PING = text("SELECT 1")
 _TRIES = 3
 
 
-class MssqlEngine:
+class MssqlEngine(ThreadedEngine):
     """Threads as for SQLite; the driver stops a statement that takes too long."""
 
     speech = MssqlSpeech()
+    _ask = text("SELECT 1")
 
     def __init__(self, address: URL, *, timeout: float, booking_timeout: float) -> None:
+        super().__init__(bookers=BOOKERS, timeout=timeout, booking_timeout=booking_timeout)
         self._engine = create_engine(
             address.set(drivername="mssql+mssqlpython"),
             isolation_level="AUTOCOMMIT",
@@ -56,29 +57,9 @@ class MssqlEngine:
         )
         self._local = threading.local()
         self._opened: set[Connection] = set()
-        self._threads = EngineThreads(
-            bookers=BOOKERS, timeout=timeout, booking_timeout=booking_timeout
-        )
-
-    async def read(self, work: Work[T]) -> T:
-        return await self._threads.readers.run(self._read, work)
-
-    async def inspect(self, work: Work[T]) -> T:
-        return await self._threads.inspector.run(self._read, work)
-
-    async def search(self, work: Work[T]) -> T:
-        return await self._threads.searcher.run(self._read, work)
-
-    async def book(self, work: Work[T]) -> T:
-        return await self._threads.bookers.run(self._book, work)
-
-    async def ping(self) -> None:
-        await self._threads.pinger.run(
-            self._read, lambda connection: connection.execute(_PING).scalar()
-        )
 
     async def aclose(self) -> None:
-        await self._threads.aclose()
+        await super().aclose()
         for connection in self._opened:
             connection.close()
         self._engine.dispose()

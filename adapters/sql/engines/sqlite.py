@@ -29,7 +29,7 @@ from adapters.numbers import decimal
 from adapters.sql.engines.base import T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
-from adapters.sql.engines.threads import EngineThreads
+from adapters.sql.engines.threads import ThreadedEngine
 from adapters.words import fold
 
 OPCODES_BETWEEN_LOOKS = 5_000
@@ -43,7 +43,6 @@ DOWN = {
     "SQLITE_NOTADB": "is no SQLite database",
     "SQLITE_READONLY": "can't be written",
 }
-_PING = text("SELECT count(*) FROM sqlite_master")
 
 
 def wrong_with(address: URL) -> Iterator[str]:
@@ -54,44 +53,24 @@ def wrong_with(address: URL) -> Iterator[str]:
         yield "takes nothing behind a ?; a ? in a path is written %3F"
 
 
-class SqliteEngine:
+class SqliteEngine(ThreadedEngine):
     """Threads, each with its own connection: a few that read, one that books, one that asks."""
 
     speech = SqliteSpeech()
+    # needs the file but no table
+    _ask = text("SELECT count(*) FROM sqlite_master")
 
     def __init__(self, path: str, *, timeout: float, booking_timeout: float) -> None:
+        super().__init__(bookers=1, timeout=timeout, booking_timeout=booking_timeout)
         self._path = Path(path)
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         explaining(self._engine)
         self._local = threading.local()
         self._opened: set[_Lane] = set()
-        self._threads = EngineThreads(bookers=1, timeout=timeout, booking_timeout=booking_timeout)
-
-    async def read(self, work: Work[T]) -> T:
-        """The work's result, in one snapshot; BackendTimeout when the time is up."""
-        return await self._threads.readers.run(self._read, work)
-
-    async def inspect(self, work: Work[T]) -> T:
-        """The same for work of many statements that no call waits for."""
-        return await self._threads.inspector.run(self._read, work)
-
-    async def search(self, work: Work[T]) -> T:
-        """The same for work that looks at every row of a table."""
-        return await self._threads.searcher.run(self._read, work)
-
-    async def book(self, work: Work[T]) -> T:
-        """The same under the write lock; committed when the work returns, else undone."""
-        return await self._threads.bookers.run(self._book, work)
-
-    async def ping(self) -> None:
-        """A statement that needs the file but no table."""
-        await self._threads.pinger.run(
-            self._read, lambda connection: connection.execute(_PING).scalar()
-        )
 
     async def aclose(self) -> None:
         """Wait for what runs and close every connection."""
-        await self._threads.aclose()
+        await super().aclose()
         for lane in self._opened:
             lane.connection.close()
         self._opened.clear()
@@ -147,7 +126,8 @@ class SqliteEngine:
         try:
             found = self._path.stat()
         except OSError as error:
-            why = "does not exist" if isinstance(error, FileNotFoundError) else "can't be reached"
+            gone = isinstance(error, FileNotFoundError)
+            why = "does not exist; is backend.url the right file?" if gone else "can't be reached"
             raise BackendUnavailable(f"{self._path} {why}") from error
         return found.st_dev, found.st_ino
 

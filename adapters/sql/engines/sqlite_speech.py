@@ -92,7 +92,7 @@ class SqliteSpeech:
 
     def clock(self, connection: Connection) -> Clock:
         local, utc = connection.execute(_NOW).one()
-        return Clock(local, utc, "of this machine")
+        return Clock(local, utc, "")
 
     def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
         return []

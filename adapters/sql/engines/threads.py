@@ -4,6 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
+
+from sqlalchemy import TextClause
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import (
@@ -63,3 +66,44 @@ class EngineThreads:
         """Wait for what runs."""
         for each in (self.readers, self.searcher, self.inspector, self.bookers, self.pinger):
             await each.aclose()
+
+
+class ThreadedEngine:
+    """The verbs of an engine whose driver blocks.
+
+    `_read` and `_book` run in its threads, with the work and its deadline (by time.monotonic);
+    `_ask` is what a ping asks.
+    """
+
+    _ask: ClassVar[TextClause]
+
+    def __init__(self, *, bookers: int, timeout: float, booking_timeout: float) -> None:
+        self._threads = EngineThreads(
+            bookers=bookers, timeout=timeout, booking_timeout=booking_timeout
+        )
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._threads.readers.run(self._read, work)
+
+    async def inspect(self, work: Work[T]) -> T:
+        return await self._threads.inspector.run(self._read, work)
+
+    async def search(self, work: Work[T]) -> T:
+        return await self._threads.searcher.run(self._read, work)
+
+    async def book(self, work: Work[T]) -> T:
+        return await self._threads.bookers.run(self._book, work)
+
+    async def ping(self) -> None:
+        await self._threads.pinger.run(
+            self._read, lambda connection: connection.execute(self._ask).scalar()
+        )
+
+    async def aclose(self) -> None:
+        await self._threads.aclose()
+
+    def _read(self, work: Work[T], deadline: float) -> T:
+        raise NotImplementedError
+
+    def _book(self, work: Work[T], deadline: float) -> T:
+        raise NotImplementedError

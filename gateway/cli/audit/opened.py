@@ -1,21 +1,28 @@
 """What the commands on the audit have in common: the settings, the store, the days, and times."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.audit.files import audit_folder
-from gateway.audit.index import Index
+from gateway.audit.completeness import State, brought_up
+from gateway.audit.files import audit_folder, day_files
 from gateway.audit.questions import Days, Seen
+from gateway.cli.lines import legible
 from gateway.cli.options import CommandT, fail
 from gateway.cli.policy.named import own_store
 from gateway.keys.store import KeyStore
-from gateway.settings import Settings, check_own_place, load_settings
+from gateway.settings import Settings, StartRefused, check_own_place, load_settings
 from gateway.store import Store
+
+# 1 says that the audit is not as it was written: what could not be read says nothing of that.
+UNREAD = 2
+# Bytes of lines that take long enough to take in that it is said.
+MANY = 100_000_000
+ANEW = "run `clinic-gateway audit index --anew`"
 
 
 class Day(click.ParamType[Any]):
@@ -47,25 +54,101 @@ def place_of_audit(config: Path | None) -> Settings:
     return load_settings(config)
 
 
+@contextmanager
+def reading(settings: Settings) -> Iterator[None]:
+    """The end of the command where the audit's folder, a file of it or its key cannot be read."""
+    try:
+        yield
+    except StartRefused as error:
+        fail(str(error), UNREAD)
+    except OSError as error:
+        fail(_unread(audit_folder(settings), error), UNREAD)
+
+
+def _unread(folder: Path, error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    place = "" if str(error.filename or folder) == str(folder) else f" ({error.filename})"
+    remedy = "look at its disk"
+    if isinstance(error, PermissionError):
+        remedy = "run this as the gateway's own user"
+    elif isinstance(error, NotADirectoryError):
+        remedy = "the configuration's audit.folder says where it is"
+    return f"the audit in {folder} cannot be read: {reason}{place}; {remedy}"
+
+
 @asynccontextmanager
 async def store_of(settings: Settings) -> AsyncIterator[Store]:
-    """The gateway's own store; the end of the command where there is none yet."""
-    async with own_store(settings) as store:
+    """The gateway's own store; the end of the command where there is none yet.
+
+    Before it the folder is looked at: without it nothing here can be answered.
+    """
+    async with AsyncExitStack() as stack:
+        with reading(settings):
+            day_files(audit_folder(settings))
+            store = await stack.enter_async_context(own_store(settings))
         if store is None:
-            fail(f"nothing has been served yet from the state folder {settings.state}")
+            fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
         yield store
 
 
 @asynccontextmanager
-async def indexed(settings: Settings) -> AsyncIterator[Store]:
-    """The same, with an index that knows every line of this machine's folder."""
+async def indexed(settings: Settings) -> AsyncIterator[tuple[Store, State]]:
+    """The same, with an index that knows every line of this machine's folder, and what it lacks.
+
+    The end of the command where something that it had is gone from it.
+    """
     async with store_of(settings) as store:
-        try:
-            await Index(store, audit_folder(settings)).catch_up()
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            fail(f"{error.filename or audit_folder(settings)} cannot be read: {reason}")
-        yield store
+        with reading(settings):
+            state = await brought_up(store, audit_folder(settings), _say_backlog)
+        if state.lost is not None:
+            fail(f"the index has lost what it had of {state.lost}: {ANEW}")
+        yield store, state
+
+
+def _say_backlog(size: int) -> None:
+    if size >= MANY:
+        text = f"the index lacks {size / 1e9:.2f} GB of lines, and takes them in first"
+        click.echo(text, err=True)
+
+
+def in_words(state: State) -> list[str]:
+    """What an answer lacks, or rests on; nothing where there is nothing to say."""
+    told = []
+    for gap in state.gaps:
+        lacks = f"the index lacks {_lines(gap.lines)} that were written after {gap.until}"
+        if gap.here:
+            told.append(f"{lacks}, and so does the folder: run `clinic-gateway audit verify`")
+        else:
+            told.append(
+                f"{lacks} on another machine ({gap.host}): its gateway takes them in within a"
+                " minute; where none runs, run `clinic-gateway audit index` there"
+            )
+    if state.unknown:
+        told.append(
+            f"{_lines(state.unknown, 'chain')} of this folder count, though the store does not"
+            " know them: run `clinic-gateway audit verify`"
+        )
+    return told
+
+
+def notes_of(state: State) -> list[str]:
+    """The same, as lines under an answer or a refusal."""
+    return [f"note: {text}" for text in in_words(state)]
+
+
+def say_state(state: State) -> None:
+    """The same, printed under an answer."""
+    for line in notes_of(state):
+        click.echo(legible(line))
+
+
+def state_told(state: State) -> dict[str, Any]:
+    """The same, as JSON members."""
+    return {"complete": not state.gaps, "notes": in_words(state)}
+
+
+def _lines(count: int, what: str = "line") -> str:
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
 
 
 async def names_of_keys(store: Store) -> Callable[[str], str | None]:

@@ -11,12 +11,14 @@ import click
 from gateway.audit.chains import Chains, Known
 from gateway.audit.files import PLACE, audit_folder, place_of
 from gateway.audit.secrets import key_file, read_secrets
-from gateway.audit.verify import Verdict, chains_in, elsewhere, is_foreign
+from gateway.audit.verify import RUNS, Verdict, chains_in, elsewhere, is_foreign
 from gateway.audit.verify import verify as verified
-from gateway.cli.audit.opened import place_of_audit, store_of
+from gateway.cli.audit.opened import place_of_audit, reading, store_of
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.settings import Settings
+
+IN_WORDS = {RUNS: "running"}
 
 
 @click.command()
@@ -25,7 +27,8 @@ from gateway.settings import Settings
 def verify(config: Path | None, as_json: bool) -> None:
     """Verify every chain of this machine's audit against the heads in the store.
 
-    Exits with 1 where one is not as it was written, and names the first line that is not.
+    Exits with 1 where one is not as it was written, and names the first line that is not; with 2
+    where the folder cannot be read.
     """
     settings = place_of_audit(config)
     found, others = asyncio.run(_verify(settings))
@@ -42,15 +45,17 @@ def verify(config: Path | None, as_json: bool) -> None:
 
 async def _verify(settings: Settings) -> tuple[list[Verdict], Sequence[Known]]:
     folder = audit_folder(settings)
-    before = chains_in(folder)
+    with reading(settings):
+        before = chains_in(folder)
     async with store_of(settings) as store:
         chains = Chains(store)
         known = await chains.known()
         place, shared = place_of(folder), chains.shared
         others = elsewhere(known, place, shared=shared)
         mine = [each for each in known if each not in others]
-        secrets = read_secrets(key_file(settings)) if mine else ()
-        found = list(verified(folder, before, mine, secrets))
+        with reading(settings):
+            secrets = read_secrets(key_file(settings)) if mine else ()
+            found = list(verified(folder, before, mine, secrets))
         if is_foreign(known, place, shared=shared):
             text = f"{folder / PLACE}: the store knows no folder of that name"
             found.append(Verdict(chain="", broken=text))
@@ -78,7 +83,7 @@ def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
     broken = sum(bool(each.broken) for each in found)
     lines, files = (sum(getattr(each, name) for each in found) for name in ("lines", "files"))
     states = ", ".join(
-        f"{count} {state}"
+        f"{count} {IN_WORDS.get(state, state)}"
         for state in dict.fromkeys(each.state for each in found)
         if (count := sum(each.state == state for each in found))
     )

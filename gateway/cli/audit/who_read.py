@@ -1,7 +1,7 @@
 """`clinic-gateway audit who-read`: an owner asks who has seen the data."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -9,19 +9,24 @@ from typing import Any
 
 import click
 
+from gateway.audit.completeness import State
 from gateway.audit.counting import View
+from gateway.audit.index import uuid_key
 from gateway.audit.questions import Days, Seen, readers
 from gateway.cli.audit.opened import (
     between,
     days_options,
     indexed,
     names_of_keys,
+    notes_of,
     place_of_audit,
+    say_state,
     spans,
+    state_told,
     when,
 )
 from gateway.cli.lines import legible, legible_json
-from gateway.cli.options import config_option, json_option
+from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.named import policy_named
 from gateway.cli.words import OneOf
 from gateway.contract.access import AccessLevel
@@ -30,7 +35,7 @@ from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.spots import Spots
 from gateway.policy.telling.explain import reasons
-from gateway.settings import StartRefused
+from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 
 _RESOURCES = {each.name: each for each in GOVERNED}
@@ -71,25 +76,30 @@ def who_read(
     invoices are records of their own: ask for each.
     """
     days = Days(since=since, until=until)
-    found = asyncio.run(_readers(place_of_audit(config), resource, record, days))
+    found, state = asyncio.run(_readers(place_of_audit(config), resource, record, days))
     if as_json:
         told = {"resource": resource.name, "id": record, "keys": [_told(each) for each in found]}
-        click.echo(legible_json(told))
+        click.echo(legible_json(told | state_told(state)))
         return
     keys = {0: "no key has", 1: "1 key has"}.get(len(found), f"{len(found)} keys have")
     click.echo(legible(f"{resource.name} {record}: {keys} been shown it{between(days)}"))
     for line in (line for each in found for line in _lines(each)):
         click.echo(legible(line))
+    say_state(state)
 
 
-async def _readers(settings: Any, resource: Resource, record: str, days: Days) -> list[Reader]:
+async def _readers(
+    settings: Settings, resource: Resource, record: str, days: Days
+) -> tuple[list[Reader], State]:
     operations = {each.id for each in OPERATIONS if each.returns is resource}
-    async with indexed(settings) as store:
+    async with indexed(settings) as (store, state):
         found = await readers(store, record, operations, days)
+        if not found and not await _can_be(store, record, operations):
+            fail("\n".join([_unknown(resource, record), *notes_of(state)]))
         name = await names_of_keys(store)
         sights = {(view.policy, view.level) for view in found}
         fields = {sight: await _fields(store, resource, *sight) for sight in sorted(sights)}
-    return [
+    readers_found = [
         Reader(
             id=key_id,
             name=name(key_id),
@@ -98,6 +108,19 @@ async def _readers(settings: Any, resource: Resource, record: str, days: Days) -
         )
         for key_id in dict.fromkeys(view.key_id for view in found)
     ]
+    return readers_found, state
+
+
+async def _can_be(store: Store, record: str, operations: Collection[str]) -> bool:
+    """Whether it is the form of a public id, or once was one, of an adapter of the clinic's own."""
+    return uuid_key(record) is not None or bool(await readers(store, record, operations, Days()))
+
+
+def _unknown(resource: Resource, record: str) -> str:
+    return (
+        f"{resource.name} {record}: nothing of that id is known, and it is no UUID, as the ids are"
+        f" that partners are told: clinic-gateway sample {resource.name} lists some"
+    )
 
 
 async def _fields(store: Store, resource: Resource, policy: str, level: str) -> Fields | None:

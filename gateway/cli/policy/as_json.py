@@ -9,9 +9,9 @@ from gateway.policy.reading.kinds import Severity
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
-    """What was found; `ok` says whether the file can be used."""
+    """What was found; `ok` says whether a gateway would take the file."""
     entries = entries_of(checked)
-    found: dict[str, Any] = {"ok": checked.policy is not None, "file": checked.file}
+    found: dict[str, Any] = {"ok": not checked.errors, "file": checked.file}
     if checked.policy is not None:
         found["hash"] = checked.policy.hash
     names = {"problems": Severity.ERROR, "warnings": Severity.WARNING}

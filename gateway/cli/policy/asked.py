@@ -1,11 +1,10 @@
 """What a question is about: a key of the gateway's store, a record of the practice system."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
 from adapters.base import NotFound, Query, Record, Report
-from gateway.cli.lines import legible
+from gateway.cli.one_key import one_named
 from gateway.cli.options import fail
 from gateway.cli.policy.named import own_store
 from gateway.contract.fields import Resource
@@ -15,19 +14,6 @@ from gateway.keys.key import Key
 def key_named(config: Path | None, name: str) -> Key:
     """The key with that id, or the only one with that name; else the end of the command."""
     return one_named(asyncio.run(_keys(config)), name)
-
-
-def one_named(keys: Sequence[Key], name: str) -> Key:
-    """The same among these."""
-    found = [key for key in keys if key.id == name] or [key for key in keys if key.name == name]
-    if not found:
-        fail(
-            f"no key has the id or the name {legible(name)}; `clinic-gateway keys list` shows them"
-        )
-    if len(found) > 1:
-        ids = ", ".join(key.id for key in found)
-        fail(f"{len(found)} keys have the name {legible(name)}; name one by its id: {ids}")
-    return found[0]
 
 
 async def _keys(config: Path | None) -> list[Key]:

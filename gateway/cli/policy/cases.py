@@ -51,7 +51,7 @@ def run_cases(
     what the key must see of it. Covered is a field at a level when a case at that level has a
     record with a value there.
     """
-    policy = loaded(file, config, as_json=as_json)
+    policy = loaded(file, config, as_json=as_json, does="tries")
     place = cases_file or cases_beside(Path(policy.file))
     cases = _read(place, as_json=as_json)
     outcomes, found = run(policy, cases), coverage(policy, cases)

@@ -15,6 +15,7 @@ from gateway.cli.policy.as_sarif import as_sarif
 from gateway.cli.policy.as_text import print_entries
 from gateway.cli.policy.entries import entries_of
 from gateway.cli.policy.file import chosen, file_argument
+from gateway.cli.policy.tried import refused, try_again, with_cases
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checked import Checked, check_policy
 
@@ -48,25 +49,37 @@ def check(
 ) -> None:
     """Say whether a policy file can be used, or all that is wrong with it.
 
-    FILE is the configured policy where it is left out. Exit 1 where it cannot be used; what is
-    allowed and risky is a warning; the practice system only gives notes.
+    FILE is the configured policy where it is left out. The cases beside it are tried, as at a
+    start. Exit 1 where no gateway would take it; what is allowed and risky is a warning; the
+    practice system only gives notes.
     """
     form = "json" if as_json else form
-    checked = check_policy(chosen(file, config, as_json=form == "json"))
+    path = chosen(file, config, as_json=form == "json", does="checks")
+    checked = check_policy(path)
     if against_backend:
         from gateway.cli.policy import against
 
         checked = asyncio.run(against.against_backend(checked, config))
-    FORMATS[form](checked)
+    checked = with_cases(checked, path)
+    if form == "text":
+        _text(checked, again=try_again(file))
+    else:
+        FORMATS[form](checked)
     if checked.errors or (strict and checked.warnings):
         raise click.exceptions.Exit(1)
 
 
-def _text(checked: Checked) -> None:
+def _text(checked: Checked, again: str) -> None:
+    """`again` is the command that tries the cases once more."""
     entries = entries_of(checked)
     if entries:
         print_entries(entries)
-    if checked.policy is not None:
+    if checked.policy is None:
+        return
+    if checked.errors:
+        text = f"{checked.policy.file}: in order, but {refused(checked.errors, again)}"
+        click.echo(legible(text))
+    else:
         click.echo(legible(in_order(checked.policy)))
 
 
@@ -96,7 +109,6 @@ def _github(checked: Checked) -> None:
 
 
 FORMATS: Mapping[str, Callable[[Checked], None]] = {
-    "text": _text,
     "json": _json,
     "sarif": _sarif,
     "github": _github,

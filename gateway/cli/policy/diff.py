@@ -13,9 +13,11 @@ import click
 from gateway.affected import answers, reach
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
+from gateway.cli.policy.named import RUNNING, Named, is_kept, own_store, policy_named
+from gateway.cli.policy.tried import refused, tried, try_again
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
+from gateway.policy.reading.document import load_policy
 from gateway.policy.telling.diff import Change, Effect, changes
 from gateway.settings import Settings, load_settings
 from gateway.store import Store
@@ -37,12 +39,16 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two policies and what differs; `known` is False where no store tells of any key."""
+    """Two policies and what differs; `known` is False where no store tells of any key.
+
+    `notes` say what keeps a gateway from taking the new one.
+    """
 
     old: Named
     new: Named
     touched: Sequence[Touched]
     known: bool
+    notes: Sequence[str] = ()
 
     @property
     def widens(self) -> bool:
@@ -68,7 +74,8 @@ def diff(
     """Say what changes from OLD to NEW: which fields and records, for which keys, how often.
 
     Either is a file, `running`, or the beginning of the hash of a policy that ran. OLD is the
-    running policy where it is left out, NEW the configured file.
+    running policy where it is left out, NEW the configured file. A note says where the cases
+    beside NEW fail.
     """
     settings = load_settings(config)
     found = asyncio.run(compared(old, new or str(settings.policy), settings))
@@ -77,6 +84,8 @@ def diff(
     else:
         for line in _by_key(found) if per_key else _by_change(found):
             click.echo(legible(line))
+        for note in found.notes:
+            click.echo(legible(f"note: {note}"))
     if fail_on_widening and found.widens:
         fail(f"{found.new.name} shows more than {found.old.name}")
 
@@ -89,7 +98,16 @@ async def compared(old: str, new: str, settings: Settings) -> Comparison:
         keys = await _active_keys(store, now) if store else []
         counts = await answered(store, now - timedelta(days=DAYS)) if store else {}
     touched = [_touched(each, keys, counts) for each in changes(before.rules, after.rules)]
-    return Comparison(before, after, touched, store is not None)
+    return Comparison(before, after, touched, store is not None, list(_notes(new)))
+
+
+def _notes(new: str) -> Iterator[str]:
+    """What the cases beside a file hold against it; a policy that ran has none."""
+    if is_kept(new):
+        return
+    path = Path(new)
+    if problems := tried(load_policy(path, lambda trouble: None), path):
+        yield f"{new}: {refused(problems, try_again(path))}"
 
 
 async def _active_keys(store: Store, now: datetime) -> list[Key]:
@@ -165,6 +183,7 @@ def told(found: Comparison) -> dict[str, Any]:
         "new": {"name": found.new.name, "hash": found.new.hash},
         "widens": found.widens,
         "days": DAYS,
+        "notes": list(found.notes),
         "changes": [
             {
                 "resource": each.change.resource,

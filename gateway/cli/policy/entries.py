@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.document import LARGEST
 from adapters.problems import Problem
+from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.reading.checked import Checked
 from gateway.policy.reading.kinds import KINDS, Kind, Severity
 

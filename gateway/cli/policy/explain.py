@@ -13,15 +13,17 @@ from adapters.problems import DocumentErrors
 from gateway.audit.entries import BEGUN
 from gateway.audit.files import audit_folder
 from gateway.audit.finding import find_entries
+from gateway.cli.audit.opened import reading
 from gateway.cli.lines import legible
+from gateway.cli.one_key import one_named
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.asked import one_named
 from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
 from gateway.cli.words import OneOf
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.keys.key import Key
-from gateway.keys.store import KeyStore, OddKey, UnknownKey
+from gateway.keys.store import KeyStore
+from gateway.keys.told import OddKey, UnknownKey
 from gateway.policy.reading.spots import Spots, spots_of
 from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
@@ -144,7 +146,8 @@ def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
     That a booking began is no answer, unless nothing else is known of it.
     """
     folder = audit_folder(settings)
-    found = find_entries(folder, request)
+    with reading(settings):
+        found = find_entries(folder, request)
     ended = [each for each in found if each["outcome"] != BEGUN] or found
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")

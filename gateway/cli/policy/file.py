@@ -21,28 +21,32 @@ file_argument = click.argument(
 )
 
 
-def loaded(file: Path | None, config: Path | None, *, as_json: bool) -> Policy:
+def loaded(file: Path | None, config: Path | None, *, as_json: bool, does: str = "shows") -> Policy:
     """The policy, or its problems and the end of the command."""
-    path = chosen(file, config, as_json=as_json)
+    path = chosen(file, config, as_json=as_json, does=does)
     try:
         return load_policy(path, lambda trouble: None)
     except DocumentErrors as error:
         _refuse(error, as_json=as_json)
 
 
-def chosen(file: Path | None, config: Path | None, *, as_json: bool) -> Path:
-    """The file that is named, or the policy in force; the end where the configuration is wrong."""
+def chosen(file: Path | None, config: Path | None, *, as_json: bool, does: str = "shows") -> Path:
+    """The file that is named, or the policy in force; the end where the configuration is wrong.
+
+    `does` says in a word what the command does with it.
+    """
     try:
-        return file or configured(config)
+        return file or configured(config, does)
     except DocumentErrors as error:
         _refuse(error, as_json=as_json)
 
 
-def configured(config: Path | None) -> Path:
+def configured(config: Path | None, does: str) -> Path:
     """The policy in force; said on stderr where a policy in this folder is another one."""
     used, here = load_settings(config).policy, Path.cwd() / _OWN_NAME
     if here.exists() and here.resolve() != used.resolve():
-        click.echo(legible(f"{here} is not the policy in use, which is {used}"), err=True)
+        other = f"{_OWN_NAME} in this folder is another file"
+        click.echo(legible(f"note: this {does} {used}, which is in use; {other}"), err=True)
     return used
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from adapters.base import Record, Report, Trouble
-from gateway.cli.keys import LEVEL, RESOURCE, Scope
+from gateway.cli.levels import LEVEL, RESOURCE, Scope
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.asked import key_named, record_named

@@ -57,9 +57,8 @@ class Traced(Asking):
         self.traceparent = _written(span)
         return span
 
-    def end(self, begun: Span, outcome: str, seconds: float) -> None:
+    def end(self, begun: Span, outcome: str) -> None:
         """Its end."""
-        super().end(begun, outcome, seconds)
         begun.set_attribute("gateway.outcome", outcome)
         if outcome not in _ANSWERS:
             begun.set_status(StatusCode.ERROR)

@@ -37,7 +37,7 @@ class Outcome:
         if more > 0:
             told = f"{told}; and {more} more"
         text = f"{self.case.name}: {told}"
-        return Problem(self.file, self.case.line, self.case.column, text)
+        return Problem(self.file, self.case.line, self.case.column, text, "failed-case")
 
 
 def cases_beside(policy: Path) -> Path:

@@ -248,6 +248,17 @@ _RISKS = {
         Severity.WARNING,
     ),
 }
+_CASES = {
+    "failed-case": Kind(
+        "a case that fails",
+        "No gateway takes a policy whose cases fail: mend the policy, or the case where the change"
+        " is meant.",
+    ),
+    "bad-cases": Kind(
+        "cases that cannot be read",
+        "No gateway takes a policy whose cases cannot be read: mend them as it says.",
+    ),
+}
 _BACKEND = {
     "unserved-condition": Kind(
         "a condition that the practice system cannot serve",
@@ -265,4 +276,6 @@ _BACKEND = {
     ),
 }
 
-KINDS: Mapping[str, Kind] = _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS | _RISKS | _BACKEND
+KINDS: Mapping[str, Kind] = (
+    _FILE | _YAML | _SHAPE | _FIELDS | _MASKS | _ROWS | _RISKS | _CASES | _BACKEND
+)

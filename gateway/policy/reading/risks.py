@@ -84,7 +84,8 @@ class _Judge:
         if first is None:
             return
         if first is LEVELS[0] and self.resource.at(path).personal:
-            text = f"{name} is open to every key; usually it opens at {known}"
+            usually = "" if known is first else f"; usually it opens at {known or 'no level'}"
+            text = f"{name} is open to every key{usually}"
             self.notes.say(place, "personal-at-basic", text)
         elif known is not None and LEVELS.index(first) < LEVELS.index(known):
             text = f"{name} opens at {first}; usually it opens at {known}"

@@ -84,9 +84,13 @@ class Follower:
             turn += 1
             try:
                 await self._turn(certainly=self._failing or turn % 2 == 0)
+            except StoreError as error:
+                if not self._failing:
+                    self._watcher.untold(error, str(error))
+                self._failing = True
             except Exception as error:  # noqa: BLE001 - whatever it is, the file must be followed on
                 if not self._failing:
-                    self._watcher.failed(error, str(error) if isinstance(error, StoreError) else "")
+                    self._watcher.failed(error, "")
                 self._failing = True
             else:
                 self._failing = False

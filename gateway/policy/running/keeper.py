@@ -48,7 +48,10 @@ class Watcher(Protocol):
         """The file is what runs: once more, or as somebody asked for it to be looked at."""
 
     def failed(self, error: Exception, said: str) -> None:
-        """A fault of ours or of the store; `said` may stand in a log."""
+        """A fault of ours; `said` may stand in a log."""
+
+    def untold(self, error: Exception, said: str) -> None:
+        """The file is followed, but the store can be neither told nor asked."""
 
 
 class Keeper:

@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
+from tests.streams import Streams
+
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -21,20 +23,11 @@ class Raw:
 async def raw(*answers: bytes | Talk | None) -> AsyncIterator[Raw]:
     """Each request gets the next answer, the last one for ever; None hangs up without a word."""
     server_state = Raw()
-    tasks: set[asyncio.Task[None]] = set()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_state.connections += 1
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            try:
-                while await one(reader, writer):
-                    pass
-            finally:
-                writer.close()
-                await writer.wait_closed()
+        while await one(reader, writer):
+            pass
 
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -53,16 +46,13 @@ async def raw(*answers: bytes | Talk | None) -> AsyncIterator[Raw]:
         await answer(reader, writer)
         return False
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    server_state.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api"
+    server = Streams(talk)
+    await server.open()
+    server_state.url = f"http://127.0.0.1:{server.port}/api"
     try:
         yield server_state
     finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await server.wait_closed()
+        await server.close()
 
 
 def http(

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, Filter, NotFound, Query, Trouble
 from adapters.problems import DocumentErrors
-from adapters.rest import reading
+from adapters.rest import rows
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import NOW, TODAY, ask, everything, slots
@@ -173,7 +173,7 @@ async def test_sifting_stops_and_goes_on_without_losing_anything(
     low = (Filter("equals", ("isLow",), True),)
     whole = await adapter.read_many(ask("stock", limit=200, filters=low))
     assert whole.after is None
-    monkeypatch.setattr(reading, "MOST_DETAILS", 16)
+    monkeypatch.setattr(rows, "MOST_DETAILS", 16)
     found, after, pages = [], None, 0
     while pages == 0 or after is not None:
         calls = len(cloud.calls)

@@ -1,0 +1,67 @@
+"""Since when bookings are seen that nobody knows of: kept for the next process of this machine.
+
+Counted by the machine's steady clock, which is the same in all of its processes and which nobody
+sets: a wall clock that jumps would free a time while its booking may still come, and so would two
+machines whose clocks differ. What is of another boot, cannot be read or was not written counts for
+nothing, so that the counting begins anew.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, json
+
+from gateway.booking.owners import boot
+
+# So many are remembered; of those seen longest ago the counting begins anew.
+MOST = 10_000
+
+
+class _Kept(Struct):
+    boot: str
+    since: dict[str, float]
+
+
+_decode = json.Decoder(_Kept).decode
+
+
+def kept_since(file: Path, now: float) -> dict[str, float]:
+    """What was sent -> the second at which an earlier process saw first that it is not known."""
+    try:
+        kept = _decode(file.read_bytes())
+    except (OSError, DecodeError):
+        return {}
+    if kept.boot != boot():
+        return {}
+    return {sending: since for sending, since in kept.since.items() if since <= now}
+
+
+def keep_since(file: Path, since: Mapping[str, float]) -> None:
+    """The same for whoever comes next; where it cannot be written nothing is left that is old."""
+    new = file.with_suffix(".new")
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+            opened.write(json.encode(_Kept(boot(), dict(since))))
+        new.replace(file)
+    except OSError:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+class Seen:
+    """Since when this process sees that nobody works on what was sent any more."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since: dict[str, float] = {}
+
+    def seconds(self, sending: str) -> float:
+        """How long ago it was seen first; 0 where that is now."""
+        now = self._clock()
+        if sending not in self._since:
+            self._since[sending] = now
+            if len(self._since) > MOST:
+                del self._since[next(iter(self._since))]
+        return now - self._since[sending]

@@ -1,0 +1,33 @@
+"""`clinic-gateway keys create`: a new key, and its secret this once."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.keys.opened import with_store
+from gateway.cli.keys.settings import expiry, name_of, settings_of_a_key
+from gateway.cli.keys.told import tell
+from gateway.cli.options import config_option, json_option
+from gateway.keys.key import new_key
+
+
+@click.command()
+@settings_of_a_key(new=True)
+@config_option
+@json_option
+def create(config: Path | None, as_json: bool, name: str, **options: Any) -> None:
+    """Make a key, and show its secret this once."""
+    key = new_key(
+        name=name_of(name),
+        permissions=options["permissions"],
+        level=options["level"],
+        scopes=dict(options["scopes"]),
+        limit=options["limit"],
+        expires_at=expiry(options["expires"]),
+        contact=options["contact"],
+        now=datetime.now(UTC),
+    )
+    secret = with_store(config, lambda store: store.add(key))
+    tell(key, as_json, secret=secret)

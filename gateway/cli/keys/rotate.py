@@ -1,0 +1,48 @@
+"""`clinic-gateway keys rotate`: a new secret, while the one before it stays valid for a time."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.keys.opened import with_key
+from gateway.cli.keys.told import tell
+from gateway.cli.options import config_option, json_option
+
+_overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class Overlap(click.ParamType[Any]):
+    """A duration such as 24h."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        found = _overlap(str(value))
+        if found is None:
+            return self.fail("write a number and s, m, h or d, such as 24h", param, ctx)
+        overlap = timedelta(**{_UNITS[found[2]]: int(found[1])})
+        if overlap > timedelta(days=90):
+            return self.fail("an overlap is at most 90 days", param, ctx)
+        return overlap
+
+
+@click.command()
+@click.argument("wanted", metavar="KEY")
+@click.option(
+    "--overlap", type=Overlap(), default="24h", show_default=True,
+    help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
+)  # fmt: skip
+@config_option
+@json_option
+def rotate(config: Path | None, as_json: bool, wanted: str, overlap: timedelta) -> None:
+    """Give a key a new secret, and show it this once.
+
+    KEY is its id, or its name where no other key has that.
+    """
+    now = datetime.now(UTC)
+    rotated = with_key(config, wanted, lambda store, key_id: store.rotate(key_id, overlap, now))
+    tell(rotated.key, as_json, secret=rotated.secret, hints=rotated.secrets)

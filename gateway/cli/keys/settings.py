@@ -1,0 +1,116 @@
+"""What the clinic decides of a key, as options: their values, and what was named of them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from gateway.cli.levels import LEVEL, Scope
+from gateway.cli.lines import Line
+from gateway.cli.options import CommandT
+from gateway.cli.words import OneOf
+from gateway.contract.access import Permission
+from gateway.contract.fields import read_instant
+from gateway.keys.key import DEFAULT_LIMIT
+
+PERMISSION = OneOf("PERMISSION", Permission, Permission)
+
+
+def _each_once(_: click.Context, __: click.Parameter, scopes: Any) -> Any:
+    """The scopes; wrong use where two are about one resource."""
+    named = [resource for resource, _ in scopes]
+    if doubled := sorted({each for each in named if named.count(each) > 1}):
+        raise click.BadParameter(f"{', '.join(doubled)} is named twice; give it one level")
+    return scopes
+
+
+class Moment(click.ParamType[Any]):
+    """A date-time with its offset, that is still to come."""
+
+    name = "DATE-TIME"
+
+    def __init__(self, *, new: bool) -> None:
+        self._remedy = "" if new else "; to end a key, revoke it"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value in ("", "never"):
+            return value
+        try:
+            moment = read_instant(value)
+        except ValueError:
+            self.fail("write it with its offset, such as 2027-01-31T00:00:00Z", param, ctx)
+        if moment <= datetime.now(UTC):
+            self.fail(f"that time is past{self._remedy}", param, ctx)
+        return moment
+
+
+def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
+    """The options that `create` and `update` share, in the words of one of them."""
+    what = "What it may call" if new else "All that it may call from now on"
+    limit = f"; {DEFAULT_LIMIT} where it is not given" if new else ""
+    never = "" if new else "; `never` takes it away"
+    options = (
+        click.option("--contact", type=Line(), help="Whom to call about this key."),
+        click.option(
+            "--expires",
+            type=Moment(new=new),
+            help=f"When it ends, such as 2027-01-31T00:00:00Z{never}.",
+        ),
+        click.option(
+            "--limit", type=click.IntRange(1, 1_000_000_000), help=f"Requests an hour{limit}."
+        ),
+        click.option(
+            "--scope",
+            "scopes",
+            type=Scope(),
+            multiple=True,
+            callback=_each_once,
+            help="Level of a resource, each named once; repeatable.",
+        ),
+        click.option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
+        click.option(
+            "--permission",
+            "permissions",
+            type=PERMISSION,
+            multiple=True,
+            required=new,
+            help=f"{what}; repeatable: {', '.join(Permission)}.",
+        ),
+        click.option(
+            "--name", type=Line(), required=new, help="Who gets it." if new else "Who has it."
+        ),
+    )
+
+    def with_options(command: CommandT) -> CommandT:
+        for option in options:
+            command = option(command)
+        return command
+
+    return with_options
+
+
+def changes_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were named, by the fields of a key."""
+    changes = {
+        name: options[name] for name in ("level", "limit", "contact") if options[name] is not None
+    }
+    if options["name"] is not None:
+        changes["name"] = name_of(options["name"])
+    if options["permissions"]:
+        changes["permissions"] = frozenset(options["permissions"])
+    if options["expires"] is not None:
+        changes["expires_at"] = expiry(options["expires"])
+    if options["scopes"] or options["no_scopes"]:
+        changes["scopes"] = dict(options["scopes"])
+    return changes
+
+
+def name_of(text: str) -> str:
+    if not text.strip() or len(text) > 200:
+        raise click.BadParameter("write 1 to 200 characters", param_hint="--name")
+    return text.strip()
+
+
+def expiry(value: Any) -> datetime | None:
+    return None if value in (None, "", "never") else value

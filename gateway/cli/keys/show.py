@@ -1,0 +1,22 @@
+"""`clinic-gateway keys show`: one key."""
+
+from pathlib import Path
+
+import click
+
+from gateway.cli.keys.opened import with_key
+from gateway.cli.keys.told import tell
+from gateway.cli.options import config_option, json_option
+
+
+@click.command()
+@click.argument("wanted", metavar="KEY")
+@config_option
+@json_option
+def show(config: Path | None, as_json: bool, wanted: str) -> None:
+    """One key.
+
+    KEY is its id, or its name where no other key has that.
+    """
+    key, hints = with_key(config, wanted, lambda store, key_id: store.show(key_id))
+    tell(key, as_json, hints=hints)

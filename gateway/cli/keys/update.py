@@ -1,0 +1,35 @@
+"""`clinic-gateway keys update`: a key with other settings."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.keys.opened import with_key
+from gateway.cli.keys.settings import changes_of, settings_of_a_key
+from gateway.cli.keys.told import tell
+from gateway.cli.options import config_option, json_option
+
+
+@click.command("update")
+@click.argument("wanted", metavar="KEY")
+@settings_of_a_key(new=False)
+@click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
+@config_option
+@json_option
+def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) -> None:
+    """Change a key; what is not named stays.
+
+    KEY is its id, or its name where no other key has that.
+    """
+    changes = changes_of(options)
+    if not changes:
+        raise click.UsageError("nothing to change: name at least one setting")
+
+    async def updated(store: Any, key_id: str) -> tuple[Any, Any]:
+        await store.update(key_id, **changes)
+        shown: tuple[Any, Any] = await store.show(key_id)
+        return shown
+
+    key, hints = with_key(config, wanted, updated)
+    tell(key, as_json, hints=hints)

@@ -1,0 +1,98 @@
+"""What an operation is, and its parameters: the shape of the table's rows."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from gateway.contract.access import Permission
+from gateway.contract.fields import INTEGER, TEXT, Field, Format, Resource
+
+PAGE_DEFAULT = 50
+PAGE_LARGEST = 200
+
+Where = Literal["path", "query"]
+
+
+class Match(StrEnum):
+    """How a filter compares a field with the caller's value."""
+
+    EQUALS = "equals"
+    SINCE = "since"
+    SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter of the path or the query.
+
+    With `match` and `fields` it is a filter on these fields of the answer's resource. `within`
+    names the resource in which the id must exist before anything is listed.
+    """
+
+    name: str
+    summary: str
+    format: Format = TEXT
+    where: Where = "query"
+    required: bool = False
+    values: tuple[str, ...] = ()
+    match: Match | None = None
+    fields: tuple[str, ...] = ()
+    within: str | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    least: int | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One call that a partner can make.
+
+    `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
+    conditions as (field, value). `errors` are the statuses beyond those that every operation has.
+    `notes` is what a caller must know that no other member says.
+    """
+
+    id: str
+    summary: str
+    method: Literal["GET", "POST"]
+    path: str
+    permission: Permission
+    returns: Resource
+    many: bool = False
+    paged: bool = False
+    params: tuple[Param, ...] = ()
+    only: tuple[tuple[str, bool], ...] = ()
+    body: tuple[Field, ...] = ()
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    notes: str = ""
+
+    # true where the call writes into the practice system
+    creates: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.permission not in frozenset(Permission):
+            raise ValueError(f"{self.id} has no permission: anybody with a key could call it")
+        object.__setattr__(self, "creates", self.method == "POST")
+
+    @property
+    def query(self) -> tuple[Param, ...]:
+        """The parameters of the query, those of paging included."""
+        own = tuple(param for param in self.params if param.where == "query")
+        return (*own, LIMIT, CURSOR) if self.paged else own
+
+
+LIMIT = Param(
+    name="limit",
+    summary=f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
+    format=INTEGER,
+    least=1,
+    most=PAGE_LARGEST,
+)
+CURSOR = Param(
+    name="cursor",
+    summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
+    longest=2_800,
+    shortest=1,
+)

@@ -1,0 +1,56 @@
+"""What is told of the keys in the store, and why one is not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.keys.key import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key as it is now, with the digests of its secrets and until when each is valid.
+
+    `key` is None where what is kept of it makes no sense.
+    """
+
+    id: str
+    key: Key | None
+    secrets: tuple[tuple[bytes, datetime | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What may be told of a secret: its hint, and until when it is valid."""
+
+    hint: str
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
+
+    keys: Sequence[tuple[Key, tuple[Secret, ...]]]
+    odd: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """A new secret, which is told this once, and the key with what may be told of all of them."""
+
+    secret: str
+    key: Key
+    secrets: tuple[Secret, ...]
+
+
+class OddKey(Exception):
+    """What is kept of the key with that id makes no sense."""
+
+
+class UnknownKey(LookupError):
+    """No key has that id."""
+
+
+class RevokedKey(Exception):
+    """The key with that id was taken away for good."""

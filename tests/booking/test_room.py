@@ -1,0 +1,77 @@
+"""Room for the ledger's transactions: while one hangs, others are refused and none piles up."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.booking import room
+from gateway.booking.room import AT_ONCE, PATIENCE, REST, Room
+from gateway.contract.errors import Unavailable
+from gateway.store import Store
+from gateway.store.base import StoreError
+from tests.booking.clinic import World
+
+
+class Hanging(Store):
+    """The world's own store, which answers nobody while it hangs."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.engine, store.place)
+        self.goes_on = asyncio.Event()
+        self.inside = 0
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        self.inside += 1
+        try:
+            await self.goes_on.wait()
+            async with super().begin() as connection:
+                yield connection
+        finally:
+            self.inside -= 1
+
+
+async def test_while_the_ledger_hangs_nothing_piles_up_and_refusals_are_quick(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "REST", 30.0)
+    store = Hanging(world.store)
+    ledger = world.opened(store)
+    before = len(asyncio.all_tasks())
+    calls = [world.book(f"k{n}", through=ledger) for n in range(50)]
+    first = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(each, Unavailable) for each in first)
+    begun = time.monotonic()
+    for number in range(50):
+        with pytest.raises(Unavailable):
+            await world.book(f"l{number}", through=ledger)
+    assert time.monotonic() - begun < 1
+    await asyncio.sleep(0.1)
+    assert store.inside == AT_ONCE
+    assert len(asyncio.all_tasks()) - before <= AT_ONCE
+    store.goes_on.set()
+    await asyncio.sleep(0.2)
+    assert not (await world.book(through=ledger)).replayed
+
+
+async def test_one_is_let_in_now_and_then_to_see() -> None:
+    now = 0.0
+    of = Room(clock=lambda: now)
+    async with of.taken():
+        now = PATIENCE - 0.01
+        async with of.taken():
+            pass
+        for now in (PATIENCE, PATIENCE + REST - 0.01):  # noqa: B007 - the clock
+            with pytest.raises(StoreError):
+                await of.taken().__aenter__()
+        for now in (PATIENCE + REST, PATIENCE + 2 * REST):  # noqa: B007 - the clock
+            async with of.taken():
+                pass
+            with pytest.raises(StoreError):
+                await of.taken().__aenter__()
+    async with of.taken():
+        pass

@@ -1,0 +1,70 @@
+"""What workers have counted: once, whoever hears of it when, and whatever is started again."""
+
+import re
+from pathlib import Path
+
+from gateway.observe.merged import Sample, Snapshot
+from gateway.processes import workers
+from gateway.processes.reports import Report
+from gateway.processes.workers import Workers
+
+
+def figures(calls: float) -> dict[str, tuple[Sample, ...]]:
+    return {
+        "gateway_limit_hits_total": (Sample((), calls),),
+        "gateway_connections": (Sample((), calls),),
+    }
+
+
+def report(pid: int, calls: float) -> Report:
+    more = {"stopping": False, "policy": "x", "parts": {}}
+    return Report(worker=1, pid=pid, figures=figures(calls), **more)  # type: ignore[arg-type]
+
+
+def of_all(made: Workers, *living: Report, name: str = "gateway_limit_hits_total") -> float:
+    text = made.figures([(each, True) for each in living]).decode()
+    [told] = re.findall(rf"^{name} (.*)$", text, re.MULTILINE)
+    return float(told)
+
+
+def own(calls: float) -> Snapshot:
+    return figures(calls)
+
+
+def test_a_worker_that_tells_a_last_time_on_another_line_counts_once(tmp_path: Path) -> None:
+    made = Workers(lambda: own(0), 1, tmp_path / "sums.json")
+    made.ended(report(7, 5))
+    assert of_all(made, report(7, 6)) == 6, "it was away for a moment only"
+    made.ended(report(7, 8))
+    made.ended(report(8, 1))
+    assert of_all(made) == 9
+    assert of_all(made, name="gateway_connections") == 0
+
+
+def test_of_many_that_are_gone_the_sum_stays(tmp_path: Path) -> None:
+    made = Workers(lambda: own(0), 1, tmp_path / "sums.json")
+    for pid in range(3 * workers.MOST_GONE):
+        made.ended(report(pid, 1))
+    assert of_all(made) == 3 * workers.MOST_GONE
+
+
+async def test_the_operations_process_that_comes_next_counts_on(tmp_path: Path) -> None:
+    file = tmp_path / "sums.json"
+    before = Workers(lambda: own(100), 2, file)
+    before.ended(report(6, 10))
+    await before.keep([(report(7, 5), True), (report(8, 3), True)])
+    after = Workers(lambda: own(1), 2, file)
+    assert of_all(after) == 119, "also before a worker has called"
+    assert of_all(after, report(7, 6)) == 120
+    after.ended(report(7, 9))
+    assert of_all(after, report(9, 1)) == 124, "and what died with the one before stays"
+
+
+async def test_sums_that_cannot_be_kept_or_read_are_none(tmp_path: Path) -> None:
+    file = tmp_path / "sums.json"
+    file.with_suffix(".new").mkdir()
+    made = Workers(lambda: own(4), 1, file)
+    await made.keep([])
+    assert not file.exists()
+    file.write_bytes(b"{")
+    assert of_all(Workers(lambda: own(4), 1, file)) == 4
