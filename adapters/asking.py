@@ -14,14 +14,16 @@ class Asking:
     """What is noted of one call: seconds for which it asked, and waited for room before.
 
     `traceparent` is what a practice system over HTTP is told, in W3C's form; "" for nothing.
+    `partner` is whose calls wait for one another before others wait for them: a key's id.
     """
 
-    __slots__ = ("seconds", "traceparent", "waited")
+    __slots__ = ("partner", "seconds", "traceparent", "waited")
     # whether `begin`, `end` and `ended` are to be told
     traced = False
 
     def __init__(self, traceparent: str = "") -> None:
         self.traceparent = traceparent
+        self.partner = ""
         self.seconds = 0.0
         self.waited = 0.0
 

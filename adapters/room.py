@@ -1,23 +1,26 @@
 """Room for so many calls at once: who does not fit in waits by turn, and not for long."""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 
+from adapters.asking import ASKING
 from adapters.base import BackendUnavailable
 
 
 class Room:
     """At most `most` are inside at once; at most `queue` wait, none longer than `patience`.
 
-    Who waits comes in by turn. `take` is for the call that need not wait: it costs no task switch,
-    nor a coroutine, as a semaphore does.
+    Who waits comes in by turn: the partners one after the other, and of each partner who came
+    first. `take` is for the call that need not wait: it costs no task switch, nor a coroutine, as a
+    semaphore does.
     """
 
     def __init__(self, most: int, queue: int, patience: float) -> None:
         self._most = self._free = most
         self._queue = queue
         self._patience = patience
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        # by partner; the first is the next whose turn it is
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @property
     def in_use(self) -> int:
@@ -27,7 +30,7 @@ class Room:
     @property
     def waiting(self) -> int:
         """How many wait to come in."""
-        return len(self._waiting)
+        return sum(map(len, self._lines.values()))
 
     def take(self) -> bool:
         """Whether there is room for this call, at once."""
@@ -40,28 +43,39 @@ class Room:
         """BackendUnavailable where there is no room, nor in time."""
         if self.take():
             return
-        if len(self._waiting) >= self._queue:
+        if self.waiting >= self._queue:
             raise BackendUnavailable("too much is waiting for the practice system already")
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        partner = ASKING.get().partner
+        self._lines.setdefault(partner, deque()).append(place)
         try:
             async with asyncio.timeout(self._patience):
                 await place
         except BaseException as error:
             if place.done() and not place.cancelled():  # it came at that very moment
                 self.leave()
-            elif place in self._waiting:
-                self._waiting.remove(place)
+            else:
+                self._forget(partner, place)
             if isinstance(error, TimeoutError):
                 text = "the practice system was busy with other calls"
                 raise BackendUnavailable(text) from error
             raise
 
     def leave(self) -> None:
-        """Make room: for who has waited longest, if anybody does."""
-        while self._waiting:
-            place = self._waiting.popleft()
+        """Make room: for who is next, if anybody waits."""
+        while self._lines:
+            partner, line = self._lines.popitem(last=False)
+            place = line.popleft()
+            if line:
+                self._lines[partner] = line
             if not place.done():
                 place.set_result(None)
                 return
         self._free += 1
+
+    def _forget(self, partner: str, place: asyncio.Future[None]) -> None:
+        line = self._lines.get(partner)
+        if line is not None and place in line:
+            line.remove(place)
+            if not line:
+                del self._lines[partner]

@@ -80,15 +80,15 @@ FORMS = {
 
 
 def statuses() -> list[str]:
-    found: dict[int, list[str]] = {}
+    found: dict[int, dict[str, None]] = {}
     for kind in descendants(GatewayError):
         message = getattr(kind, "message", "")
         if message:
-            found.setdefault(kind.status, []).append(f"`{message}`")
-    found[400] = [
-        "`Invalid request: ` and the first problem",
-        "`Idempotency-Key was used with another request`",
-    ]
+            found.setdefault(kind.status, {})[f"`{message}`"] = None
+    found[400] = {
+        "`Invalid request: ` and the first problem": None,
+        "`Idempotency-Key was used with another request`": None,
+    }
     return [f"| {status} | {'; '.join(found[status])} |" for status in sorted(found)]
 
 

@@ -68,6 +68,9 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     ledger = open_ledger(kit, wanted.ledger, wanted.owners)
     journal = await opened_journal(kit, wanted.store)
     limiter = await _limiter(kit, wanted.counters)
+    gate = Gate(settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes)
+    lag = watched_lag(kit)
+    lag.tells(gate.hear)
     pipeline = Pipeline(
         keys=ring,
         limiter=limiter,
@@ -76,7 +79,7 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         ledger=ledger,
         cursors=Cursors(practice.secret),
         now=kit.now,
-        gate=Gate(settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes),
+        gate=gate,
         audit=journal.audit,
     )
     observers = Observers(journal, kit.metrics, usage, kit.events, kit.now)
@@ -101,9 +104,10 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         "keys": of_keys(ring),
         "audit": of_audit(journal),
         "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
-        "loop": of_loop(watched_lag(kit)),
+        "loop": of_loop(lag),
     }
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
+    kit.metrics.ask("gateway_places_per_key", lambda: gate.places)
     kit.metrics.hides(partial(hidden_fields, policy))
     watch_process(kit.metrics)
     server = PublicServer(front, replies, observers, open_entrance(kit, proxies))

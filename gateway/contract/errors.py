@@ -225,6 +225,10 @@ class Unavailable(GatewayError):
         return {"Retry-After": str(self.retry_after)}
 
 
+class Crowded(Unavailable):
+    """Too much is under way already."""
+
+
 class BackendTooSlow(GatewayError):
     """The practice system did not answer within its time."""
 

@@ -78,6 +78,12 @@ FIGURES = (
         buckets=CALLS,
     ),
     _gauge("calls_in_flight", "Calls that are under way now.", merge=Merge.SUM),
+    _gauge(
+        "places_per_key",
+        "Calls of one key that may be under way at once in a process: fewer than in_flight_per_key"
+        " while its event loop comes late.",
+        merge=Merge.MIN,
+    ),
     _gauge("connections", "Connections of partners that are open now.", merge=Merge.SUM),
     _counter(
         "connections_turned_away",

@@ -24,6 +24,7 @@ class Lag:
         self._seconds = 0.0
         # (when, how late): of a minute, each later than all that follow it
         self._latest: deque[tuple[float, float]] = deque()
+        self._told: list[Callable[[float], None]] = []
         self._task: asyncio.Task[None] | None = None
         metrics.tell("gateway_loop_lag_seconds", self._samples)
         metrics.ask("gateway_loop_lag_max_seconds", lambda: self.most(LOOK_BACK)[0])
@@ -35,6 +36,10 @@ class Lag:
     async def aclose(self) -> None:
         """End it."""
         await ended(self._task)
+
+    def tells(self, told: Callable[[float], None]) -> None:
+        """Have each lag told, in seconds, as it is noted."""
+        self._told.append(told)
 
     def most(self, seconds: float) -> tuple[float, float]:
         """The largest lag that was noted within so many seconds, and how many it is ago."""
@@ -54,6 +59,8 @@ class Lag:
         self._latest.append((now, late))
         while now - self._latest[0][0] > LOOK_BACK:
             self._latest.popleft()
+        for told in self._told:
+            told(late)
 
     async def _watch(self) -> None:
         while True:

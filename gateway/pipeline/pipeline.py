@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from time import monotonic
 from urllib.parse import urlencode
 
 from adapters.base import Adapter, AdapterError, Page, Record
@@ -83,6 +84,11 @@ class Pipeline:
         self._now = now
         self._roads = {each.id: Road(each, adapter, cursors) for each in OPERATIONS}
 
+    @property
+    def crowded(self) -> bool:
+        """Whether there is more to do than can be done at once."""
+        return self._gate.crowded
+
     async def run(self, call: Call) -> Reply:
         """The reply to a call; what is learned on the way is noted in the call."""
         now = call.at
@@ -91,6 +97,7 @@ class Pipeline:
         except KeysBehind:
             await self._keys.catch_up()
             key = call.key = authenticate(call.secrets, self._keys, now, settled=True)
+        call.asking.partner = key.id
         target = call.target
         if isinstance(target, GatewayError):
             raise target
@@ -153,7 +160,9 @@ class Pipeline:
         return self._list(call, road.operation, values, page, body)
 
     async def _create(self, call: Call, road: Road, redactor: Redactor, others: Others) -> Reply:
+        call.waits_since = monotonic()
         body = await call.upload.read()
+        call.waits_since = None
 
         def check_key() -> Key:
             """A body, or a booking before this one, may take its time; the key may be revoked."""

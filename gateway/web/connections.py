@@ -16,6 +16,8 @@ from gateway.web.unsent import Unsent
 KEEP_ALIVE = 10.0
 # Seconds after which somebody who does not take an answer makes room like one who is idle.
 SLOW_READER = 1.0
+# The same of a call that nobody works for.
+SLOW_CALL = 0.25
 # Seconds between two looks at what a reader of TLS has taken.
 SIP = 0.1
 # Bytes that a head may have, as long as its end has not come.
@@ -100,6 +102,11 @@ class Connection(RequestHandler):
             return True
         return self.had_key if self.call is None else self.call.key is not None
 
+    @property
+    def has_more(self) -> bool:
+        """Whether further requests have come, which wait for the answer to this one."""
+        return bool(self._messages)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.welcome = None
         self._line = cast(asyncio.Transport, transport)
@@ -159,12 +166,17 @@ class Connection(RequestHandler):
         await self.sent()
 
     def idle_since(self) -> float | None:
-        """The loop's time since which no request is whole, or no answer taken; else None."""
+        """The loop's time since which no request is whole, or no answer taken; else None.
+
+        So long does a call wait, too, that has found no room, or whose body has not come.
+        """
         if self._line is None:
             return self._arrived if self.welcome is not None else None
         if (since := self._unsent_since) is not None:
             waited = asyncio.get_running_loop().time() - since
             return since if waited >= SLOW_READER else None
+        if self.call is not None and (since := self.call.waits_since) is not None:
+            return since if asyncio.get_running_loop().time() - since >= SLOW_CALL else None
         waits = self._waiter is not None and not self._waiter.done()
         # what comes after the answer to the last request is skipped, and of no use to anybody
         skips = self.answers == self._request_count and not self._request_in_progress

@@ -15,6 +15,7 @@ from gateway.contract.errors import (
     BodyTooLarge,
     BodyTooSlow,
     BookingUnknown,
+    Crowded,
     ExpectationFailed,
     GatewayError,
     InternalError,
@@ -47,8 +48,9 @@ TRACEPARENT = istr("traceparent")
 _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _BELOW = f"{BASE_PATH}/"
 _VERSIONS = frozenset({(1, 0), (1, 1)})
-# After these the rest of what was sent can't be told from the next request.
-_CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow)
+# After these the rest of what was sent can't be told from the next request; but for the last, who
+# finds no room takes none.
+_CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow, Crowded)
 
 
 class Front:
@@ -123,7 +125,7 @@ class Front:
                     # whoever is told of a booking finds it in the audit
                     await self._observers.keep(call, name)
                 # asked only now: the end may have begun meanwhile
-                close = self._leaving or must_close(request)
+                close = self._is_last(request)
                 answer = self._replies.reply(call, reply, close=close)
             else:
                 answer = self._document(request, call, path)
@@ -174,14 +176,23 @@ class Front:
         document, call.key = self._documents.get(path, call.secrets)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
-        close = self._leaving or must_close(request)
+        close = self._is_last(request)
         return self._replies.document(call.request_id, document, close=close)
+
+    def _is_last(self, request: web.BaseRequest) -> bool:
+        """Whether the connection ends with this answer.
+
+        Where there is too much to do, who has sent more at once gets no turn for each.
+        """
+        connection: Connection = request.protocol  # type: ignore[assignment]
+        crowded = connection.has_more and self._pipeline.crowded
+        return crowded or self._leaving or must_close(request)
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
-        close = close or waits or self._leaving or must_close(request)
+        close = close or waits or self._is_last(request)
         return self._replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 # A reader who takes longer than this for what is left of an answer is cut off.
-READER_PATIENCE = 10.0
+READER_PATIENCE = 8.0
 # Bytes that answers of one process may take which wait for their readers.
 MOST_UNSENT = 16 * 1024 * 1024
 

@@ -20,6 +20,7 @@ from adapters.base import (
     Watched,
 )
 from adapters.guarded import Guarded, Limits
+from adapters.room import Room
 from tests.adapters.stand_in import DRAFT, NOW, Door, Practice, client, clients, later
 
 FAST = {"timeout": 0.05, "booking_timeout": 0.05, "grace": 0.02, "patience": 0.05}
@@ -231,6 +232,24 @@ async def test_who_waits_too_long_or_finds_a_queue_is_not_asked_of_anybody() -> 
     assert world.practice.times == 1
     assert [call[2] for call in world.calls] == ["not asked"] * 3 + ["answered"]
     assert world.states == []
+
+
+async def test_partners_come_in_by_turns_however_many_calls_one_of_them_has() -> None:
+    room, came = Room(1, queue=100, patience=5), []
+
+    async def call(partner: str, number: int) -> None:
+        asking = Asking()
+        asking.partner = partner
+        ASKING.set(asking)
+        await room.enter()
+        came.append(f"{partner}{number}")
+        await asyncio.sleep(0)
+        room.leave()
+
+    order = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1), ("c", 1), ("b", 2)]
+    await asyncio.gather(*(call(*each) for each in order))
+    assert came == ["a1", "a2", "b1", "c1", "a3", "b2", "a4"]
+    assert (room.in_use, room.waiting) == (0, 0)
 
 
 async def test_a_caller_who_goes_away_gives_its_room_back_wherever_it_is() -> None:

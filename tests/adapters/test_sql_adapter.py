@@ -23,7 +23,8 @@ from adapters.base import (
 from adapters.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from adapters.sql.engines.base import MOST_WAITING, READERS
+from adapters.sql.engines.base import MOST_WAITING
+from adapters.sql.engines.sqlite import READERS
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run
 
@@ -385,7 +386,7 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
 
     slow = [asyncio.create_task(adapter._runner.read(endless)) for _ in range(READERS)]
     await asyncio.sleep(0)
-    adapter._runner._threads.readers._patience = 0.0
+    adapter._runner._threads.readers._room._patience = 0.0
     late = [
         asyncio.create_task(adapter._runner.read(lambda _: asked.append(1)))
         for _ in range(MOST_WAITING)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from gateway.contract.access import AccessLevel, Permission
-from gateway.contract.errors import NotFound, Unavailable
+from gateway.contract.errors import Crowded, NotFound
 from gateway.keys.key import Key, new_key
+from gateway.pipeline import shed
 from gateway.pipeline.call import Call
 from gateway.pipeline.shed import Gate
 
@@ -92,7 +93,7 @@ async def test_a_new_call_does_not_pass_those_of_its_key_that_wait() -> None:
     door = Door(3, 1)
     first = await door.come(ONE)
     second = await door.come(ONE)
-    door.gate._most_of_one = 2
+    door.gate.places = 2
     third = await door.come(ONE)
     assert door.came == [first]
     await door.leave(first)
@@ -102,7 +103,7 @@ async def test_a_new_call_does_not_pass_those_of_its_key_that_wait() -> None:
 async def test_who_has_waited_long_enough_is_turned_away() -> None:
     door = Door(1, 1, patience=0.02)
     first, second = await door.come(ONE), await door.come(ONE)
-    with pytest.raises(Unavailable) as refusal:
+    with pytest.raises(Crowded) as refusal:
         await door.tasks[second]
     assert refusal.value.headers() == {"Retry-After": "1"}
     await door.leave(second)
@@ -117,7 +118,7 @@ async def test_who_has_waited_long_enough_is_turned_away() -> None:
 async def test_so_many_of_one_key_wait_and_no_more() -> None:
     door = Door(1, 1)
     calls = [await door.come(ONE) for _ in range(12)]
-    with pytest.raises(Unavailable):
+    with pytest.raises(Crowded):
         await door.tasks[calls[-1]]
     await door.leave(calls[-1])
     for number, call in enumerate(calls[:-1]):
@@ -191,3 +192,52 @@ async def test_every_order_of_coming_and_leaving_keeps_to_the_bounds() -> None:
         *(visit(keys[n % 3], (n * 7 % 5) * 2, n * 5 % 4) for n in range(60)),
     )
     assert (most, door.empty()) == (4, True)
+
+
+def hear(gate: Gate, late: float, looks: int) -> int:
+    """So many looks that found the loop so late; the places of a key thereafter."""
+    for _ in range(looks):
+        gate.hear(late)
+    return gate.places
+
+
+async def test_a_key_has_fewer_places_while_the_loop_comes_late_and_all_of_them_again() -> None:
+    gate = Gate(200, 20, 10)
+    assert hear(gate, 0.1, 1) == 20, "a single look says nothing"
+    assert (hear(gate, 0.1, 1), gate.free) == (10, 10)
+    assert hear(gate, 0.1, 1) == 5
+    assert (hear(gate, 0.1, 9), gate.free) == (shed.FEWEST, shed.FEWEST)
+    assert hear(gate, 0.0, shed.CALM) == shed.FEWEST
+    seen = [hear(gate, 0.0, shed.CALM) for _ in range(9)]
+    assert seen == sorted(seen)
+    assert (seen[-1], gate.free) == (20, 20)
+    assert hear(Gate(200, 1, 10), 5.0, 9) == 1, "never more than it is given"
+
+
+async def test_who_waits_comes_in_as_places_are_given_back() -> None:
+    door = Door(9, 4)
+    hear(door.gate, 1.0, 9)
+    calls = [await door.come(ONE) for _ in range(4)]
+    other = await door.come(OTHER)
+    assert door.came == [*calls[:2], other]
+    hear(door.gate, 0.0, 9 * shed.CALM)
+    await asyncio.sleep(0)
+    assert door.came == [*calls[:2], other, *calls[2:]]
+
+
+async def test_it_is_crowded_while_somebody_waits_and_for_a_moment_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shed, "CROWDED_FOR", 0.1)
+    door = Door(9, 1)
+    first = await door.come(ONE)
+    assert not door.gate.crowded
+    second = await door.come(ONE)
+    assert door.gate.crowded
+    assert first.waits_since is None
+    assert second.waits_since is not None
+    await door.leave(first)
+    assert second.waits_since is None
+    assert door.gate.crowded
+    await asyncio.sleep(0.11)
+    assert not door.gate.crowded

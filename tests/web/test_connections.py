@@ -7,10 +7,12 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gateway.pipeline import shed
 from gateway.web import acceptor, connections, server
 from gateway.web.connections import LARGEST_HEAD
 from gateway.web.entrance import Entrance
@@ -20,6 +22,7 @@ from tests.web.wire import head, say, until
 from tests.world import World
 
 TYPES = "/api/v1/appointments/types"
+CLOSE = "Connection: close"
 DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 
 Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -125,6 +128,62 @@ async def test_who_takes_no_answer_makes_room(
         heard = await say(gateway.port, DOCUMENT, until=b"openapi")
         assert heard.data.startswith(b"HTTP/1.1 200")
         assert told(gateway) == {"idle": 1.0}
+
+
+@pytest.mark.parametrize("waits_for", ["room", "its body"])
+async def test_whose_call_waits_makes_room_before_who_has_just_come(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch, waits_for: str
+) -> None:
+    monkeypatch.setattr(connections, "SLOW_CALL", 0.05)
+    partner = await partner_of(World(), connections=3, in_flight_per_key=2)
+    pipeline = partner.gateway.gateway.public.front._pipeline
+    hit, go = pipeline._limiter.hit, asyncio.Event()
+
+    async def slow(key_id: str, limit: int) -> Any:
+        await go.wait()
+        return await hit(key_id, limit)
+
+    sent = head(partner, "GET", TYPES)
+    if waits_for == "room":
+        monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    else:
+        kind = "Content-Type: application/json"
+        sent = head(partner, "POST", "/api/v1/appointments", kind, "Content-Length: 9")
+    port = partner.gateway.port
+    async with held(port, *["127.0.0.1"] * 3, sent=sent) as busy:
+        await count(partner.gateway, 3)
+        await asyncio.sleep(0.1)
+        async with held(port, "127.0.0.1") as (new,):
+            first = busy[-1] if waits_for == "room" else busy[0]
+            assert await ends(first, 1.0)
+            new[1].write(DOCUMENT)
+            assert (await new[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+            go.set()
+    assert told(partner.gateway) == {"idle": 1.0}
+
+
+async def test_who_sends_more_at_once_where_it_is_crowded_gets_one_answer(
+    partner_of: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partner = await partner_of(World(), in_flight_per_key=1)
+    gate = partner.gateway.gateway.public.front._pipeline._gate
+    asked = head(partner, "GET", TYPES)
+    calm = await say(partner.gateway.port, asked * 2 + head(partner, "GET", TYPES, CLOSE))
+    assert calm.statuses == [200, 200, 200]
+    gate._patience = 0.01
+    key_id = next(iter(partner.gateway.gateway.public.front._pipeline._keys._digests))
+    elsewhere: Any = type("Elsewhere", (), {"key": SimpleNamespace(id=key_id)})()
+    gate.inside.add(elsewhere)
+    refused = await say(partner.gateway.port, asked)
+    gate.leave(elsewhere)
+    assert (refused.statuses, refused.closed) == ([503], True)
+    crowded = await say(partner.gateway.port, asked * 3)
+    assert (crowded.statuses, crowded.closed) == ([200], True)
+    alone = await say(partner.gateway.port, asked, until=b"\r\n\r\n")
+    assert (alone.statuses, alone.closed) == ([200], False)
+    monkeypatch.setattr(shed, "CROWDED_FOR", 0.0)
+    calm = await say(partner.gateway.port, asked * 2 + head(partner, "GET", TYPES, CLOSE))
+    assert calm.statuses == [200, 200, 200]
 
 
 async def test_who_keeps_it_busy_without_a_key_makes_room(

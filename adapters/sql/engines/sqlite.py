@@ -33,6 +33,8 @@ from adapters.sql.engines.threads import ThreadedEngine
 from adapters.words import fold
 
 OPCODES_BETWEEN_LOOKS = 5_000
+# It works in this very process, where more threads would not do more, but hold up the event loop.
+READERS = 2
 DOWN = {
     "SQLITE_BUSY": "is locked by another program",
     "SQLITE_LOCKED": "is locked by another program",
@@ -61,7 +63,9 @@ class SqliteEngine(ThreadedEngine):
     _ask = text("SELECT count(*) FROM sqlite_master")
 
     def __init__(self, path: str, *, timeout: float, booking_timeout: float) -> None:
-        super().__init__(bookers=1, timeout=timeout, booking_timeout=booking_timeout)
+        super().__init__(
+            readers=READERS, bookers=1, timeout=timeout, booking_timeout=booking_timeout
+        )
         self._path = Path(path)
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         explaining(self._engine)

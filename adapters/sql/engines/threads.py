@@ -9,6 +9,7 @@ from typing import ClassVar
 from sqlalchemy import TextClause
 
 from adapters.base import BackendUnavailable
+from adapters.room import Room
 from adapters.sql.engines.base import (
     INSPECTION_PATIENCE,
     MOST_WAITING,
@@ -24,14 +25,16 @@ class Threads:
 
     def __init__(self, name: str, number: int, patience: float) -> None:
         self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
-        self._most = number + MOST_WAITING
+        self._room = Room(number, MOST_WAITING, patience)
         self._patience = patience
-        self._taken = 0
 
     async def run(self, runner: Callable[[Work[T], float], T], work: Work[T]) -> T:
-        """What the runner makes of the work and its deadline (by time.monotonic)."""
-        if self._taken >= self._most:
-            raise BackendUnavailable("too much is waiting for the practice system already")
+        """What the runner makes of the work and its deadline (by time.monotonic).
+
+        Each piece is handed over once a thread is free for it: partners have turns so, and between
+        two pieces the event loop has one, which else would fight with the threads for the lock of
+        the interpreter.
+        """
         deadline = time.monotonic() + self._patience
 
         def begin() -> T:
@@ -39,11 +42,12 @@ class Threads:
                 raise BackendUnavailable("the practice system was busy with other calls")
             return runner(work, deadline)
 
-        self._taken += 1
+        if not self._room.take():
+            await self._room.enter()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, begin)
         finally:
-            self._taken -= 1
+            self._room.leave()
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)
@@ -52,8 +56,10 @@ class Threads:
 class EngineThreads:
     """The threads of an engine whose driver blocks, each kind with its own queue."""
 
-    def __init__(self, *, bookers: int, timeout: float, booking_timeout: float) -> None:
-        self.readers = Threads("practice-read", READERS, timeout)
+    def __init__(
+        self, *, readers: int, bookers: int, timeout: float, booking_timeout: float
+    ) -> None:
+        self.readers = Threads("practice-read", readers, timeout)
         # searches look at every row: they wait for one another, and no other read for them
         self.searcher = Threads("practice-search", 1, timeout)
         # a thread is not to be left: who closes waits for it
@@ -77,9 +83,16 @@ class ThreadedEngine:
 
     _ask: ClassVar[TextClause]
 
-    def __init__(self, *, bookers: int, timeout: float, booking_timeout: float) -> None:
+    def __init__(
+        self,
+        *,
+        bookers: int,
+        timeout: float,
+        booking_timeout: float,
+        readers: int = READERS,
+    ) -> None:
         self._threads = EngineThreads(
-            bookers=bookers, timeout=timeout, booking_timeout=booking_timeout
+            readers=readers, bookers=bookers, timeout=timeout, booking_timeout=booking_timeout
         )
 
     async def read(self, work: Work[T]) -> T:
