@@ -129,6 +129,7 @@ class Buffer:
 
     async def begin(self, entry: Entry) -> None:
         """It is on disk, and there is room for what follows from it; Unwritten where not so."""
+        texts([entry])  # what cannot be written is a fault before anything is sent
         self.note(entry)
         await self.commit()
         if self.broken:
@@ -174,10 +175,17 @@ class Buffer:
         self._writer.close()
 
     def _encode(self) -> None:
-        """What came is text from now on."""
-        if self._fresh:
-            self._waiting += texts(self._fresh)
-            self._fresh = []
+        """What came is text from now on; a line that cannot be is missing, and no other for it."""
+        fresh, self._fresh = self._fresh, []
+        try:
+            self._waiting += texts(fresh)
+        except Exception:  # noqa: BLE001 - whatever it is, the audit must be written on
+            for each in fresh:
+                try:
+                    self._waiting += texts([each])
+                except Exception:  # noqa: BLE001 - the same
+                    self._missing += 1
+                    self._watcher.dropped(1)
 
     def _note_for_later(self, entry: Entry) -> None:
         """One more while nothing can be written, where there is room."""

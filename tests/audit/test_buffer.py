@@ -277,6 +277,28 @@ async def test_what_is_missing_is_told_once_whatever_went_wrong_when_it_was_to_b
         assert heard.lost_lines == 2
 
 
+async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_it(
+    tmp_path: Path, disk: Disk
+) -> None:
+    unwritable: Any = object()
+    async with machine(tmp_path) as made:
+        heard = Heard()
+        buffer = await begun(made, heard)
+        before, after = entry(START), entry(START)
+        for each in (before, entry(START, operation=unwritable), after):
+            buffer.note(each)
+        await buffer.commit()
+        with pytest.raises(TypeError):
+            await buffer.begin(entry(START, operation=unwritable))
+        await buffer.commit()
+        written = on_disk(made)
+        assert all(each.request_id.encode() in written for each in (before, after))
+        assert (heard.dropped_lines, heard.lost_lines) == (1, 1)
+        assert written.count(b'"kind":"lost"') == 1
+        await buffer.aclose()
+        assert heard.said == []
+
+
 async def fails(buffer: Buffer) -> None:
     with pytest.raises(Unwritten):
         await buffer.commit()
