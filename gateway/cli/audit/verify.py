@@ -87,10 +87,15 @@ def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
         for state in dict.fromkeys(each.state for each in found)
         if (count := sum(each.state == state for each in found))
     )
-    click.echo(f"{len(found)} chains ({states}), {files} files, {lines} lines: {broken} broken")
+    chains = f"{_some(len(found), 'chain')} ({states})" if found else "no chains"
+    click.echo(f"{chains}, {_some(files, 'file')}, {_some(lines, 'line')}: {broken} broken")
     for place in sorted({each.place for each in others}):
         [host, *_] = [each.host for each in others if each.place == place]
         where = f"on another machine ({host})"
         if host == socket.gethostname():
             where = "in another folder of this very machine, or gone"
         click.echo(legible(f"note: the chains of {place} are {where}: verify there"))
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
