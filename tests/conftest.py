@@ -1,6 +1,7 @@
 """The running gateway of the tests: the real composition root over a copy of the sample clinic."""
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -34,6 +35,19 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected stays to the end: it is searched for garbage no more.
+
+    A gateway freezes it likewise before it serves.
+    """
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
