@@ -1,12 +1,15 @@
 """Asks the database whether it has everything that a mapping names: each piece of SQL is prepared.
 
-Nothing is run but a look at one row's key. Every piece is looked at by itself, so that a problem
-has its line.
+Nothing is run but a look at one row's key. The pieces that are taken of one row are looked at
+together first; where that fails, every piece is looked at by itself, so that a problem has its
+line.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -36,6 +39,15 @@ from adapters.sql.steps import following, named_table
 # Where rows cannot be had at all, nothing else is asked about them.
 Check = tuple[Place, Place, Executable, dict[str, Any]]
 Piece = tuple[Place, str]
+
+
+class Checks(NamedTuple):
+    """Checks, and a statement that only prepares where each of theirs does, if there is one."""
+
+    each: Sequence[Check]
+    together: Executable | None = None
+
+
 _ONE: ColumnElement[Any] = literal_column("1")
 # What of a draft is a text in an expression, whatever column it is compared with.
 AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
@@ -83,7 +95,7 @@ def faults_in(
 ) -> Iterator[Fault]:
     """The same, by their places in the mapping."""
     lost: set[Place] = set()
-    for place, rows, statement, parameters in checks_of(mapping):
+    for place, rows, statement, parameters in _doubtful(connection, mapping, speech):
         if any(rows[: len(each)] == each for each in lost):
             continue
         try:
@@ -98,6 +110,21 @@ def faults_in(
             yield Fault(place, f"the database says: {said}", denied)
     yield from _keys(connection, mapping, lost, ids)
     yield from _without_transactions(connection, mapping, speech)
+
+
+def _doubtful(connection: Connection, mapping: Mapping, speech: Speech) -> Iterator[Check]:
+    """Every piece of SQL of the mapping, without those that are fine together."""
+    for checks in _together(mapping):
+        if checks.together is None or not _prepares(connection, checks.together, speech):
+            yield from checks.each
+
+
+def _prepares(connection: Connection, statement: Executable, speech: Speech) -> bool:
+    try:
+        speech.explain(connection, statement, {})
+    except DBAPIError:  # said of the piece that it is about
+        return False
+    return True
 
 
 def _keys(
@@ -147,18 +174,23 @@ def _without_transactions(
 
 def checks_of(mapping: Mapping) -> Iterator[Check]:
     """Every piece of SQL of the mapping."""
+    return chain.from_iterable(checks.each for checks in _together(mapping))
+
+
+def _together(mapping: Mapping) -> Iterator[Checks]:
     for name, rows in mapping.resources.items():
         yield from _resource(("resources", name), rows)
     yield from _diary(mapping.diary)
     for number, write in enumerate(mapping.booking.writes):
-        yield from _write(("booking", "writes", number), write)
+        yield Checks(list(_write(("booking", "writes", number), write)))
     reference, appointments = mapping.booking.reference, mapping.resources["appointments"]
     if reference is not None:
         rows_place = ("resources", "appointments")
-        yield ("booking", "reference"), rows_place, rows_of(appointments, sql(reference)), {}
+        statement = rows_of(appointments, sql(reference))
+        yield Checks([(("booking", "reference"), rows_place, statement, {})])
 
 
-def _resource(place: Place, rows: ResourceMap) -> Iterator[Check]:
+def _resource(place: Place, rows: ResourceMap) -> Iterator[Checks]:
     yield from _rows(place, rows, [*_each("key", rows.key.sql), *_fields(rows)])
     for name, nested in rows.lists.items():
         keys = [*_each("parent", nested.parent), *_each("key", nested.key.sql)]
@@ -174,7 +206,7 @@ def _each(name: str, columns: Iterable[str] | None) -> Iterator[Piece]:
     return (((name,), each) for each in columns or ())
 
 
-def _diary(diary: Diary) -> Iterator[Check]:
+def _diary(diary: Diary) -> Iterator[Checks]:
     for number, hours in enumerate(diary.hours):
         if hours.from_ is not None:
             yield from _rows(("diary", "hours", number), hours.rows, _named(hours, *_HOURS))
@@ -209,13 +241,40 @@ def _named(rows: Rows | Hours, *names: str) -> Iterator[Piece]:
             yield (name,), expression
 
 
-def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Check]:
+def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Checks]:
     bare = rows.model_copy(update={"where": None})
-    yield (*place, "from"), place, rows_of(bare, _ONE), {}
+    checks: list[Check] = [((*place, "from"), place, rows_of(bare, _ONE), {})]
     if rows.where is not None:
-        yield (*place, "where"), place, rows_of(rows, _ONE), {}
-    for inner, expression in given:
-        yield (*place, *inner), place, rows_of(bare, sql(expression)), {}
+        checks.append(((*place, "where"), place, rows_of(rows, _ONE), {}))
+    yield Checks(checks)
+    pieces = list(given)
+    each: list[Check] = [
+        ((*place, *inner), place, rows_of(bare, sql(one)), {}) for inner, one in pieces
+    ]
+    together = None
+    if len(pieces) > 1 and all(_is_closed(one) for _, one in pieces):
+        together = rows_of(bare, *(sql(one) for _, one in pieces))
+    yield Checks(each, together)
+
+
+def _is_closed(expression: str) -> bool:
+    """Whether all that it opens it closes itself, to every database: no other can do it instead.
+
+    Where databases differ in what opens and closes, it is not.
+    """
+    if not _PLAIN(expression):
+        return False
+    depth = 0
+    for sign in _PARENTHESES(_QUOTED("", expression)):
+        depth += 1 if sign == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+_PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
+_PARENTHESES = re.compile(r"[()]").findall
 
 
 def _write(place: Place, write: Write) -> Iterator[Check]:
