@@ -1,8 +1,7 @@
 """Asks the database whether it has everything that a mapping names: each piece of SQL is prepared.
 
-Nothing is run but a look at one row's key. The pieces that are taken of one row are looked at
-together first; where that fails, every piece is looked at by itself, so that a problem has its
-line.
+Nothing is run but a look at one row's key. What is about the same rows is looked at together
+first; where that fails, every piece is looked at by itself, so that a problem has its line.
 """
 
 import re
@@ -35,6 +34,8 @@ from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
 from adapters.sql.steps import following, named_table
 
+# A statement, and its parameters.
+Prepared = tuple[Executable, dict[str, Any]]
 # Where it stands, what it is about, the statement, and its parameters.
 # Where rows cannot be had at all, nothing else is asked about them.
 Check = tuple[Place, Place, Executable, dict[str, Any]]
@@ -45,7 +46,7 @@ class Checks(NamedTuple):
     """Checks, and a statement that only prepares where each of theirs does, if there is one."""
 
     each: Sequence[Check]
-    together: Executable | None = None
+    together: Prepared | None = None
 
 
 _ONE: ColumnElement[Any] = literal_column("1")
@@ -115,13 +116,15 @@ def faults_in(
 def _doubtful(connection: Connection, mapping: Mapping, speech: Speech) -> Iterator[Check]:
     """Every piece of SQL of the mapping, without those that are fine together."""
     for checks in _together(mapping):
-        if checks.together is None or not _prepares(connection, checks.together, speech):
+        if checks.together is None or not _prepares(connection, *checks.together, speech):
             yield from checks.each
 
 
-def _prepares(connection: Connection, statement: Executable, speech: Speech) -> bool:
+def _prepares(
+    connection: Connection, statement: Executable, parameters: dict[str, Any], speech: Speech
+) -> bool:
     try:
-        speech.explain(connection, statement, {})
+        speech.explain(connection, statement, parameters)
     except DBAPIError:  # said of the piece that it is about
         return False
     return True
@@ -182,7 +185,7 @@ def _together(mapping: Mapping) -> Iterator[Checks]:
         yield from _resource(("resources", name), rows)
     yield from _diary(mapping.diary)
     for number, write in enumerate(mapping.booking.writes):
-        yield Checks(list(_write(("booking", "writes", number), write)))
+        yield from _write(("booking", "writes", number), write)
     reference, appointments = mapping.booking.reference, mapping.resources["appointments"]
     if reference is not None:
         rows_place = ("resources", "appointments")
@@ -243,18 +246,14 @@ def _named(rows: Rows | Hours, *names: str) -> Iterator[Piece]:
 
 def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Checks]:
     bare = rows.model_copy(update={"where": None})
-    checks: list[Check] = [((*place, "from"), place, rows_of(bare, _ONE), {})]
-    if rows.where is not None:
-        checks.append(((*place, "where"), place, rows_of(rows, _ONE), {}))
-    yield Checks(checks)
     pieces = list(given)
-    each: list[Check] = [
-        ((*place, *inner), place, rows_of(bare, sql(one)), {}) for inner, one in pieces
-    ]
-    together = None
-    if len(pieces) > 1 and all(_is_closed(one) for _, one in pieces):
-        together = rows_of(bare, *(sql(one) for _, one in pieces))
-    yield Checks(each, together)
+    each: list[Check] = [((*place, "from"), place, rows_of(bare, _ONE), {})]
+    if rows.where is not None:
+        each.append(((*place, "where"), place, rows_of(rows, _ONE), {}))
+    each += [((*place, *inner), place, rows_of(bare, sql(one)), {}) for inner, one in pieces]
+    texts = [rows.from_, rows.where or "", *(one for _, one in pieces)]
+    together: Prepared = rows_of(rows, _ONE, *(sql(one) for _, one in pieces)), {}
+    yield Checks(each, together if all(map(_is_closed, texts)) else None)
 
 
 def _is_closed(expression: str) -> bool:
@@ -277,10 +276,18 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
 _PARENTHESES = re.compile(r"[()]").findall
 
 
-def _write(place: Place, write: Write) -> Iterator[Check]:
+def _write(place: Place, write: Write) -> Iterator[Checks]:
     if write.sequence is not None:
-        yield (*place, "sequence"), place, following(write.sequence), {}
+        yield Checks([((*place, "sequence"), place, following(write.sequence), {})])
         return
+    yield Checks(list(_row_written(place, write)))
+    into = [((*place, "values", name), place, *_into(write, name)) for name in write.values]
+    if into:
+        yield Checks(into, _into(write, *write.values))
+    yield Checks(list(_values_written(place, write)))
+
+
+def _row_written(place: Place, write: Write) -> Iterator[Check]:
     kind = next(each for each in ("insert", "update", "counter") if getattr(write, each))
     bare = named_table(write.table, ())
     yield (*place, kind), place, select(_ONE).select_from(bare), {}
@@ -292,8 +299,10 @@ def _write(place: Place, write: Write) -> Iterator[Check]:
         which = text(f"({write.where})")
         nothing = dict.fromkeys(NAMED(write.where))
         yield (*place, "where"), place, select(_ONE).select_from(bare).where(which), nothing
+
+
+def _values_written(place: Place, write: Write) -> Iterator[Check]:
     for name, value in write.values.items():
-        yield (*place, "values", name), place, *_into(write, name)
         if value.sql is not None:
             names = NAMED(value.sql)
             typed = [bindparam(each, type_=String()) for each in names if each in AS_TEXT]
@@ -301,9 +310,9 @@ def _write(place: Place, write: Write) -> Iterator[Check]:
             yield (*place, "values", name, "sql"), place, statement, dict.fromkeys(names)
 
 
-def _into(write: Write, name: str) -> tuple[Executable, dict[str, Any]]:
-    """What writes that column, and its parameters: each kind of step needs a right of its own."""
-    rows = named_table(write.table, [name])
+def _into(write: Write, *names: str) -> Prepared:
+    """What writes these columns, and its parameters: each kind of step needs a right of its own."""
+    rows = named_table(write.table, names)
     if write.insert is not None:
-        return insert(rows), {name: None}
-    return update(rows).values({name: null()}), {}
+        return insert(rows), dict.fromkeys(names)
+    return update(rows).values(dict.fromkeys(names, null())), {}
