@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import hypothesis
 import pytest
+import pytest_asyncio
 
 from adapters.base import NotFound, Query
 from adapters.sample import MAPPING
@@ -296,3 +297,19 @@ async def running_gateway(start_gateway: Start) -> RunningGateway:
 async def partner(running_gateway: RunningGateway, session: aiohttp.ClientSession) -> Partner:
     """A partner with every permission, at FULL."""
     return await Partner(running_gateway, session, None).with_key()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lasting_gateway(
+    template: Template, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningGateway]:
+    """One for all tests of a module that leave it as it was, and run in the module's loop."""
+    async with begun(template, tmp_path_factory.mktemp("lasting") / "state") as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def lasting_partner(lasting_gateway: RunningGateway) -> AsyncIterator[Partner]:
+    """A partner of it with every permission, at FULL, and with a key of the test's own."""
+    async with aiohttp.ClientSession() as opened:
+        yield await Partner(lasting_gateway, opened, None).with_key()
