@@ -26,7 +26,7 @@ from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store
 from tests.adapters.clinic import copy_to
-from tests.adapters.servers import postgres_database
+from tests.adapters.servers import execute, postgres_database
 from tests.partner import ALL, Partner
 from tests.secrecy import secrets_at_rest, secrets_in
 from tests.world import WORLDS, World
@@ -82,17 +82,43 @@ async def _migrated(place: str) -> None:
     await store.aclose()
 
 
+# What a test did to the tables is undone: sequences aside, they are as migrations left them.
+_REMEMBER = (
+    "CREATE SCHEMA began",
+    "DO $$ DECLARE name text; BEGIN"
+    " FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP"
+    " EXECUTE format('CREATE TABLE began.%1$I AS TABLE public.%1$I', name); END LOOP; END $$",
+)
+_UNDO = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    "SET session_replication_role = replica",
+    "DO $$ DECLARE name text; BEGIN"
+    " FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'began' LOOP"
+    " EXECUTE format('DELETE FROM public.%I', name);"
+    " EXECUTE format('INSERT INTO public.%1$I TABLE began.%1$I', name); END LOOP; END $$",
+)
+
+
+@pytest.fixture(scope="module")
+def postgres_place(postgres_tables: str) -> Iterator[str]:
+    """One database for the tests of a module: to make one takes longer than most of them."""
+    template = postgres_tables.rpartition("/")[2]
+    with postgres_database(options=f"TEMPLATE {template}") as place:
+        execute(place, *_REMEMBER)
+        yield place
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a test's own store is, on each database that may hold one; its tables are made."""
     if request.param == "sqlite":
         place = f"sqlite:///{tmp_path}/gateway.db"
         asyncio.run(_migrated(place))
-        yield place
-        return
-    template = request.getfixturevalue("postgres_tables").rpartition("/")[2]
-    with postgres_database(options=f"TEMPLATE {template}") as place:
-        yield place
+        return place
+    place = request.getfixturevalue("postgres_place")
+    execute(place, *_UNDO)
+    return place
 
 
 @pytest.fixture
