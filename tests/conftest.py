@@ -1,6 +1,7 @@
 """The running gateway of the tests: the real composition root over a copy of the sample clinic."""
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from typing import Any
 import aiohttp
 import hypothesis
 import pytest
+import pytest_asyncio
 
 from adapters.base import NotFound, Query
 from adapters.sample import MAPPING
@@ -24,7 +26,7 @@ from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store
 from tests.adapters.clinic import copy_to
-from tests.adapters.servers import postgres_database
+from tests.adapters.servers import execute, postgres_database
 from tests.partner import ALL, Partner
 from tests.secrecy import secrets_at_rest, secrets_in
 from tests.world import WORLDS, World
@@ -34,6 +36,19 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected stays to the end: it is searched for garbage no more.
+
+    A gateway freezes it likewise before it serves.
+    """
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,17 +82,43 @@ async def _migrated(place: str) -> None:
     await store.aclose()
 
 
+# What a test did to the tables is undone: sequences aside, they are as migrations left them.
+_REMEMBER = (
+    "CREATE SCHEMA began",
+    "DO $$ DECLARE name text; BEGIN"
+    " FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP"
+    " EXECUTE format('CREATE TABLE began.%1$I AS TABLE public.%1$I', name); END LOOP; END $$",
+)
+_UNDO = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    "SET session_replication_role = replica",
+    "DO $$ DECLARE name text; BEGIN"
+    " FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'began' LOOP"
+    " EXECUTE format('DELETE FROM public.%I', name);"
+    " EXECUTE format('INSERT INTO public.%1$I TABLE began.%1$I', name); END LOOP; END $$",
+)
+
+
+@pytest.fixture(scope="module")
+def postgres_place(postgres_tables: str) -> Iterator[str]:
+    """One database for the tests of a module: to make one takes longer than most of them."""
+    template = postgres_tables.rpartition("/")[2]
+    with postgres_database(options=f"TEMPLATE {template}") as place:
+        execute(place, *_REMEMBER)
+        yield place
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a test's own store is, on each database that may hold one; its tables are made."""
     if request.param == "sqlite":
         place = f"sqlite:///{tmp_path}/gateway.db"
         asyncio.run(_migrated(place))
-        yield place
-        return
-    template = request.getfixturevalue("postgres_tables").rpartition("/")[2]
-    with postgres_database(options=f"TEMPLATE {template}") as place:
-        yield place
+        return place
+    place = request.getfixturevalue("postgres_place")
+    execute(place, *_UNDO)
+    return place
 
 
 @pytest.fixture
@@ -282,3 +323,19 @@ async def running_gateway(start_gateway: Start) -> RunningGateway:
 async def partner(running_gateway: RunningGateway, session: aiohttp.ClientSession) -> Partner:
     """A partner with every permission, at FULL."""
     return await Partner(running_gateway, session, None).with_key()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lasting_gateway(
+    template: Template, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningGateway]:
+    """One for all tests of a module that leave it as it was, and run in the module's loop."""
+    async with begun(template, tmp_path_factory.mktemp("lasting") / "state") as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def lasting_partner(lasting_gateway: RunningGateway) -> AsyncIterator[Partner]:
+    """A partner of it with every permission, at FULL, and with a key of the test's own."""
+    async with aiohttp.ClientSession() as opened:
+        yield await Partner(lasting_gateway, opened, None).with_key()

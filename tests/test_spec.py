@@ -8,17 +8,16 @@ endpoints, errors) are written out here once more, on purpose: this file is the 
 import base64
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-import aiohttp
 import pytest
-import pytest_asyncio
 
-from tests.conftest import Template, begun
 from tests.partner import Answer, Partner
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 UUID_FORM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 TIME_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
@@ -120,33 +119,24 @@ async def call(partner: Partner, method: str, path: str, draft: Mapping[str, Any
     return await partner.get(re.sub(r"\{\w+\}", ids[name] if name else "", path))
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def asked(
-    template: Template, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Partner]:
-    """A partner with every permission of one gateway for all tests that ask much alike."""
-    folder = tmp_path_factory.mktemp("asked") / "state"
-    async with begun(template, folder) as gateway, aiohttp.ClientSession() as session:
-        yield await Partner(gateway, session, None).with_key()
-
-
-alike = pytest.mark.asyncio(loop_scope="module")
+@pytest.fixture
+def partner(lasting_partner: Partner) -> Partner:
+    return lasting_partner
 
 
 # What the service does
 
 
-@alike
 @pytest.mark.parametrize(("method", "path", "permission"), ENDPOINTS)
 async def test_endpoints_needs_its_permission_and_no_other(
-    asked: Partner, method: str, path: str, permission: str
+    partner: Partner, method: str, path: str, permission: str
 ) -> None:
     """Endpoints: the permission listed; Authentication 5: what each grants; 6.3: else 403."""
-    draft = await asked.draft()
-    allowed = await call(await asked.with_key(permissions=[permission]), method, path, draft)
+    draft = await partner.draft()
+    allowed = await call(await partner.with_key(permissions=[permission]), method, path, draft)
     assert allowed.status == (201 if method == "POST" else 200), allowed.text
     others = [each for each in PERMISSIONS if each != permission]
-    denied = await call(await asked.with_key(permissions=others), method, path, draft)
+    denied = await call(await partner.with_key(permissions=others), method, path, draft)
     assert denied.status == 403
     assert denied.data == {"message": "Insufficient permissions"}
 
@@ -281,10 +271,9 @@ async def test_booking_for_someone_unknown_is_404(partner: Partner, field: str) 
     assert answer.data == {"message": "Resource not found"}
 
 
-@alike
 @pytest.mark.parametrize(("method", "path"), [(m, p) for m, p, _ in ENDPOINTS if "{" in p])
-async def test_an_unknown_id_is_404(asked: Partner, method: str, path: str) -> None:
-    answer = await asked.send(method, re.sub(r"\{\w+\}", str(uuid4()), path))
+async def test_an_unknown_id_is_404(partner: Partner, method: str, path: str) -> None:
+    answer = await partner.send(method, re.sub(r"\{\w+\}", str(uuid4()), path))
     assert answer.status == 404
     assert answer.data == {"message": "Resource not found"}
 
@@ -306,12 +295,11 @@ async def test_low_stock_is_the_stock_that_is_low(partner: Partner) -> None:
 # Authentication
 
 
-@alike
 @pytest.mark.parametrize(("method", "path", "permission"), ENDPOINTS)
 async def test_authentication_6_1_without_a_key(
-    asked: Partner, method: str, path: str, permission: str
+    partner: Partner, method: str, path: str, permission: str
 ) -> None:
-    answer = await asked.anonymous().send(method, re.sub(r"\{\w+\}", str(uuid4()), path))
+    answer = await partner.anonymous().send(method, re.sub(r"\{\w+\}", str(uuid4()), path))
     assert answer.status == 401
     assert answer.data == {"message": "Authentication required"}
 

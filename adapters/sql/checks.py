@@ -1,12 +1,14 @@
 """Asks the database whether it has everything that a mapping names: each piece of SQL is prepared.
 
-Nothing is run but a look at one row's key. Every piece is looked at by itself, so that a problem
-has its line.
+Nothing is run but a look at one row's key. What is about the same rows is looked at together
+first; where that fails, every piece is looked at by itself, so that a problem has its line.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -32,10 +34,21 @@ from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
 from adapters.sql.steps import following, named_table
 
+# A statement, and its parameters.
+Prepared = tuple[Executable, dict[str, Any]]
 # Where it stands, what it is about, the statement, and its parameters.
 # Where rows cannot be had at all, nothing else is asked about them.
 Check = tuple[Place, Place, Executable, dict[str, Any]]
 Piece = tuple[Place, str]
+
+
+class Checks(NamedTuple):
+    """Checks, and a statement that only prepares where each of theirs does, if there is one."""
+
+    each: Sequence[Check]
+    together: Prepared | None = None
+
+
 _ONE: ColumnElement[Any] = literal_column("1")
 # What of a draft is a text in an expression, whatever column it is compared with.
 AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
@@ -83,7 +96,7 @@ def faults_in(
 ) -> Iterator[Fault]:
     """The same, by their places in the mapping."""
     lost: set[Place] = set()
-    for place, rows, statement, parameters in checks_of(mapping):
+    for place, rows, statement, parameters in _doubtful(connection, mapping, speech):
         if any(rows[: len(each)] == each for each in lost):
             continue
         try:
@@ -98,6 +111,23 @@ def faults_in(
             yield Fault(place, f"the database says: {said}", denied)
     yield from _keys(connection, mapping, lost, ids)
     yield from _without_transactions(connection, mapping, speech)
+
+
+def _doubtful(connection: Connection, mapping: Mapping, speech: Speech) -> Iterator[Check]:
+    """Every piece of SQL of the mapping, without those that are fine together."""
+    for checks in _together(mapping):
+        if checks.together is None or not _prepares(connection, *checks.together, speech):
+            yield from checks.each
+
+
+def _prepares(
+    connection: Connection, statement: Executable, parameters: dict[str, Any], speech: Speech
+) -> bool:
+    try:
+        speech.explain(connection, statement, parameters)
+    except DBAPIError:  # said of the piece that it is about
+        return False
+    return True
 
 
 def _keys(
@@ -147,6 +177,10 @@ def _without_transactions(
 
 def checks_of(mapping: Mapping) -> Iterator[Check]:
     """Every piece of SQL of the mapping."""
+    return chain.from_iterable(checks.each for checks in _together(mapping))
+
+
+def _together(mapping: Mapping) -> Iterator[Checks]:
     for name, rows in mapping.resources.items():
         yield from _resource(("resources", name), rows)
     yield from _diary(mapping.diary)
@@ -155,10 +189,11 @@ def checks_of(mapping: Mapping) -> Iterator[Check]:
     reference, appointments = mapping.booking.reference, mapping.resources["appointments"]
     if reference is not None:
         rows_place = ("resources", "appointments")
-        yield ("booking", "reference"), rows_place, rows_of(appointments, sql(reference)), {}
+        statement = rows_of(appointments, sql(reference))
+        yield Checks([(("booking", "reference"), rows_place, statement, {})])
 
 
-def _resource(place: Place, rows: ResourceMap) -> Iterator[Check]:
+def _resource(place: Place, rows: ResourceMap) -> Iterator[Checks]:
     yield from _rows(place, rows, [*_each("key", rows.key.sql), *_fields(rows)])
     for name, nested in rows.lists.items():
         keys = [*_each("parent", nested.parent), *_each("key", nested.key.sql)]
@@ -174,7 +209,7 @@ def _each(name: str, columns: Iterable[str] | None) -> Iterator[Piece]:
     return (((name,), each) for each in columns or ())
 
 
-def _diary(diary: Diary) -> Iterator[Check]:
+def _diary(diary: Diary) -> Iterator[Checks]:
     for number, hours in enumerate(diary.hours):
         if hours.from_ is not None:
             yield from _rows(("diary", "hours", number), hours.rows, _named(hours, *_HOURS))
@@ -209,19 +244,50 @@ def _named(rows: Rows | Hours, *names: str) -> Iterator[Piece]:
             yield (name,), expression
 
 
-def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Check]:
+def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Checks]:
     bare = rows.model_copy(update={"where": None})
-    yield (*place, "from"), place, rows_of(bare, _ONE), {}
+    pieces = list(given)
+    each: list[Check] = [((*place, "from"), place, rows_of(bare, _ONE), {})]
     if rows.where is not None:
-        yield (*place, "where"), place, rows_of(rows, _ONE), {}
-    for inner, expression in given:
-        yield (*place, *inner), place, rows_of(bare, sql(expression)), {}
+        each.append(((*place, "where"), place, rows_of(rows, _ONE), {}))
+    each += [((*place, *inner), place, rows_of(bare, sql(one)), {}) for inner, one in pieces]
+    texts = [rows.from_, rows.where or "", *(one for _, one in pieces)]
+    together: Prepared = rows_of(rows, _ONE, *(sql(one) for _, one in pieces)), {}
+    yield Checks(each, together if all(map(_is_closed, texts)) else None)
 
 
-def _write(place: Place, write: Write) -> Iterator[Check]:
+def _is_closed(expression: str) -> bool:
+    """Whether all that it opens it closes itself, to every database: no other can do it instead.
+
+    Where databases differ in what opens and closes, it is not.
+    """
+    if not _PLAIN(expression):
+        return False
+    depth = 0
+    for sign in _PARENTHESES(_QUOTED("", expression)):
+        depth += 1 if sign == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+_PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
+_PARENTHESES = re.compile(r"[()]").findall
+
+
+def _write(place: Place, write: Write) -> Iterator[Checks]:
     if write.sequence is not None:
-        yield (*place, "sequence"), place, following(write.sequence), {}
+        yield Checks([((*place, "sequence"), place, following(write.sequence), {})])
         return
+    yield Checks(list(_row_written(place, write)))
+    into = [((*place, "values", name), place, *_into(write, name)) for name in write.values]
+    if into:
+        yield Checks(into, _into(write, *write.values))
+    yield Checks(list(_values_written(place, write)))
+
+
+def _row_written(place: Place, write: Write) -> Iterator[Check]:
     kind = next(each for each in ("insert", "update", "counter") if getattr(write, each))
     bare = named_table(write.table, ())
     yield (*place, kind), place, select(_ONE).select_from(bare), {}
@@ -233,8 +299,10 @@ def _write(place: Place, write: Write) -> Iterator[Check]:
         which = text(f"({write.where})")
         nothing = dict.fromkeys(NAMED(write.where))
         yield (*place, "where"), place, select(_ONE).select_from(bare).where(which), nothing
+
+
+def _values_written(place: Place, write: Write) -> Iterator[Check]:
     for name, value in write.values.items():
-        yield (*place, "values", name), place, *_into(write, name)
         if value.sql is not None:
             names = NAMED(value.sql)
             typed = [bindparam(each, type_=String()) for each in names if each in AS_TEXT]
@@ -242,9 +310,9 @@ def _write(place: Place, write: Write) -> Iterator[Check]:
             yield (*place, "values", name, "sql"), place, statement, dict.fromkeys(names)
 
 
-def _into(write: Write, name: str) -> tuple[Executable, dict[str, Any]]:
-    """What writes that column, and its parameters: each kind of step needs a right of its own."""
-    rows = named_table(write.table, [name])
+def _into(write: Write, *names: str) -> Prepared:
+    """What writes these columns, and its parameters: each kind of step needs a right of its own."""
+    rows = named_table(write.table, names)
     if write.insert is not None:
-        return insert(rows), {name: None}
-    return update(rows).values({name: null()}), {}
+        return insert(rows), dict.fromkeys(names)
+    return update(rows).values(dict.fromkeys(names, null())), {}

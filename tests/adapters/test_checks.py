@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.base import BackendUnavailable
 from adapters.problems import DocumentErrors
 from adapters.sample import MAPPING
+from adapters.sql.checks import checks_of
+from adapters.sql.engines.sqlite_speech import SqliteSpeech
 from tests.adapters.clinic import connect, run
 
 SAMPLE = MAPPING.read_text()
@@ -84,6 +87,30 @@ async def test_a_quoted_name_that_is_one_and_a_text_of_the_same_letters_are_fine
     right = 'lastName: COALESCE(NULLIF(TRIM("p"."NOM"), \'\'), "RAISON_SOC", \'NOMM\')'
     text = re.sub("lastName: .*", lambda _: right, SAMPLE, count=1)
     assert await said(database, text) == []
+
+
+async def test_texts_that_only_close_one_another_are_each_named(database: Path) -> None:
+    text = SAMPLE.replace("firstName: p.PRENOM", 'firstName: "p.PRENOM), (\'x"', 1)
+    text = re.sub("lastName: .*", 'lastName: "y\'), (p.NOM"', text, count=1)
+    problems = await said(database, text)
+    first = text[: text.index("firstName: ")].count("\n") + 1
+    assert [int(each.split(":")[0]) for each in problems] == [first, first + 1]
+
+
+async def test_a_sound_mapping_is_asked_about_row_by_row_not_field_by_field(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, explain = [], SqliteSpeech.explain
+
+    def counted(self: SqliteSpeech, connection: Any, statement: Any, given: Any) -> Any:
+        asked.append(statement)
+        return explain(self, connection, statement, given)
+
+    monkeypatch.setattr(SqliteSpeech, "explain", counted)
+    assert await said(database, SAMPLE) == []
+    adapter = connect(database)
+    assert len(asked) < len(list(checks_of(adapter._mapping))) / 4
+    await adapter.aclose()
 
 
 async def test_everything_is_named_at_once_and_nothing_is_run(database: Path) -> None:

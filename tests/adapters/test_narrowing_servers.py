@@ -111,7 +111,7 @@ async def test_a_record_is_judged_by_the_value_that_it_shows(adapter: SqlAdapter
     for field, values in VALUES.items():
         for only in of_values(field, values):
             assert adapter.narrows("stock", (only,)) == []
-            found = await narrowed(adapter, "stock", (only,), limit=2)
+            found = await narrowed(adapter, "stock", (only,), limit=3)
             assert found == let_be(whole, (only,)), only
 
 

@@ -2,23 +2,15 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.booking.owners import Owners
 from gateway.store import open_store
-from tests.adapters.servers import execute, postgres_database
+from tests.adapters.servers import execute
 from tests.booking.clinic import World
-
-
-@pytest.fixture(scope="module")
-def postgres_place(postgres_tables: str) -> Iterator[str]:
-    """One database for all tests of a module: to make one takes longer than most of them."""
-    template = postgres_tables.rpartition("/")[2]
-    with postgres_database(options=f"TEMPLATE {template}") as place:
-        yield place
 
 
 @pytest.fixture(scope="module")

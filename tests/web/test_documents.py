@@ -11,6 +11,13 @@ from tests.conftest import Begin
 from tests.partner import ALL, Partner
 from tests.world import World
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def partner(lasting_partner: Partner) -> Partner:
+    return lasting_partner
+
 
 def operations(document: dict[str, Any]) -> set[str]:
     return {each["operationId"] for item in document["paths"].values() for each in item.values()}
@@ -74,6 +81,7 @@ async def test_a_filter_by_a_field_that_is_hidden_from_the_key_is_not_described(
         assert "search" in names
 
 
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_filter_that_the_practice_system_cannot_serve_is_400_and_not_described(
     partner_of: Begin,
 ) -> None:
