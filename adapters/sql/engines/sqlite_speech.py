@@ -106,10 +106,13 @@ def error_name(error: Exception) -> str:
 
 def _taken_for_text(connection: Connection, statement: Executable, parameters: Any) -> None:
     """A name in quotes that is none: SQLite prepares the statement and loads the name as a text."""
+    compiled = str(statement.compile(connection))  # type: ignore[attr-defined]
+    quoted = _QUOTED(_LITERAL("", compiled))
+    if not quoted:
+        return
     program = explain(connection, "EXPLAIN", statement, parameters)
     texts = {row[5] for row in program if row[1] == "String8"}
-    compiled = str(statement.compile(connection))  # type: ignore[attr-defined]
-    for name in _QUOTED(_LITERAL("", compiled)):
+    for name in quoted:
         if name in texts:
             lost = sqlite3.OperationalError(f'no such column: "{name}"')
             lost.sqlite_errorname = "SQLITE_ERROR"
