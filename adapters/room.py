@@ -10,6 +10,9 @@ from adapters.base import BackendUnavailable
 class Room:
     """At most `most` are inside at once; at most `queue` wait, none longer than `patience`.
 
+    Where so many wait, one more of a partner that has fewer takes the place of the last of whoever
+    has most.
+
     Who waits comes in by turn: the partners one after the other, and of each partner who came
     first. `take` is for the call that need not wait: it costs no task switch, nor a coroutine, as a
     semaphore does.
@@ -43,19 +46,19 @@ class Room:
         """BackendUnavailable where there is no room, nor in time."""
         if self.take():
             return
-        if self.waiting >= self._queue:
-            raise BackendUnavailable("too much is waiting for the practice system already")
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         partner = ASKING.get().partner
+        if self.waiting >= self._queue:
+            self._turn_away(partner)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lines.setdefault(partner, deque()).append(place)
         try:
             async with asyncio.timeout(self._patience):
                 await place
         except BaseException as error:
-            if place.done() and not place.cancelled():  # it came at that very moment
-                self.leave()
-            else:
+            if not place.done() or place.cancelled():
                 self._forget(partner, place)
+            elif place.exception() is None:  # its turn came at that very moment
+                self.leave()
             if isinstance(error, TimeoutError):
                 text = "the practice system was busy with other calls"
                 raise BackendUnavailable(text) from error
@@ -73,9 +76,23 @@ class Room:
                 return
         self._free += 1
 
+    def _turn_away(self, newcomer: str) -> None:
+        """The last of the longest line; BackendUnavailable where that is who comes now."""
+        own = len(self._lines.get(newcomer, ()))
+        longest = max(self._lines.values(), key=len, default=None)
+        if longest is None or own + 1 >= len(longest):
+            raise _too_much()
+        place = longest.pop()
+        if not place.done():
+            place.set_exception(_too_much())
+
     def _forget(self, partner: str, place: asyncio.Future[None]) -> None:
         line = self._lines.get(partner)
         if line is not None and place in line:
             line.remove(place)
             if not line:
                 del self._lines[partner]
+
+
+def _too_much() -> BackendUnavailable:
+    return BackendUnavailable("too much is waiting for the practice system already")

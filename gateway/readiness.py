@@ -11,6 +11,7 @@ from gateway.booking.ledger import Ledger
 from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
 from gateway.limits import Limiter
 from gateway.observe.lag import Lag
+from gateway.pipeline.places import Places
 from gateway.policy.running.standing import Standing
 from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
@@ -122,14 +123,18 @@ def of_audit(journal: Journal) -> Probe:
     return told
 
 
-def of_loop(lag: Lag) -> Probe:
-    """The event loop has not stood still lately: while it does, no call is answered."""
+def of_loop(lag: Lag, places: Places) -> Probe:
+    """The event loop has not stood still lately: while it does, no call is answered.
+
+    Where it has too much to do, and so keys have fewer places, that is said.
+    """
 
     async def told() -> Mapping[str, Any]:
         late, ago = lag.most(LAG_COUNTS)
         if late >= LAG_TOO_MUCH:
             raise Stood(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
-        return {"lag": round(late, 3)}
+        fewer = {"placesPerKey": places.now} if places.now < places.most else {}
+        return {"lag": round(late, 3), **fewer}
 
     return told
 

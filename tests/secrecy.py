@@ -3,8 +3,16 @@
 import re
 from pathlib import Path
 
-secrets_in = re.compile(rb"vk_[A-Za-z0-9_-]{48}").findall
+from gateway.keys.secret import FORM, well_formed
+
 SEALING = "sealing.secret"
+# one may begin within another text that looks like one: such as a cursor, by chance
+_like_one = re.compile(rf"(?=({FORM}))".encode()).findall
+
+
+def secrets_in(content: bytes) -> list[bytes]:
+    """The secrets of keys in it: what has their form, and their checksum."""
+    return [each for each in _like_one(content) if well_formed(each.decode())]
 
 
 def kept(folder: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
 from gateway.observe.process import watch_process
-from gateway.observe.troubles import KeyTroubles, LimiterTroubles, UsageTroubles
+from gateway.observe.troubles import KeyTroubles, LimiterTroubles, LoadTroubles, UsageTroubles
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.redact import hidden_fields
@@ -68,7 +68,7 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     ledger = open_ledger(kit, wanted.ledger, wanted.owners)
     journal = await opened_journal(kit, wanted.store)
     limiter = await _limiter(kit, wanted.counters)
-    gate = Gate(settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes)
+    gate = _gate(kit)
     lag = watched_lag(kit)
     lag.tells(gate.hear)
     pipeline = Pipeline(
@@ -104,14 +104,26 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         "keys": of_keys(ring),
         "audit": of_audit(journal),
         "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
-        "loop": of_loop(lag),
+        "loop": of_loop(lag, gate.places),
     }
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    kit.metrics.ask("gateway_places_per_key", lambda: gate.places)
+    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
     kit.metrics.hides(partial(hidden_fields, policy))
     watch_process(kit.metrics)
     server = PublicServer(front, replies, observers, open_entrance(kit, proxies))
     return Answering(front=front, server=server, ring=ring, usage=usage, parts=parts)
+
+
+def _gate(kit: Kit) -> Gate:
+    settings = kit.settings
+    troubles = LoadTroubles(kit.metrics, kit.events, settings.in_flight_per_key)
+    return Gate(
+        settings.in_flight,
+        settings.in_flight_per_key,
+        settings.in_flight_bytes,
+        told=troubles.turned_away,
+        changed=troubles.places,
+    )
 
 
 async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:

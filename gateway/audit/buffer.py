@@ -181,11 +181,16 @@ class Buffer:
             self._waiting += texts(fresh)
         except Exception:  # noqa: BLE001 - whatever it is, the audit must be written on
             for each in fresh:
-                try:
-                    self._waiting += texts([each])
-                except Exception:  # noqa: BLE001 - the same
-                    self._missing += 1
-                    self._watcher.dropped(1)
+                self._waiting += self._texts(each)
+
+    def _texts(self, line: Entry | Mark) -> list[bytes]:
+        """Its text; none where it has none, which counts as missing."""
+        try:
+            return texts([line])
+        except Exception:  # noqa: BLE001 - the same
+            self._missing += 1
+            self._watcher.dropped(1)
+            return []
 
     def _note_for_later(self, entry: Entry) -> None:
         """One more while nothing can be written, where there is room."""
@@ -193,10 +198,10 @@ class Buffer:
             self._missing += 1
             self._watcher.dropped(1)
             return
-        [text] = texts([entry])
-        self._bytes += len(text)
+        text = self._texts(entry)
+        self._bytes += sum(map(len, text))
         self._encode()
-        self._waiting.append(text)
+        self._waiting += text
 
     def _has_room(self, entry: Entry) -> bool:
         spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == ANSWERED else (0, 0)
@@ -208,7 +213,11 @@ class Buffer:
                 async with asyncio.timeout(EVERY):
                     await self._wanted.wait()
             self._wanted.clear()
-            await self._flush()
+            try:
+                await self._flush()
+            except Exception as fault:  # noqa: BLE001 - as above: the next time, then
+                told = {"message": "the audit's own fault", "exception": fault}
+                asyncio.get_running_loop().call_exception_handler(told)
 
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""

@@ -84,6 +84,12 @@ FIGURES = (
         " while its event loop comes late.",
         merge=Merge.MIN,
     ),
+    _counter(
+        "calls_turned_away",
+        "Calls for which there was no room in time, uncounted: their key had too many under way"
+        " (key), the process had (process), or bodies had too many bytes (body).",
+        "reason",
+    ),
     _gauge("connections", "Connections of partners that are open now.", merge=Merge.SUM),
     _counter(
         "connections_turned_away",

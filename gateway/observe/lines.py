@@ -108,14 +108,27 @@ class Lines:
         self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
 
     def _encode(self) -> None:
-        """What came is text from now on; of too much of it the oldest lines go."""
-        if not self._fresh:
+        """What came is text from now on; of too much of it the oldest lines go.
+
+        A line that cannot be a text is missing, and no other for it.
+        """
+        fresh, self._fresh = self._fresh, []
+        if not fresh:
             return
-        self._texts.append(encoded(self._encoder, self._fresh))
-        self._lines += len(self._fresh)
-        self._fresh.clear()
+        try:
+            self._keep(fresh)
+        except Exception:  # noqa: BLE001 - whatever it is, the others must be written
+            for each in fresh:
+                try:
+                    self._keep([each])
+                except Exception:  # noqa: BLE001 - the same
+                    self._drop(1)
         if self._lines > MOST_WAITING:
             self._let_go(self._lines - MOST_WAITING)
+
+    def _keep(self, lines: Sequence[msgspec.Struct]) -> None:
+        self._texts.append(encoded(self._encoder, lines))
+        self._lines += len(lines)
 
     def _let_go(self, lines: int) -> None:
         self._drop(lines)

@@ -125,6 +125,10 @@ class Metrics:
         """A connection that was refused or closed since there were too many or it was too slow."""
         self.add("gateway_connections_turned_away_total", 1, reason)
 
+    def call_turned_away(self, reason: str) -> None:
+        """A call for which there was no room in time."""
+        self.add("gateway_calls_turned_away_total", 1, reason)
+
     def overwritten(self, count: Callable[[], float]) -> None:
         """How many bookings something else is written over."""
         self.ask("gateway_bookings_overwritten", count)

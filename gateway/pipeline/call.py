@@ -44,7 +44,7 @@ class Call(Struct, kw_only=True, eq=False):
     caller's, as far as it can be known; `entry` is what the audit holds already of a call that
     runs; `untell` is for a booking that its caller cannot be told of, and would not find again;
     `waits_since`, by time.monotonic, is set while nobody works for the call: it waits for room or
-    for its body.
+    for its body. `gone` is its caller once the connection has ended.
     """
 
     at: datetime
@@ -65,6 +65,7 @@ class Call(Struct, kw_only=True, eq=False):
     entry: Entry | None = None
     untell: Callable[[], Awaitable[None]] | None = None
     waits_since: float | None = None
+    gone: bool = False
 
 
 class Reply(Struct, frozen=True):

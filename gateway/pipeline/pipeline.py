@@ -84,10 +84,9 @@ class Pipeline:
         self._now = now
         self._roads = {each.id: Road(each, adapter, cursors) for each in OPERATIONS}
 
-    @property
-    def crowded(self) -> bool:
-        """Whether there is more to do than can be done at once."""
-        return self._gate.crowded
+    def crowded(self, key: Key | None) -> bool:
+        """Whether a key has more calls than can be done at once."""
+        return key is not None and self._gate.crowded(key.id)
 
     async def run(self, call: Call) -> Reply:
         """The reply to a call; what is learned on the way is noted in the call."""

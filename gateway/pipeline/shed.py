@@ -2,23 +2,27 @@
 
 import asyncio
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from itertools import count
 from time import monotonic
 
 from gateway.contract.errors import Crowded
 from gateway.pipeline.call import Call
+from gateway.pipeline.places import Changed, Places
 
 RETRY_AFTER = 1  # seconds
 # Seconds that a call waits for room.
 PATIENCE = 1.0
-# So many times as many calls of one key may wait as may be inside: each holds a connection.
+# So many times as many calls of one key may wait as may ever be inside: each holds a connection.
 LONGEST = 10
-# An event loop that mostly comes back so late (seconds) has too much to do: then each key has half
-# as many places with each look, but never fewer than FEWEST, and half as many more after every CALM
-# looks that found it in time. Of all looks before one that comes makes up one part in FORGETS.
-LATE, CALM, FEWEST, FORGETS = 0.03, 20, 2, 4
-# Seconds for which it counts as crowded after anybody has waited for room.
+# Seconds for which it counts as crowded for a key after any of its calls has waited for room.
 CROWDED_FOR = 2.0
+
+# Why a call was turned away: its key had too many under way, or waiting; the process had; or there
+# was no room for its body. Names for `told`.
+KEY, PROCESS, BODY = "key", "process", "body"
+# Whose calls wait in a line, and whether they bring bodies.
+Line = tuple[str, bool]
 
 
 class _Waiting:
@@ -35,65 +39,84 @@ class Gate:
     """How many calls may be under way at once, how many of one key, and how many bytes of bodies.
 
     Whoever is let in stands in `inside` until it leaves. While there are fewer than `free`, nobody
-    who brings no body need be asked whose they are. Who finds no room waits, in the order of
-    arrival; but nobody waits behind a key whose own calls are too many.
+    who brings no body need be asked whose they are. Who finds no room waits; who comes in is of the
+    key that has the fewest calls inside, and of these who has waited for the longest. So nobody
+    waits behind a key whose own calls are too many, nor behind bodies that are.
 
-    One key's calls must not take all of the process from the others: while the event loop comes
-    late, a key has fewer places (`places`). Calls that only wait for a slow practice system make no
-    loop late.
+    `places` are those of one key. `told` hears why a call was turned away.
     """
 
     __slots__ = (
         "_bytes",
-        "_calm",
-        "_late",
+        "_clock",
         "_lines",
         "_most",
         "_most_bytes",
-        "_most_of_one",
         "_numbers",
         "_patience",
         "_sizes",
-        "_waited_at",
+        "_told",
+        "_waited",
         "free",
         "inside",
         "places",
     )
 
     def __init__(
-        self, most: int, most_of_one: int, most_bytes: int, patience: float = PATIENCE
+        self,
+        most: int,
+        most_of_one: int,
+        most_bytes: int,
+        *,
+        patience: float = PATIENCE,
+        told: Callable[[str], None] = lambda reason: None,
+        changed: Changed = lambda places: None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self.inside: set[Call] = set()
-        # how many calls one key may have under way now
-        self.places = most_of_one
+        self.places = Places(most_of_one, changed)
         self.free = min(most, most_of_one)
-        self._calm, self._late = 0, 0.0
-        self._waited_at = float("-inf")
-        self._most, self._most_of_one, self._most_bytes = most, most_of_one, most_bytes
+        self._most, self._most_bytes = most, most_bytes
         self._patience = patience
+        self._told = told
+        self._clock = clock
         self._bytes = 0
         self._sizes: dict[Call, int] = {}
         self._numbers = count()
-        # who waits, by key
-        self._lines: dict[str, OrderedDict[_Waiting, None]] = {}
+        self._lines: dict[Line, OrderedDict[_Waiting, None]] = {}
+        # when a call of a key waited last
+        self._waited: dict[str, float] = {}
 
     async def enter(self, call: Call, key_id: str, size: int = 0) -> None:
         """Let a call in whose body may have that size, now or in a while.
 
-        Crowded where there was no room in time. It leaves all the same.
+        Crowded where there was no room in time, or nobody is left to be answered. It leaves all
+        the same.
         """
-        own = sum(_key_of(each) == key_id for each in self.inside)
-        if key_id not in self._lines and self._has_room(own, size):
+        line = key_id, size > 0
+        own = self._own(key_id)
+        if line not in self._lines and self._has_room(own, size):
             self._let_in(call, size)
             return
-        many = len(self._lines.get(key_id, ())) >= LONGEST * self.places
-        if many or not await self._wait(key_id, _Waiting(next(self._numbers), call, size)):
+        self._waited[key_id] = self._clock()
+        if len(self._lines.get(line, ())) >= LONGEST * self.places.most:
+            self._told(KEY)
+            raise Crowded(RETRY_AFTER)
+        if not await self._wait(line, _Waiting(next(self._numbers), call, size)):
+            self._told(self._why(key_id, size))
+            raise Crowded(RETRY_AFTER)
+        if call.gone:
             raise Crowded(RETRY_AFTER)
 
-    @property
-    def crowded(self) -> bool:
-        """Whether anybody waits for room, or did so just now."""
-        return monotonic() - self._waited_at < CROWDED_FOR
+    def crowded(self, key_id: str) -> bool:
+        """Whether a call of that key waits for room, or did so just now."""
+        waited = self._waited.get(key_id)
+        if waited is None:
+            return False
+        if self._clock() - waited < CROWDED_FOR:
+            return True
+        del self._waited[key_id]
+        return False
 
     def leave(self, call: Call) -> None:
         """It has ended, however far it came; who waited for its room is let in."""
@@ -104,29 +127,26 @@ class Gate:
             self._let_in_who_waits()
 
     def hear(self, late: float) -> None:
-        """The loop came back so many seconds late; told several times a second."""
-        self._late += (late - self._late) / FORGETS
-        if self._late >= LATE:
-            self._calm = 0
-            self._give(max(min(FEWEST, self._most_of_one), self.places // 2))
-        elif self.places < self._most_of_one:
-            self._calm += 1
-            if self._calm >= CALM:
-                self._calm = 0
-                self._give(min(self._most_of_one, self.places + max(1, self.places // 2)))
-
-    def _give(self, places: int) -> None:
-        self.places = places
-        self.free = min(self._most, places)
+        """The event loop came back so many seconds late; told several times a second."""
+        self.places.hear(late)
+        self.free = min(self._most, self.places.now)
         if self._lines:
             self._let_in_who_waits()
 
+    def _own(self, key_id: str) -> int:
+        return sum(_key_of(each) == key_id for each in self.inside)
+
     def _has_room(self, own: int, size: int) -> bool:
         return (
-            own < self.places
+            own < self.places.now
             and len(self.inside) < self._most
             and (not size or self._bytes + size <= self._most_bytes)
         )
+
+    def _why(self, key_id: str, size: int) -> str:
+        if self._own(key_id) >= self.places.now:
+            return KEY
+        return BODY if size and len(self.inside) < self._most else PROCESS
 
     def _let_in(self, call: Call, size: int) -> None:
         self.inside.add(call)
@@ -134,44 +154,45 @@ class Gate:
             self._sizes[call] = size
             self._bytes += size
 
-    async def _wait(self, key_id: str, waiting: _Waiting) -> bool:
-        self._lines.setdefault(key_id, OrderedDict())[waiting] = None
-        waiting.call.waits_since = self._waited_at = monotonic()
+    async def _wait(self, line: Line, waiting: _Waiting) -> bool:
+        self._lines.setdefault(line, OrderedDict())[waiting] = None
+        waiting.call.waits_since = monotonic()
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(self._patience, self._give_up, key_id, waiting)
+        timer = loop.call_later(self._patience, self._give_up, line, waiting)
         try:
             return await waiting.let_in
         finally:
             timer.cancel()
             waiting.call.waits_since = None
-            self._forget(key_id, waiting)
+            self._waited[line[0]] = self._clock()
+            self._forget(line, waiting)
 
-    def _give_up(self, key_id: str, waiting: _Waiting) -> None:
+    def _give_up(self, line: Line, waiting: _Waiting) -> None:
         if not waiting.let_in.done():
-            self._forget(key_id, waiting)
+            self._forget(line, waiting)
             waiting.let_in.set_result(False)
 
-    def _forget(self, key_id: str, waiting: _Waiting) -> None:
-        line = self._lines.get(key_id)
-        if line is not None:
-            line.pop(waiting, None)
-            if not line:
-                del self._lines[key_id]
+    def _forget(self, line: Line, waiting: _Waiting) -> None:
+        there = self._lines.get(line)
+        if there is not None:
+            there.pop(waiting, None)
+            if not there:
+                del self._lines[line]
 
     def _let_in_who_waits(self) -> None:
         while len(self.inside) < self._most and (first := self._first()) is not None:
-            key_id, waiting = first
-            self._forget(key_id, waiting)
+            line, waiting = first
+            self._forget(line, waiting)
             if not waiting.let_in.done():  # else its caller was cut off just now
                 self._let_in(waiting.call, waiting.size)
                 waiting.let_in.set_result(True)
 
-    def _first(self) -> tuple[str, _Waiting] | None:
-        """Who has waited for the longest, of those that there is room for."""
+    def _first(self) -> tuple[Line, _Waiting] | None:
+        """Whose turn it is, of those that there is room for."""
         own = Counter(map(_key_of, self.inside))
-        firsts = ((key_id, next(iter(line))) for key_id, line in self._lines.items())
-        fit = (each for each in firsts if self._has_room(own[each[0]], each[1].size))
-        return min(fit, key=lambda each: each[1].number, default=None)
+        firsts = ((line, next(iter(there))) for line, there in self._lines.items())
+        fit = (each for each in firsts if self._has_room(own[each[0][0]], each[1].size))
+        return min(fit, key=lambda each: (own[each[0][0]], each[1].number), default=None)
 
 
 def _key_of(call: Call) -> str | None:

@@ -118,6 +118,8 @@ class Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._line = None
+        if self.call is not None:
+            self.call.gone = True
         super().connection_lost(exc)
         self._left(self)
 

@@ -125,7 +125,7 @@ class Front:
                     # whoever is told of a booking finds it in the audit
                     await self._observers.keep(call, name)
                 # asked only now: the end may have begun meanwhile
-                close = self._is_last(request)
+                close = self._is_last(request, call)
                 answer = self._replies.reply(call, reply, close=close)
             else:
                 answer = self._document(request, call, path)
@@ -176,23 +176,23 @@ class Front:
         document, call.key = self._documents.get(path, call.secrets)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
-        close = self._is_last(request)
+        close = self._is_last(request, call)
         return self._replies.document(call.request_id, document, close=close)
 
-    def _is_last(self, request: web.BaseRequest) -> bool:
+    def _is_last(self, request: web.BaseRequest, call: Call) -> bool:
         """Whether the connection ends with this answer.
 
-        Where there is too much to do, who has sent more at once gets no turn for each.
+        Where a key asks for too much, who has sent more at once gets no turn for each.
         """
         connection: Connection = request.protocol  # type: ignore[assignment]
-        crowded = connection.has_more and self._pipeline.crowded
+        crowded = connection.has_more and self._pipeline.crowded(call.key)
         return crowded or self._leaving or must_close(request)
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
-        close = close or waits or self._is_last(request)
+        close = close or waits or self._is_last(request, call)
         return self._replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )

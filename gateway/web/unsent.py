@@ -28,7 +28,7 @@ class Reader(Protocol):
 
 
 class Unsent:
-    """The answers of one process that wait for their readers; too many cut off who waits longest.
+    """The answers of one process that wait for their readers; too many cut off who holds most.
 
     `told` hears of each that was cut off.
     """
@@ -60,10 +60,19 @@ class Unsent:
         size = reader.unsent_bytes()
         self._waiting[reader] = size
         self.bytes += size
+        if self.bytes > self._most:
+            self._weigh()
         while self.bytes > self._most:
-            oldest = next(iter(self._waiting))
-            self._forget(oldest)
-            self._cut_off(oldest)
+            # of several the one that has waited for the longest
+            greediest = max(self._waiting, key=self._waiting.__getitem__)
+            self._forget(greediest)
+            self._cut_off(greediest)
+
+    def _weigh(self) -> None:
+        """How much is left by now of what waits."""
+        for each in self._waiting:
+            self._waiting[each] = each.unsent_bytes()
+        self.bytes = sum(self._waiting.values())
 
     def _cut_off(self, reader: Reader) -> None:
         self._told(READER)

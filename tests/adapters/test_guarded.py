@@ -252,6 +252,28 @@ async def test_partners_come_in_by_turns_however_many_calls_one_of_them_has() ->
     assert (room.in_use, room.waiting) == (0, 0)
 
 
+async def test_a_full_queue_turns_away_the_last_of_whoever_waits_most() -> None:
+    room, ends = Room(1, queue=4, patience=5), {}
+
+    async def call(partner: str, number: int) -> None:
+        asking = Asking()
+        asking.partner = partner
+        ASKING.set(asking)
+        try:
+            await room.enter()
+            await asyncio.sleep(0)
+            room.leave()
+            ends[f"{partner}{number}"] = "in"
+        except BackendUnavailable:
+            ends[f"{partner}{number}"] = "turned away"
+
+    order = [*(("a", each) for each in range(5)), ("b", 1), ("b", 2), ("b", 3), ("a", 5), ("c", 1)]
+    await asyncio.gather(*(call(*each) for each in order))
+    away = {name for name, end in ends.items() if end == "turned away"}
+    assert away == {"a4", "a3", "b3", "a5", "a2"}
+    assert (room.in_use, room.waiting) == (0, 0)
+
+
 async def test_a_caller_who_goes_away_gives_its_room_back_wherever_it_is() -> None:
     door = Door()
     world = World(door, in_flight=2, queue=100, failures=1)

@@ -93,11 +93,10 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     assert re.fullmatch(said, part["reason"])
     assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 0
     asked = len(world.asked)
-    # what the last page of the file has room for is still written
+    # what the last page of the file has room for is still written, whenever that is tried
     statuses = [(await partner.get(f"/clients/{SOME_ID}")).status for _ in range(40)]
     read = statuses.count(200)
-    assert statuses == [200] * read + [503] * (40 - read)
-    assert 0 < read < 40
+    assert (set(statuses), statuses[0], statuses[-1]) == ({200, 503}, 200, 503)
     # what cannot be noted is not even asked of the practice system
     assert len(world.asked) == asked + read
     (small_disk / "filler").unlink()

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.base import Query, Record
 from gateway.observe.figures import BY_NAME, FIGURES, Figure, Kind
+from gateway.pipeline.shed import KEY
 from gateway.settings import CacheSettings
 from tests.conftest import Begin, RunningGateway
 from tests.tables import ROOT
@@ -72,6 +73,7 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
     partner.gateway.gateway.public.runner.server.entrance.told("address")
+    partner.gateway.gateway.public.front._pipeline._gate._told(KEY)
     policy.write_text("version: 1\n")
     await partner.gateway.gateway.keeper.look(asked=True)
     found = await scraped(session, partner.gateway)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gateway.observe.lines import MOST_WAITING, Lines
+from gateway.observe.lines import MOST_WAITING, TOGETHER, Lines
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.observe.troubles import LogTroubles
@@ -45,6 +45,20 @@ async def test_lines_are_whole_json_and_only_their_owner_reads_them(tmp_path: Pa
     assert [line["text"] for line in read] == ["é\n", "\\udcff"]
     assert read[1]["ids"] == ["a\\udcfe"]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_it(
+    tmp_path: Path,
+) -> None:
+    path, heard, unwritable = tmp_path / "a.jsonl", Heard(), Line("odd")
+    unwritable.text = object()  # type: ignore[assignment]
+    lines = Lines(path, heard)
+    for number in range(2 * TOGETHER):
+        lines.add(Line(str(number)) if number != 7 else unwritable)
+    lines.close()
+    read = [msgspec.json.decode(line)["text"] for line in path.read_bytes().splitlines()]
+    assert read == [str(number) for number in range(2 * TOGETHER) if number != 7]
+    assert (heard.drops, heard.losses) == (1, [("a.jsonl", 1)])
 
 
 async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(

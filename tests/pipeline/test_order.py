@@ -1,14 +1,20 @@
 """The order of the checks: what is wrong twice is told by the check that comes first."""
 
 import asyncio
+import json
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
+import aiohttp
 import pytest
 
+from adapters.asking import ASKING
+from adapters.base import Query, Record
 from gateway.contract.errors import KeyInvalid, Unavailable
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR
 from gateway.limits.base import Quota
+from gateway.pipeline import places
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.web.wire import head, say, until
@@ -92,6 +98,9 @@ async def test_what_would_be_too_much_at_once_is_turned_away_uncounted(
         await inside.acquire()
     answer = await other.get("/stock")
     assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
+    told = partner.gateway.gateway.public.front._observers.metrics.snapshot()
+    [away] = told["gateway_calls_turned_away_total"]
+    assert (away.labels, away.value) == (("process",), 1)
     assert answer.headers["Retry-After"] == "1"
     assert "X-RateLimit-Limit" not in answer.headers
     assert (await other.get("/clients")).status == 403  # what comes before needs no room
@@ -125,6 +134,54 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
     assert {each.status for each in await asyncio.gather(*calls)} == {200}
     assert (await greedy.get("/stock")).status == 200
     assert pipeline._gate.inside == set()
+
+
+async def test_the_adapters_know_whose_call_it_is_so_that_partners_have_their_turns(
+    partner_of: Begin,
+) -> None:
+    whose: list[str] = []
+
+    def one(query: Query) -> Record:
+        whose.append(ASKING.get().partner)
+        return {"id": SOME_ID}
+
+    first = await (await partner_of(World(one=one))).with_key()
+    second = await first.with_key()
+    for each in (first, second):
+        assert (await each.get(f"/clients/{SOME_ID}")).status == 200
+    assert whose == [first._key_id, second._key_id]
+
+
+async def test_while_the_event_loop_comes_late_keys_have_fewer_places_and_it_is_told(
+    partner_of: Begin,
+    session: aiohttp.ClientSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    partner = await partner_of(World(), in_flight_per_key=8)
+    gateway = partner.gateway
+
+    async def seen(most: int) -> tuple[bool, Any]:
+        """What /metrics and /readyz say once a key has so many places."""
+        await until(lambda: gateway.gateway.public.front._pipeline._gate.places.now == most, 10.0)
+        gateway.gateway.system.readiness._asked = -10.0
+        async with session.get(f"{gateway.operations}/metrics") as answer:
+            told = f"\ngateway_places_per_key {most}.0\n" in await answer.text()
+        async with session.get(f"{gateway.operations}/readyz") as answer:
+            part = (await answer.json())["parts"]["loop"]
+        return told and part.pop("ready") and part.pop("lag") >= 0, part
+
+    with monkeypatch.context() as late:
+        late.setattr(places, "LATE", 0.0)  # however soon it comes back
+        assert await seen(places.FEWEST) == (True, {"placesPerKey": places.FEWEST})
+    monkeypatch.setattr(places, "CALM", 1)
+    monkeypatch.setattr(places, "LATE", 5.0)
+    assert await seen(8) == (True, {})
+    said = [line for line in capfd.readouterr().err.splitlines() if "event loop" in line]
+    assert [json.loads(line)["event"] for line in said] == [
+        "the event loop comes late: each key has fewer calls at once",
+        "the event loop comes in time: each key has all of its calls again",
+    ]
 
 
 async def test_a_hundred_short_calls_of_one_key_at_once_all_have_their_turn(

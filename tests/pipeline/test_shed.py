@@ -7,9 +7,10 @@ import pytest
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.errors import Crowded, NotFound
 from gateway.keys.key import Key, new_key
-from gateway.pipeline import shed
+from gateway.pipeline import places
 from gateway.pipeline.call import Call
-from gateway.pipeline.shed import Gate
+from gateway.pipeline.places import Places
+from gateway.pipeline.shed import BODY, CROWDED_FOR, KEY, LONGEST, PROCESS, Gate
 
 NO_UPLOAD: Any = None
 
@@ -40,7 +41,16 @@ class Door:
     """A gate, and who came in through it, in that order."""
 
     def __init__(self, most: int, most_of_one: int, most_bytes: int = 10, patience: float = 1.0):
-        self.gate = Gate(most, most_of_one, most_bytes, patience)
+        self.clock = 0.0
+        self.told: list[str] = []
+        self.gate = Gate(
+            most,
+            most_of_one,
+            most_bytes,
+            patience=patience,
+            told=self.told.append,
+            clock=lambda: self.clock,
+        )
         self.came: list[Call] = []
         self.tasks: dict[Call, asyncio.Task[None]] = {}
 
@@ -93,7 +103,7 @@ async def test_a_new_call_does_not_pass_those_of_its_key_that_wait() -> None:
     door = Door(3, 1)
     first = await door.come(ONE)
     second = await door.come(ONE)
-    door.gate.places = 2
+    door.gate.places.now = 2
     third = await door.come(ONE)
     assert door.came == [first]
     await door.leave(first)
@@ -194,50 +204,108 @@ async def test_every_order_of_coming_and_leaving_keeps_to_the_bounds() -> None:
     assert (most, door.empty()) == (4, True)
 
 
-def hear(gate: Gate, late: float, looks: int) -> int:
-    """So many looks that found the loop so late; the places of a key thereafter."""
-    for _ in range(looks):
-        gate.hear(late)
-    return gate.places
+async def test_each_key_has_its_turn_however_many_of_another_wait() -> None:
+    door = Door(2, 2)
+    first, second = await door.come(ONE), await door.come(OTHER)
+    many = [await door.come(ONE) for _ in range(5)]
+    third = await door.come(THIRD)
+    await door.leave(second)
+    assert door.came == [first, second, third]
+    await door.leave(first)
+    assert door.came == [first, second, third, many[0]]
 
 
-async def test_a_key_has_fewer_places_while_the_loop_comes_late_and_all_of_them_again() -> None:
-    gate = Gate(200, 20, 10)
-    assert hear(gate, 0.1, 1) == 20, "a single look says nothing"
-    assert (hear(gate, 0.1, 1), gate.free) == (10, 10)
-    assert hear(gate, 0.1, 1) == 5
-    assert (hear(gate, 0.1, 9), gate.free) == (shed.FEWEST, shed.FEWEST)
-    assert hear(gate, 0.0, shed.CALM) == shed.FEWEST
-    seen = [hear(gate, 0.0, shed.CALM) for _ in range(9)]
-    assert seen == sorted(seen)
-    assert (seen[-1], gate.free) == (20, 20)
-    assert hear(Gate(200, 1, 10), 5.0, 9) == 1, "never more than it is given"
+async def test_a_key_s_reads_do_not_wait_for_room_for_its_bodies() -> None:
+    door = Door(9, 9, most_bytes=10, patience=0.02)
+    first, body = await door.come(OTHER, 10), await door.come(ONE, 10)
+    read = await door.come(ONE)
+    assert door.came == [first, read]
+    with pytest.raises(Crowded):
+        await door.tasks[body]
+    assert door.told == [BODY]
+
+
+async def test_whose_caller_has_gone_meanwhile_is_not_let_in_for_nothing() -> None:
+    door = Door(1, 1)
+    first, second = await door.come(ONE), await door.come(ONE)
+    second.gone = True
+    await door.leave(first)
+    with pytest.raises(Crowded):
+        await door.tasks[second]
+    await door.leave(second)
+    assert (door.came, door.empty(), door.told) == ([first], True, [])
+
+
+async def test_why_there_was_no_room_is_told() -> None:
+    door = Door(2, 1, patience=0.01)
+    for each in (ONE, OTHER):
+        await door.come(each)
+    for again in (ONE, THIRD):
+        with pytest.raises(Crowded):
+            await door.tasks[await door.come(again)]
+    assert door.told == [KEY, PROCESS]
+    door = Door(9, 1)
+    calls = [await door.come(ONE) for _ in range(LONGEST + 2)]
+    with pytest.raises(Crowded):
+        await door.tasks[calls[-1]]
+    assert door.told == [KEY]
 
 
 async def test_who_waits_comes_in_as_places_are_given_back() -> None:
     door = Door(9, 4)
-    hear(door.gate, 1.0, 9)
+    hear(door.gate.places, 1.0, 9)
+    door.gate.hear(1.0)
     calls = [await door.come(ONE) for _ in range(4)]
     other = await door.come(OTHER)
     assert door.came == [*calls[:2], other]
-    hear(door.gate, 0.0, 9 * shed.CALM)
+    for _ in range(9 * places.CALM):
+        door.gate.hear(0.0)
     await asyncio.sleep(0)
     assert door.came == [*calls[:2], other, *calls[2:]]
+    assert door.gate.free == 4
 
 
-async def test_it_is_crowded_while_somebody_waits_and_for_a_moment_longer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(shed, "CROWDED_FOR", 0.1)
+async def test_it_is_crowded_for_a_key_whose_calls_wait_and_for_a_moment_longer() -> None:
     door = Door(9, 1)
     first = await door.come(ONE)
-    assert not door.gate.crowded
+    assert not door.gate.crowded(ONE.id)
     second = await door.come(ONE)
-    assert door.gate.crowded
+    assert door.gate.crowded(ONE.id)
+    assert not door.gate.crowded(OTHER.id)
     assert first.waits_since is None
     assert second.waits_since is not None
     await door.leave(first)
     assert second.waits_since is None
-    assert door.gate.crowded
-    await asyncio.sleep(0.11)
-    assert not door.gate.crowded
+    assert door.gate.crowded(ONE.id)
+    door.clock += CROWDED_FOR
+    assert not door.gate.crowded(ONE.id)
+    assert not door.gate._waited
+
+
+def hear(of: Places, late: float, looks: int) -> int:
+    """So many looks that found the loop so late; the places thereafter."""
+    for _ in range(looks):
+        of.hear(late)
+    return of.now
+
+
+@pytest.mark.parametrize("late", [0.04, 0.1, 1.0])
+def test_a_key_has_fewer_places_while_the_loop_comes_late_and_all_of_them_again(
+    late: float,
+) -> None:
+    told: list[int] = []
+    of = Places(20, told.append)
+    hear(of, late, 30)
+    assert told == [10, 5, places.FEWEST]
+    assert hear(of, 0.0, places.CALM - 1) == places.FEWEST
+    assert hear(of, 0.0, 8 * places.CALM) == 20
+    assert told[3:] == sorted(told[3:])
+    assert hear(Places(1), 5.0, 9) == 1, "never more than it is given"
+
+
+def test_a_process_that_stood_still_for_once_takes_nobody_s_places() -> None:
+    of = Places(20)
+    for _ in range(5):
+        assert hear(of, 5.0, 2) == 20
+        assert hear(of, 0.0, 10) == 20
+    assert hear(of, places.LATE * 0.9, 100) == 20

@@ -16,6 +16,7 @@ from gateway.pipeline import shed
 from gateway.web import acceptor, connections, server
 from gateway.web.connections import LARGEST_HEAD
 from gateway.web.entrance import Entrance
+from gateway.web.unsent import Unsent
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.web.wire import head, say, until
@@ -137,6 +138,7 @@ async def test_whose_call_waits_makes_room_before_who_has_just_come(
     monkeypatch.setattr(connections, "SLOW_CALL", 0.05)
     partner = await partner_of(World(), connections=3, in_flight_per_key=2)
     pipeline = partner.gateway.gateway.public.front._pipeline
+    pipeline._gate._patience = 30.0
     hit, go = pipeline._limiter.hit, asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
@@ -171,7 +173,7 @@ async def test_who_sends_more_at_once_where_it_is_crowded_gets_one_answer(
     calm = await say(partner.gateway.port, asked * 2 + head(partner, "GET", TYPES, CLOSE))
     assert calm.statuses == [200, 200, 200]
     gate._patience = 0.01
-    key_id = next(iter(partner.gateway.gateway.public.front._pipeline._keys._digests))
+    [key_id] = partner.gateway.gateway.public.front._pipeline._keys._digests
     elsewhere: Any = type("Elsewhere", (), {"key": SimpleNamespace(id=key_id)})()
     gate.inside.add(elsewhere)
     refused = await say(partner.gateway.port, asked)
@@ -387,6 +389,44 @@ async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway
             await until(lambda: told(gateway) == {"reader": 1.0})
             assert 0 < unsent.bytes <= unsent._most
             assert len(entrance(gateway).doorman) == 1
+
+
+class Taking:
+    """A reader who has taken most of what it was sent."""
+
+    def __init__(self, left: int) -> None:
+        self.left, self.cut = left, False
+        self.ended = asyncio.Event()
+
+    def unsent_bytes(self) -> int:
+        return self.left
+
+    async def drained(self) -> None:
+        await self.ended.wait()
+
+    def cut_off(self) -> None:
+        self.cut = True
+        self.ended.set()
+
+
+async def test_readers_who_have_taken_most_of_theirs_are_not_cut_off_for_what_is_gone() -> None:
+    unsent = Unsent(most=100, patience=5.0)
+    readers = [Taking(40) for _ in range(5)]
+    waiting = []
+    for each in readers:
+        waiting.append(asyncio.create_task(unsent.sent(each)))
+        await asyncio.sleep(0)
+        each.left = 1
+    assert not any(each.cut for each in readers)
+    greedy = [Taking(40) for _ in range(3)]
+    waiting += [asyncio.create_task(unsent.sent(each)) for each in greedy]
+    await asyncio.sleep(0)
+    assert [each.cut for each in greedy] == [True, False, False]
+    assert not any(each.cut for each in readers)
+    for each in (*readers, *greedy):
+        each.ended.set()
+    await asyncio.gather(*waiting)
+    assert unsent.bytes == 0
 
 
 async def test_a_connection_brings_so_many_requests_and_no_more(

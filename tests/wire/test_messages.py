@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pipeline import shed
+from gateway.pipeline import places
 from gateway.web.front import RequestIds
 from tests.conftest import Begin
 from tests.web.wire import Heard
@@ -82,9 +82,9 @@ async def road(
 ) -> AsyncIterator[Road]:
     # a body that breaks after its first piece is given up like one that does not come
     trusted = {"trusted_proxies": "127.0.0.1"} if request.param in FILES else {}
-    # who sends more at once gets one answer where it is crowded, as by the load of these tests
-    monkeypatch.setattr(shed, "CROWDED_FOR", 0.0)
-    partner = await partner_of(World(), body_timeout=0.3, **trusted)
+    # whose calls wait for room gets one answer, however many were sent at once: here none does
+    monkeypatch.setattr(places, "LATE", float("inf"))
+    partner = await partner_of(World(), body_timeout=0.3, in_flight_per_key=100, **trusted)
     gateway = partner.gateway.gateway
     ids = gateway.public.front.request_id
     road = Road(gateway.port, partner.secret)

@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import ClassVar
 
 from sqlalchemy import TextClause
@@ -44,10 +46,18 @@ class Threads:
 
         if not self._room.take():
             await self._room.enter()
+        running = self._pool.submit(begin)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, begin)
+            return await asyncio.wrap_future(running)
         finally:
-            self._room.leave()
+            if running.done():
+                self._room.leave()
+            else:  # nobody waits for it any more, but its thread is not free yet
+                running.add_done_callback(partial(self._leave, asyncio.get_running_loop()))
+
+    def _leave(self, loop: asyncio.AbstractEventLoop, _: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended before
+            loop.call_soon_threadsafe(self._room.leave)
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)

@@ -4,6 +4,7 @@ from gateway.observe.troubles.callers import (
     CertificateTroubles,
     ConnectionTroubles,
     KeyGuesses,
+    LoadTroubles,
     Unreadable,
 )
 from gateway.observe.troubles.keeping import LogTroubles, TraceTroubles, UsageTroubles
@@ -19,6 +20,7 @@ __all__ = [
     "KeyGuesses",
     "KeyTroubles",
     "LimiterTroubles",
+    "LoadTroubles",
     "LogTroubles",
     "PolicyNews",
     "TraceTroubles",

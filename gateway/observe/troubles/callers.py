@@ -60,6 +60,40 @@ class ConnectionTroubles:
         self._events.warn("connections turned away", **times)
 
 
+class LoadTroubles:
+    """Says when keys have fewer places than `most`, and once a minute who finds no room."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        events: Events,
+        most: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._metrics = metrics
+        self._events = events
+        self._most = most
+        self._fewer = False
+        self._reasons = OnceAMinute(self._tell, clock, NEVER)
+
+    def turned_away(self, reason: str) -> None:
+        """For a reason as the figures name it."""
+        self._metrics.call_turned_away(reason)
+        self._reasons.note(reason)
+
+    def places(self, now: int) -> None:
+        """So many calls may one key have under way."""
+        fewer = now < self._most
+        if fewer and not self._fewer:
+            self._events.warn("the event loop comes late: each key has fewer calls at once")
+        elif not fewer:
+            self._events.info("the event loop comes in time: each key has all of its calls again")
+        self._fewer = fewer
+
+    def _tell(self, times: Counter[str]) -> None:
+        self._events.warn("calls turned away: there was no room for them", **times)
+
+
 class KeyGuesses:
     """Says at most once a minute from where calls come that have no usable key."""
 
