@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -245,6 +245,12 @@ def copy_of(folder: Path, to: Path) -> Path:
     return made
 
 
-def stopped(pid: int) -> None:
-    """The process stands still until it gets SIGCONT."""
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """The process stands still within the block."""
     os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)

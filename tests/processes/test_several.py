@@ -170,14 +170,11 @@ def test_a_worker_that_hangs_takes_no_calls_from_the_others(several: Several) ->
     _, secret = several.mint()
     time.sleep(1)
     pid = several.worker(1)
-    stopped(pid)
-    try:
+    with stopped(pid):
         assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {200}
         eventually(lambda: told(several, 1).get("reason") == "it does not answer")
         assert told(several, 2)["ready"]
         assert several.get("/readyz")[0] == 200
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def told(several: Several, worker: int) -> dict[str, Any]:
@@ -327,17 +324,16 @@ def test_a_worker_that_does_not_take_the_policy_in_force_is_told(folder: Path) -
     policy.write_text(shipped)
     with Several(folder, lines=("workers: 2", "policy: policies.yaml")) as several:
         before, pid = several.ready()["parts"]["policy"]["hash"], several.worker(1)
-        stopped(pid)
-        narrower = shipped.replace("[id, firstName, lastName]", "[id, firstName]")
-        policy.write_text(narrower.replace("STANDARD: [phone", "STANDARD: [lastName, phone", 1))
-        several.event("policy loaded")
-        eventually(lambda: several.ready()["parts"]["policy"]["hash"] != before)
-        assert "behind" not in several.ready()["parts"]["policy"], "it has a moment"
-        found = eventually(lambda: several.ready()["parts"]["policy"].get("behind"))
-        assert found == [{"worker": 1, "pid": pid, "hash": before}]
-        assert "\ngateway_policy_behind 1.0" in several.get("/metrics")[1]
-        assert several.get("/readyz")[0] == 200
-        os.kill(pid, signal.SIGCONT)
+        with stopped(pid):
+            narrower = shipped.replace("[id, firstName, lastName]", "[id, firstName]")
+            policy.write_text(narrower.replace("STANDARD: [phone", "STANDARD: [lastName, phone", 1))
+            several.event("policy loaded")
+            eventually(lambda: several.ready()["parts"]["policy"]["hash"] != before)
+            assert "behind" not in several.ready()["parts"]["policy"], "it has a moment"
+            found = eventually(lambda: several.ready()["parts"]["policy"].get("behind"))
+            assert found == [{"worker": 1, "pid": pid, "hash": before}]
+            assert "\ngateway_policy_behind 1.0" in several.get("/metrics")[1]
+            eventually(lambda: several.get("/readyz")[0] == 200)  # a busy machine has its moments
         eventually(lambda: "behind" not in several.ready()["parts"]["policy"])
         assert "\ngateway_policy_behind 0.0" in several.get("/metrics")[1]
 
