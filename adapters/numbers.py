@@ -17,6 +17,8 @@ def decimal(raw: Any) -> Decimal | None:
     text = plain(raw)
     if text is None:
         return None
+    if _SIMPLE(text):
+        return Decimal(text) or Decimal(0)
     text = _pointed(_BLANKS("", text))
     if _NUMBER(text) is None:
         raise Unreadable
@@ -29,6 +31,8 @@ def decimal(raw: Any) -> Decimal | None:
     return number or Decimal(0)  # -0 is 0
 
 
+# What most numbers are: nothing in them needs a second look.
+_SIMPLE = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?").fullmatch
 _BLANKS = re.compile(r"[\s\u00a0\u202f']").sub
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?").fullmatch
 

@@ -275,8 +275,8 @@ def whole_second(moment: datetime) -> datetime:
 def instant_text(moment: datetime) -> str:
     """An aware moment in its JSON form, in UTC and whole seconds."""
     # isoformat, because strftime does not pad the years before 1000
-    shown = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
-    return f"{shown.isoformat()}Z"
+    shown = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{shown.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def _raw(moment: datetime, pattern: str, columns: int) -> Any:

@@ -53,6 +53,7 @@ class KeyedRows:
             )
             for name, each in rows.fields.items()
         ]
+        self._decoders = [(each.name, each.width, each.converter.decode) for each in self.columns]
         self.names = [
             path.removeprefix(prefix)
             for path in shapes
@@ -85,13 +86,14 @@ class KeyedRows:
                 return None
             record["id"] = shown
         offset += self.key.width
-        for column in self.columns:
+        for name, width, decode in self._decoders:
             try:
-                record[column.name] = column.converter.decode(column.take(row, offset))
+                raw = row[offset] if width == 1 else tuple(row[offset : offset + width])
+                record[name] = decode(raw)
             except Unreadable as error:
-                field = self.prefix + column.name
+                field = self.prefix + name
                 self.report(Trouble(error.kind, self.resource, field, shown or ""))
-            offset += column.width
+            offset += width
         return record
 
     def public_id(self, key: Any) -> str | None:

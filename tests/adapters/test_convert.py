@@ -1,6 +1,7 @@
 """Each converter undoes one way of writing a value, and reads back what it writes."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -228,3 +229,25 @@ def test_what_ends_in_an_hour_that_comes_twice_may_end_in_the_second() -> None:
     first, last = (local.instant("2026-10-25 02:30:00", latest=each) for each in (False, True))
     assert first == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     assert last == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["0", "-0", "0.00", "-0.00", "-0,00"])
+def test_zero_has_no_sign(text: str) -> None:
+    assert str(numbers.decimal(text)) == "0"
+
+
+def test_a_number_is_the_same_however_plainly_it_is_spelt() -> None:
+    for plain in ("7", "-7", "007", "12.50", "-12.5", "9" * 15, "9" * 16, "1." + "3" * 20):
+        spelt = [plain, f" {plain} ", f"{plain[0]} {plain[1:]}", plain.replace(".", ",")]
+        assert {numbers.decimal(each) for each in spelt} == {Decimal(plain)}
+    for raw in ("9" * 17, int("9" * 17), f"{'9' * 17}.5"):
+        with pytest.raises(Unreadable):
+            numbers.decimal(raw)
+
+
+def test_a_moment_is_told_in_whole_seconds_of_utc() -> None:
+    moment = datetime(987, 7, 1, 10, 0, 0, 999_999, tzinfo=UTC)
+    assert times.instant_text(moment) == "0987-07-01T10:00:00Z"
+    assert times.instant_text(moment.astimezone(timezone(timedelta(hours=2)))) == (
+        "0987-07-01T10:00:00Z"
+    )
