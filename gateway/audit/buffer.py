@@ -232,18 +232,19 @@ class Buffer:
         try:
             room = await self._write()
         except OSError as error:
-            self._unwritten(error, missing)
+            # they hear of it only once all of this has been done
             _tell(waiters, Unwritten(reason_of(error)))
+            self._unwritten(error, missing)
         except Exception as error:  # noqa: BLE001 - whatever it is, the audit must be written on
             fault = OSError(f"the audit's own fault ({type(error).__name__})")
-            self._unwritten(fault, missing)
             _tell(waiters, Unwritten("a fault of the gateway"))
+            self._unwritten(fault, missing)
         else:
-            self._let_go()
+            _tell(waiters, None)
             self._missing -= missing
             self._failing_since = None
+            self._let_go()
             self._recover(missing, room=room)
-            _tell(waiters, None)
         finally:
             self._writing = False
 

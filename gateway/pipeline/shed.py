@@ -99,13 +99,13 @@ class Gate:
             self._let_in(call, size)
             return
         self._waited[key_id] = self._clock()
-        if len(self._lines.get(line, ())) >= LONGEST * self.places.most:
+        if self._waiting(key_id) >= LONGEST * self.places.most:
             self._told(KEY)
             raise Crowded(RETRY_AFTER)
-        if not await self._wait(line, _Waiting(next(self._numbers), call, size)):
+        let_in = await self._wait(line, _Waiting(next(self._numbers), call, size))
+        if not let_in and not call.gone:
             self._told(self._why(key_id, size))
-            raise Crowded(RETRY_AFTER)
-        if call.gone:
+        if not let_in or call.gone:
             raise Crowded(RETRY_AFTER)
 
     def crowded(self, key_id: str) -> bool:
@@ -132,9 +132,16 @@ class Gate:
         self.free = min(self._most, self.places.now)
         if self._lines:
             self._let_in_who_waits()
+        elif self._waited:
+            self._forget_who_waited()
 
     def _own(self, key_id: str) -> int:
         return sum(_key_of(each) == key_id for each in self.inside)
+
+    def _waiting(self, key_id: str) -> int:
+        """How many calls of a key wait whose callers are still there."""
+        there = (self._lines.get((key_id, brings), ()) for brings in (False, True))
+        return sum(not each.call.gone for line in there for each in line)
 
     def _has_room(self, own: int, size: int) -> bool:
         return (
@@ -166,6 +173,11 @@ class Gate:
             waiting.call.waits_since = None
             self._waited[line[0]] = self._clock()
             self._forget(line, waiting)
+
+    def _forget_who_waited(self) -> None:
+        since = self._clock() - CROWDED_FOR
+        for key_id in [each for each, at in self._waited.items() if at <= since]:
+            del self._waited[key_id]
 
     def _give_up(self, line: Line, waiting: _Waiting) -> None:
         if not waiting.let_in.done():

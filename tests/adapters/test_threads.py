@@ -71,3 +71,23 @@ async def test_partners_have_their_turns_at_the_threads() -> None:
     await asyncio.gather(*(ask(each) for each in "aaaab"))
     await threads.aclose()
     assert order.index("b") <= 2
+
+
+async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads, ran = Threads("some", 2, 5.0), []
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", none_left)
+        for _ in range(3):
+            with pytest.raises(BackendUnavailable, match="no thread can be had"):
+                await threads.run(runner, ran.append)
+    for _ in range(3):
+        await threads.run(runner, ran.append)
+    await threads.aclose()
+    assert len(ran) == 3, "what was given up is not done later"
+    assert threads._room.in_use == 0

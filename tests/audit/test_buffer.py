@@ -299,6 +299,33 @@ async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_
         assert heard.said == []
 
 
+async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
+    tmp_path: Path, disk: Disk
+) -> None:
+    async with machine(tmp_path) as made:
+        heard, faults = Heard(), [ValueError("once")]
+        hear = heard.written
+
+        def written(head: Head) -> None:
+            if faults:
+                raise faults.pop()
+            hear(head)
+
+        heard.written = written  # type: ignore[method-assign]
+        said: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: said.append(told))
+        buffer = await begun(made, heard)
+        buffer._missing = 3
+        buffer.note(entry(START))
+        async with asyncio.timeout(2):
+            await buffer.commit()
+        await asyncio.sleep(0.05)
+        await buffer.commit()
+        await buffer.aclose()
+        assert on_disk(made).count(b'"kind":"lost"') == 1
+        assert len(said) == 1
+
+
 async def fails(buffer: Buffer) -> None:
     with pytest.raises(Unwritten):
         await buffer.commit()

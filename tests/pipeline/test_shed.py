@@ -236,6 +236,27 @@ async def test_whose_caller_has_gone_meanwhile_is_not_let_in_for_nothing() -> No
     assert (door.came, door.empty(), door.told) == ([first], True, [])
 
 
+async def test_who_has_gone_takes_no_place_in_the_line_and_counts_as_nobody() -> None:
+    door = Door(1, 1, patience=0.02)
+    await door.come(ONE)
+    gone = [await door.come(ONE) for _ in range(LONGEST)]
+    for each in gone:
+        each.gone = True
+    still_there = await door.come(ONE)
+    for each in (*gone, still_there):
+        with pytest.raises(Crowded):
+            await door.tasks[each]
+    assert door.told == [KEY]
+
+
+async def test_a_key_s_reads_and_bodies_are_one_line_where_too_many_wait() -> None:
+    door = Door(1, 1, most_bytes=1000)
+    calls = [await door.come(ONE, each % 2) for each in range(LONGEST + 2)]
+    with pytest.raises(Crowded):
+        await door.tasks[calls[-1]]
+    assert sum(each.done() for each in door.tasks.values()) == 2
+
+
 async def test_why_there_was_no_room_is_told() -> None:
     door = Door(2, 1, patience=0.01)
     for each in (ONE, OTHER):
@@ -278,6 +299,7 @@ async def test_it_is_crowded_for_a_key_whose_calls_wait_and_for_a_moment_longer(
     assert second.waits_since is None
     assert door.gate.crowded(ONE.id)
     door.clock += CROWDED_FOR
+    door.gate.hear(0.0)
     assert not door.gate.crowded(ONE.id)
     assert not door.gate._waited
 

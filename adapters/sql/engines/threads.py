@@ -39,14 +39,21 @@ class Threads:
         """
         deadline = time.monotonic() + self._patience
 
+        given_up = False
+
         def begin() -> T:
-            if time.monotonic() >= deadline:
+            if given_up or time.monotonic() >= deadline:
                 raise BackendUnavailable("the practice system was busy with other calls")
             return runner(work, deadline)
 
         if not self._room.take():
             await self._room.enter()
-        running = self._pool.submit(begin)
+        try:
+            running = self._pool.submit(begin)
+        except RuntimeError as error:  # it waits in the pool all the same, for another thread
+            given_up = True
+            self._room.leave()
+            raise BackendUnavailable("no thread can be had to ask the practice system") from error
         try:
             return await asyncio.wrap_future(running)
         finally:
