@@ -110,13 +110,7 @@ class Gate:
 
     def crowded(self, key_id: str) -> bool:
         """Whether a call of that key waits for room, or did so just now."""
-        waited = self._waited.get(key_id)
-        if waited is None:
-            return False
-        if self._clock() - waited < CROWDED_FOR:
-            return True
-        del self._waited[key_id]
-        return False
+        return self._clock() - self._waited.get(key_id, float("-inf")) < CROWDED_FOR
 
     def leave(self, call: Call) -> None:
         """It has ended, however far it came; who waited for its room is let in."""

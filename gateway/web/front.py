@@ -48,8 +48,8 @@ TRACEPARENT = istr("traceparent")
 _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _BELOW = f"{BASE_PATH}/"
 _VERSIONS = frozenset({(1, 0), (1, 1)})
-# After these the rest of what was sent can't be told from the next request; but for the last, who
-# finds no room takes none.
+# After these the rest of what was sent can't be told from the next request; and where there is no
+# room for a call, there is none for its connection.
 _CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow, Crowded)
 
 

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Connection, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
+from adapters.asking import ASKING, Asking
 from adapters.base import (
     AdapterError,
     BackendNonsense,
@@ -255,9 +256,8 @@ async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server
 def _reading(engine: Engine) -> tuple[int, Any]:
     """How many reads run at once, and what has the patience of those that wait."""
     threads = getattr(engine, "_threads", None)
-    if threads is None:
-        return READERS, engine._readers  # type: ignore[attr-defined]
-    return threads.readers._room._most, threads.readers._room
+    room = (threads.readers if threads else engine._readers)._room  # type: ignore[attr-defined]
+    return room._most, room
 
 
 async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server: Server) -> None:
@@ -282,6 +282,21 @@ async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server
         "the practice system was busy with other calls"
     }
     assert asked == []
+
+
+async def test_partners_have_their_turns_however_many_calls_one_of_them_has(server: Server) -> None:
+    engine, order = open_engine(server.url, timeout=5.0, booking_timeout=5.0), []
+    readers, _ = _reading(engine)
+
+    async def ask(partner: str) -> None:
+        asking = Asking()
+        asking.partner = partner
+        ASKING.set(asking)
+        await engine.read(lambda _: order.append(partner))
+
+    await asyncio.gather(*(ask(each) for each in "a" * 5 * readers + "b"))
+    await engine.aclose()
+    assert order.index("b") <= 2 * readers
 
 
 async def _kill(server: Server) -> None:

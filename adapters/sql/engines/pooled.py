@@ -9,7 +9,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.base import AdapterError, BackendUnavailable, OutcomeUnknown
+from adapters.base import AdapterError, OutcomeUnknown
+from adapters.room import Room
 from adapters.sql.engines.base import (
     BOOKERS,
     INSPECTION_PATIENCE,
@@ -94,14 +95,11 @@ class Lane:
         booking: bool = False,
     ) -> None:
         self._driver, self._engine, self._booking = driver, engine, booking
-        self._free = asyncio.Semaphore(size)
-        self._most = size + MOST_WAITING
+        self._room = Room(size, MOST_WAITING, patience)
         self._patience = patience
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self, work: Work[T]) -> T:
-        if len(self._tasks) >= self._most:
-            raise BackendUnavailable("too much is waiting for the practice system already")
         deadline = asyncio.get_running_loop().time() + self._patience
         task = asyncio.create_task(self._in_turn(work, deadline))
         self._tasks.add(task)
@@ -123,16 +121,12 @@ class Lane:
             task.exception()  # its caller may have left
 
     async def _in_turn(self, work: Work[T], deadline: float) -> T:
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._free.acquire()
-        except TimeoutError as error:
-            busy = "the practice system was busy with other calls"
-            raise BackendUnavailable(busy) from error
+        if not self._room.take():
+            await self._room.enter()
         try:
             return await self._tried(work, deadline)
         finally:
-            self._free.release()
+            self._room.leave()
 
     async def _tried(self, work: Work[T], deadline: float) -> T:
         collisions = 0
