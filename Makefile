@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types safety rules tables fuzz reloads bench attack chaos bench-backends image-rehearsal lock clean stale
+.PHONY: help demo test check lint types safety rules tables fuzz reloads bench attack chaos bench-backends image-rehearsal lock screenshots clean stale
 export PYTHON
 
 help: ## List these targets
@@ -94,6 +94,9 @@ chaos: $(checks) ## Kill workers while partners book, and check every booking (A
 bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
 	$(bin)/python -m bench.backends $(ARGS)
 
+screenshots: $(checks) ## Make pictures of the pages in the browser (build/screenshots)
+	$(bin)/python -m tests.browser.screenshots
+
 image-rehearsal: ## Follow the Dockerfile's steps in an empty folder, without a container engine
 	scripts/rehearse-image
 
@@ -105,6 +108,7 @@ lock: $(checks) ## Make the locks anew from pyproject.toml (newest versions: ARG
 	$(compile) --group pyproject.toml:build --constraints requirements-dev.lock \
 		--output-file requirements-build.lock
 	$(compile) --group pyproject.toml:rules --output-file requirements-semgrep.lock
+	$(bin)/python -m tests.clients.lock
 
 compile = UV_CUSTOM_COMPILE_COMMAND="make lock" $(bin)/uv pip compile --quiet --universal \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links $(ARGS)

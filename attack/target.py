@@ -79,6 +79,7 @@ def started(seconds: float, connections: int) -> Iterator[Target]:
         create(folder / "clinic.db", today=datetime.now(UTC).date())
         (folder / "gateway.yaml").write_text(
             f"listen: 127.0.0.1:{ports[0]}\noperations_listen: 127.0.0.1:{ports[1]}\n"
+            "admin_listen: 127.0.0.1:0\n"
             f"state: state\nshutdown_delay: 0\ntrusted_proxies: {PROXY}\n"
             f"backend:\n  url: sqlite:///clinic.db\n  mapping: {MAPPING}\n"
         )

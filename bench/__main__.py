@@ -1,7 +1,8 @@
 """`python -m bench`: CPU per request of the gateway against a bare aiohttp handler, in one run.
 
 `python -m bench shares` prints what each thing costs that runs beside answering, and `python -m
-bench workers` what several processes do; without a word there is all but those shares.
+bench workers` what several processes do, `python -m bench panel` what the panel's pages take;
+without a word there is all but those shares.
 
 Every server runs the whole time; the rounds go from one to the next, so that a slow spell of the
 machine meets all of them. CPU seconds are the servers' own, the client's do not count.
@@ -18,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.load import Load
+from bench.panel import panel
 from bench.ready import CLIENT
 from bench.reloads import reloads
 from bench.servers import Server, measure
@@ -117,6 +119,8 @@ def main() -> None:
                 shares(world, ROUNDS, REQUESTS // 3)
             case ["workers"]:
                 workers(world, ROUNDS * 6, REQUESTS // 4)
+            case ["panel"]:
+                panel(world, Path(folder))
             case []:
                 road(world)
                 shares(world, ROUNDS, REQUESTS // 3, each=False)
@@ -124,8 +128,9 @@ def main() -> None:
                 start_up(world)
                 redaction(world)
                 reloads(Path(folder))
+                panel(world, Path(folder))
             case _:
-                sys.exit("python -m bench [shares | workers]")
+                sys.exit("python -m bench [shares | workers | panel]")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,7 @@ class World:
             backend = "  adapter: bench.ready:ReadyAdapter\n"
         (self._folder / f"{name}.yaml").write_text(
             f"listen: 127.0.0.1:{port}\noperations_listen: 127.0.0.1:{operations}\n"
+            "admin_listen: 127.0.0.1:0\n"
             f"state: state-{name}\nshutdown_delay: 0\nbackend:\n{backend}"
         )
         if name == "masked":

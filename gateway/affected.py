@@ -7,6 +7,11 @@ from gateway.keys.key import Key
 from gateway.policy.telling.diff import Change
 
 
+def operations_of(change: Change) -> list[str]:
+    """The operations that show the resource, by their ids."""
+    return [each.id for each in OPERATIONS if each.returns.name == change.resource]
+
+
 def reach(change: Change, keys: Iterable[Key]) -> list[Key]:
     """The keys whose answers change: they may ask for the resource, and have one of the levels."""
     reaching = {each.permission for each in OPERATIONS if each.returns.name == change.resource}
@@ -19,5 +24,5 @@ def reach(change: Change, keys: Iterable[Key]) -> list[Key]:
 
 def answers(change: Change, keys: Iterable[Key], counts: Mapping[tuple[str, str], int]) -> int:
     """In how many answers those keys were shown the resource; `counts` by key id and operation."""
-    showing = [each.id for each in OPERATIONS if each.returns.name == change.resource]
+    showing = operations_of(change)
     return sum(counts.get((key.id, operation), 0) for key in keys for operation in showing)

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from socket import socket
 
 from gateway.assembly.answering import Wanted, open_answering
 from gateway.assembly.bookings import look_after, open_owners, standing
 from gateway.assembly.deciding import decider
 from gateway.assembly.kit import Kit
-from gateway.assembly.noting import keep_audit
+from gateway.assembly.noting import keep_audit, opened_journal
+from gateway.assembly.panel import Watched, panel_of
 from gateway.assembly.practice import Practice, check_rows, open_practice
-from gateway.assembly.sides import bind_both, public_side, system_side
+from gateway.assembly.sides import Sockets, bind_all, public_side, system_side
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
-from gateway.limits import Counters
+from gateway.limits import Counters, open_peeker
+from gateway.observe.merged import Snapshot
 from gateway.observe.process import watch_process
 from gateway.observe.troubles import PolicyNews
 from gateway.policy.running.found import find
@@ -57,8 +58,7 @@ def utc_now() -> datetime:
 class Shared:
     """What the processes of one gateway have in common: sockets, and where they find what."""
 
-    public: socket
-    system: socket
+    sockets: Sockets
     handed: Path
     reports: Path
     sums: Path
@@ -112,9 +112,8 @@ async def _gateway(kit: Kit) -> Gateway:
     settings = kit.settings
     check_configured(settings)
     reserve_files(settings.connections)
-    public, system = bind_both(settings)
-    for each in (public, system):
-        kit.closers.callback(each.close)
+    sockets = bind_all(settings)
+    kit.closers.callback(sockets.close)
     store = kit.closing(open_own_store(settings))
     kit.closers.enter_context(sole_use(settings.state))
     await store.migrate()
@@ -123,7 +122,7 @@ async def _gateway(kit: Kit) -> Gateway:
     own = kit.closing(open_own_store(settings))
     keeper, follower = await decider(kit, Versions(own), practice, found)
     owners = await open_owners(kit, store)
-    port = public.getsockname()[1]
+    port = sockets.public.getsockname()[1]
     wanted = Wanted(policy=keeper.policy, port=port, store=own, ledger=store, owners=owners)
     answering = await open_answering(kit, practice, wanted)
     await look_after(kit, store, practice.adapter, owners)
@@ -136,6 +135,17 @@ async def _gateway(kit: Kit) -> Gateway:
         await look()
         return kit.metrics.text()
 
+    async def snapshot() -> Snapshot:
+        return kit.metrics.snapshot()
+
+    watched = Watched(
+        store=own,
+        readiness=readiness,
+        keeper=keeper,
+        snapshot=snapshot,
+        audit=answering.audit,
+        limiter=answering.limiter,
+    )
     return Gateway(
         settings=settings,
         store=store,
@@ -147,8 +157,9 @@ async def _gateway(kit: Kit) -> Gateway:
         follower=follower,
         usage=answering.usage,
         events=kit.events,
-        public=public_side(kit, answering.front, answering.server, public),
-        system=system_side(kit, readiness, system, figures),
+        public=public_side(kit, answering.front, answering.server, sockets.public),
+        system=system_side(kit, readiness, sockets.system, figures),
+        panel=panel_of(kit, practice, watched, sockets),
         closers=kit.closers,
     )
 
@@ -182,12 +193,24 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
         await workers.keep(told)
         return text
 
+    async def snapshot() -> Snapshot:
+        return workers.snapshot(await reports.ask())
+
+    watched = Watched(
+        store=store,
+        readiness=readiness,
+        keeper=keeper,
+        snapshot=snapshot,
+        audit=(await opened_journal(kit, store)).audit,
+        limiter=kit.closing(open_peeker(settings.limiter.get_secret_value(), shared.counters)),
+    )
     return Operations(
         settings=settings,
         follower=follower,
         probe=practice.probe,
         events=kit.events,
-        system=system_side(kit, readiness, shared.system, figures),
+        system=system_side(kit, readiness, shared.sockets.system, figures),
+        panel=panel_of(kit, practice, watched, shared.sockets),
         closers=kit.closers,
     )
 
@@ -219,7 +242,7 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
         check_rows(practice, taker.policy())
     wanted = Wanted(
         policy=taker.policy,
-        port=shared.public.getsockname()[1],
+        port=shared.sockets.public.getsockname()[1],
         store=own,
         ledger=store,
         owners=await open_owners(kit, store),
@@ -243,7 +266,7 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
         settings=settings,
         taker=taker,
         events=kit.events,
-        public=public_side(kit, answering.front, answering.server, shared.public),
+        public=public_side(kit, answering.front, answering.server, shared.sockets.public),
         reporter=kit.closing(Reporter(shared.reports, report)),
         readiness=readiness,
         closers=kit.closers,

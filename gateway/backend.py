@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapters import ADAPTERS, open_adapter
 from adapters.base import (
@@ -17,9 +19,10 @@ from adapters.base import (
     Shapes,
 )
 from adapters.cached import Cached, Kept
+from adapters.document import read_document
 from adapters.guarded import Guarded, Limits
 from adapters.memory import LocalMemory, Memory, open_shared
-from adapters.problems import Problem
+from adapters.problems import DocumentErrors, Problem
 from gateway import __version__
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
@@ -116,6 +119,22 @@ def _scope(backend: BackendSettings) -> bytes:
     url = backend.url.get_secret_value() if backend.url else ""
     parts = (__version__, backend.adapter, url, sha256(mapping).hexdigest())
     return "\n".join(parts).encode()
+
+
+def clinic_zone(settings: Settings) -> ZoneInfo:
+    """The clock on the clinic's wall: the setting's, else the mapping's, else UTC."""
+    if settings.zone is not None:
+        return ZoneInfo(settings.zone)
+    mapping = settings.backend.mapping
+    named: object = None
+    if mapping is not None:
+        with suppress(DocumentErrors):
+            data = read_document(mapping).data
+            named = data.get("zone") if isinstance(data, dict) else None
+    try:
+        return ZoneInfo(named if isinstance(named, str) else "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
 
 
 def remembered(settings: Settings) -> Iterator[Kept]:

@@ -122,8 +122,36 @@ class SystemSide:
         await _listen(self.runner, self.socket)
 
 
+@dataclass(slots=True, kw_only=True)
+class PanelSide:
+    """Where the clinic's administrators work."""
+
+    runner: web.AppRunner
+    socket: socket
+    certificate: Certificate | None
+
+    @property
+    def port(self) -> int:
+        """The panel's port."""
+        return int(self.socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """The address that this machine can call."""
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}"
+
+    async def open(self) -> None:
+        """Answer."""
+        await _listen(self.runner, self.socket, self.certificate)
+        if self.certificate is not None:
+            self.certificate.start()
+
+
 async def _listen(
-    runner: web.ServerRunner, listening: socket, certificate: Certificate | None = None
+    runner: web.ServerRunner | web.AppRunner,
+    listening: socket,
+    certificate: Certificate | None = None,
 ) -> None:
     await runner.setup()
     await Acceptor(runner, listening, certificate).start()
@@ -145,6 +173,7 @@ class Gateway:
     events: Events
     public: PublicSide
     system: SystemSide
+    panel: PanelSide | None
     closers: AsyncExitStack
 
     @property
@@ -172,7 +201,11 @@ class Gateway:
         asyncio.get_running_loop().set_exception_handler(Faults(self.events))
         await self.public.open()
         await self.system.open()
-        self.events.info("serving", port=self.port, operations_port=self.operations_port)
+        ports = {"port": self.port, "operations_port": self.operations_port}
+        if self.panel is not None:
+            await self.panel.open()
+            ports["admin_port"] = self.panel.port
+        self.events.info("serving", **ports)
         await self.follower.start()
         await greet(self.probe, self.events)
 
@@ -185,6 +218,8 @@ class Gateway:
         """Let go of everything, last made first."""
         await self.public.runner.cleanup()
         await self.system.runner.cleanup()
+        if self.panel is not None:
+            await self.panel.runner.cleanup()
         await self.closers.aclose()
 
 
@@ -230,6 +265,7 @@ class Operations:
     probe: BackendProbe
     events: Events
     system: SystemSide
+    panel: PanelSide | None
     closers: AsyncExitStack
 
     async def start(self) -> None:
@@ -237,6 +273,8 @@ class Operations:
         asyncio.get_running_loop().set_exception_handler(Faults(self.events))
         await self.follower.start()
         await self.system.open()
+        if self.panel is not None:
+            await self.panel.open()
         await greet(self.probe, self.events)
 
     def leave(self) -> None:
@@ -246,6 +284,8 @@ class Operations:
     async def aclose(self) -> None:
         """Let go of everything, last made first."""
         await self.system.runner.cleanup()
+        if self.panel is not None:
+            await self.panel.runner.cleanup()
         await self.closers.aclose()
 
 

@@ -137,6 +137,7 @@ shutdown_delay: 0
 backend:
   url: sqlite:///clinic.db
   mapping: {MAPPING}
+admin_listen: "127.0.0.1:0"
 """
 
 

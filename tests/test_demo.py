@@ -214,7 +214,7 @@ def test_a_folder_that_others_may_read_is_used_and_warned_of(tmp_path: Path) -> 
 def test_as_json_it_hands_over_what_another_program_needs(tmp_path: Path) -> None:
     demo = Demo(tmp_path / "demo", "--json", until="\n")
     shown = json.loads(demo.text)
-    assert shown.keys() == {"base", "operations", "keys", "ids"}
+    assert shown.keys() == {"base", "operations", "admin", "keys", "ids"}
     assert shown["ids"].keys() == {"CLIENT", "PATIENT", "VET", "DAY", "SLOT"}
     for level, secret in shown["keys"].items():
         request = Request(

@@ -9,7 +9,7 @@ from typing import TypeGuard
 ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; who stands on the same floor does not see each other.
 FLOORS = (
-    {"gateway.contract", "gateway.background"},
+    {"gateway.contract", "gateway.background", "gateway.packing"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",
@@ -22,9 +22,11 @@ FLOORS = (
         "gateway.usage",
         "gateway.processes",
         "gateway.audit",
+        "gateway.administrators",
     },
     {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
-    {"gateway.web"},
+    {"gateway.inquiries"},
+    {"gateway.web", "gateway.admin"},
     {"gateway.serving", "gateway.readiness"},
     {"gateway.assembly"},
     {"gateway.app"},
@@ -49,9 +51,11 @@ ADAPTERS = {
         "adapters.cached",
         "adapters.guarded",
         "adapters.memory",
-        "adapters.problems",
+        *FILES,
     },
     "gateway.examination": {"adapters.base", "adapters.examine", *FILES},
+    "gateway.inquiries": {"adapters.base", "adapters.examine", *FILES},
+    "gateway.admin": {"adapters.base", "adapters.examine", *FILES},
     "gateway.serving": {"adapters.base", "adapters.problems"},
     "gateway.assembly": {"adapters.base", "adapters.problems"},
     "gateway.cli": {
@@ -64,8 +68,18 @@ ADAPTERS = {
     },
 }
 ROOMS_OF = {
-    "aiohttp": ("gateway.web", "gateway.serving", "gateway.assembly.sides", "adapters.rest"),
-    "multidict": ("gateway.web",),
+    "aiohttp": (
+        "gateway.web",
+        "gateway.admin",
+        "gateway.serving",
+        "gateway.assembly.sides",
+        "adapters.rest",
+    ),
+    "aiohttp_jinja2": ("gateway.admin",),
+    "aiohttp_session": ("gateway.admin",),
+    "jinja2": ("gateway.admin.panel",),
+    "argon2": ("gateway.administrators.passwords",),
+    "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.proxies",),
     "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
     "click": ("gateway.cli",),
@@ -77,8 +91,10 @@ ROOMS_OF = {
         "gateway.policy.running.versions",
         "gateway.public_ids",
         "gateway.usage.store",
+        "gateway.administrators",
         "gateway.audit.chains",
         "gateway.audit.index",
+        "gateway.audit.occurrence",
         "gateway.audit.questions",
         "adapters.sql",
     ),

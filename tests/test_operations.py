@@ -24,7 +24,7 @@ from tests.conftest import Template
 from tests.observe.test_documented import rules
 from tests.tables import ROOT
 
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = "\n".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("operations", "panel"))
 README = (ROOT / "README.md").read_text()
 UNIT = ROOT / "examples" / "clinic-gateway.service"
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

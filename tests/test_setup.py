@@ -88,6 +88,21 @@ def test_every_locked_requirement_is_one_version_with_hashes(lock: str) -> None:
     assert loose == []
 
 
+def test_no_lock_holds_an_address() -> None:
+    locks = [each for each in files_in_git() if re.search(r"(\.|-)lock(\.json)?$", each.name)]
+    assert {each.name for each in locks} >= {*LOCKS, "package-lock.json"}
+    found = [address for each in locks for address in re.findall(r"\S*://\S*", each.read_text())]
+    assert found == [], "`make lock` leaves them out"
+
+
+def test_every_package_of_npm_is_locked_with_its_hash() -> None:
+    [lock] = [each for each in files_in_git() if each.name == "package-lock.json"]
+    packages = json.loads(lock.read_text())["packages"]
+    loose = [name for name, each in packages.items() if name and "integrity" not in each]
+    assert len(packages) > 1
+    assert loose == []
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_says_how_it_is_made_anew(lock: str) -> None:
     assert "make lock" in (ROOT / lock).read_text().partition("==")[0]

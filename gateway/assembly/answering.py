@@ -9,12 +9,14 @@ from gateway.assembly.kit import Kit
 from gateway.assembly.noting import opened_journal, opened_traces, watched_lag
 from gateway.assembly.practice import Practice
 from gateway.assembly.sides import open_entrance
+from gateway.audit.buffer import Buffer
 from gateway.booking.owners import Owners
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
 from gateway.observe.process import watch_process
 from gateway.observe.troubles import KeyTroubles, LimiterTroubles, LoadTroubles, UsageTroubles
+from gateway.pipeline.authenticate import owner_of
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.redact import hidden_fields
@@ -57,6 +59,8 @@ class Answering:
     server: PublicServer
     ring: MemoryKeyRing
     usage: Usage
+    limiter: Limiter
+    audit: Buffer
     parts: Mapping[str, Probe]
 
 
@@ -82,7 +86,8 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         gate=gate,
         audit=journal.audit,
     )
-    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now)
+    whose = partial(owner_of, keys=ring)
+    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, whose)
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     public_url = settings.public_url_at(wanted.port)
     replies = Replies(public_url)
@@ -111,7 +116,15 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     kit.metrics.hides(partial(hidden_fields, policy))
     watch_process(kit.metrics)
     server = PublicServer(front, replies, observers, open_entrance(kit, proxies))
-    return Answering(front=front, server=server, ring=ring, usage=usage, parts=parts)
+    return Answering(
+        front=front,
+        server=server,
+        ring=ring,
+        usage=usage,
+        limiter=limiter,
+        audit=journal.audit,
+        parts=parts,
+    )
 
 
 def _gate(kit: Kit) -> Gate:

@@ -1,5 +1,6 @@
 """Where calls are noted: the access log, the audit, traces; and how late the event loop is."""
 
+from gateway.administrators.log import DeedLog
 from gateway.assembly.kit import Kit
 from gateway.audit.journal import Journal, open_journal
 from gateway.audit.troubles import AuditTroubles
@@ -41,7 +42,8 @@ async def opened_journal(kit: Kit, store: Store) -> Journal:
 def keep_audit(kit: Kit, store: Store) -> None:
     """The audit's index is kept, and what is old is dropped: for all processes of a machine."""
     troubles = AuditTroubles(kit.metrics, kit.events)
-    kit.closing(Upkeep(kit.settings, store, troubles, kit.now)).start()
+    too = DeedLog(store).forget
+    kit.closing(Upkeep(kit.settings, store, troubles, kit.now, forget_too=too)).start()
 
 
 def opened_traces(kit: Kit) -> Traces:

@@ -1,6 +1,9 @@
-"""The two listeners: where partners are answered, and where the operator asks."""
+"""The listeners: where partners are answered, where the operator asks, and the panel."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
 
@@ -8,27 +11,117 @@ from aiohttp import web
 
 from gateway.assembly.kit import Kit
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
-from gateway.serving import PublicSide, SystemSide
+from gateway.serving import PanelSide, PublicSide, SystemSide
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.web.entrance import Entrance, entrance
 from gateway.web.front import Front
 from gateway.web.proxies import Proxies
-from gateway.web.server import PublicServer, bind
+from gateway.web.server import AppRunner, PublicServer, bind, refusal_of
 from gateway.web.system import Readiness, system_server
 from gateway.web.tls import Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
+# A clinic's administrators are few, and a browser takes six at most.
+PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE = 100, 50
 
 
-def bind_both(settings: Settings) -> tuple[socket, socket]:
-    """Both addresses, taken before anything else is touched: partners', and the operator's."""
-    public = bind(*split_address(settings.listen), "listen")
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """The addresses that are listened on; `panel` is None where there is none."""
+
+    public: socket
+    system: socket
+    panel: socket | None
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """What each listens on, as the log tells it."""
+        named = {"port": self.public, "operations_port": self.system, "admin_port": self.panel}
+        return {name: each.getsockname()[1] for name, each in named.items() if each is not None}
+
+    def close(self) -> None:
+        """Let go of all."""
+        for each in (self.public, self.system, self.panel):
+            if each is not None:
+                each.close()
+
+
+def bind_all(settings: Settings) -> Sockets:
+    """All addresses, taken before anything else is touched."""
+    check_panel(settings)
+    with ExitStack() as undone:
+
+        def bound(address: str, setting: str) -> socket:
+            return undone.enter_context(closing(bind(*split_address(address), setting)))
+
+        sockets = Sockets(
+            bound(settings.listen, "listen"),
+            bound(settings.operations_listen, "operations_listen"),
+            bound(settings.admin_listen, "admin_listen") if settings.admin_listen else None,
+        )
+        undone.pop_all()
+    return sockets
+
+
+def check_panel(settings: Settings) -> None:
+    """StartRefused where the panel would be open to a network without anything that keeps it safe.
+
+    A password that crosses a network in the clear is nobody's own any more.
+    """
+    if not is_open(settings):
+        return
+    remedy = "; or leave admin_listen at 127.0.0.1:8082 and reach it through an SSH tunnel"
+    if settings.admin_url is None:
+        raise StartRefused(
+            f"admin_listen: {settings.admin_listen} is open to the network: set admin_url to the"
+            f" address under which browsers reach the panel, such as https://panel.clinic.example"
+            f"{remedy}",
+            "admin_listen",
+        )
+    if not settings.admin_url.startswith("https://"):
+        raise StartRefused(
+            f"admin_url: {settings.admin_url} would send passwords in the clear: it must begin with"
+            f" https://{remedy}",
+            "admin_url",
+        )
+    if _pair(settings) is None and not settings.proxies:
+        raise StartRefused(
+            f"admin_listen: {settings.admin_listen} is open to the network without TLS: set"
+            f" tls_certificate and tls_key, or name in trusted_proxies the proxy that speaks TLS"
+            f"{remedy}",
+            "admin_listen",
+        )
+
+
+def is_open(settings: Settings) -> bool:
+    """Whether other machines can reach the panel's address."""
+    if not settings.admin_listen:
+        return False
+    host, _ = split_address(settings.admin_listen)
     try:
-        return public, bind(*split_address(settings.operations_listen), "operations_listen")
-    except BaseException:
-        public.close()
-        raise
+        return not ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host.lower() != "localhost"
+
+
+def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:
+    """Where the clinic's administrators work; TLS where the network can reach it."""
+
+    def refuse(error: BaseException | None, status: int) -> web.Response:
+        if status >= 500 and error is not None:
+            kit.events.fault("the panel failed", error)
+        response = web.Response(status=status, text=f"{refusal_of(error, status)}\n")
+        response.force_close()
+        return response
+
+    proxies = Proxies(kit.settings.proxies, kit.settings.proxy_hops)
+    inside = entrance(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
+    return PanelSide(
+        runner=AppRunner(app, refuse, inside, end=CUT_OFF),
+        socket=listening,
+        certificate=_certificate(kit) if is_open(kit.settings) else None,
+    )
 
 
 def open_entrance(kit: Kit, proxies: Proxies) -> Entrance:

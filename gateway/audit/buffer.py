@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.audit.chain import Head
-from gateway.audit.entries import ANSWERED, LOST, Entry, Mark, texts
+from gateway.audit.entries import ANSWERED, LOST, DeedLine, Entry, Mark, Written, texts
 from gateway.audit.pieces import FIRST, PIECE, pieces
 from gateway.audit.writer import Writer
 from gateway.contract.errors import Unavailable
@@ -74,7 +74,7 @@ class Buffer:
         self._now = now
         self._clock = clock
         # lines as they came, as text, and on their way to the disk
-        self._fresh: list[Entry | Mark] = []
+        self._fresh: list[Written] = []
         self._waiting: list[bytes] = []
         self._moving: list[bytes] = []
         # of all that is not on disk, kept only while nothing can be written
@@ -135,6 +135,16 @@ class Buffer:
         if self.broken:
             raise Unwritten(self.broken)
 
+    async def deed(self, line: DeedLine) -> None:
+        """What is done in the panel is on disk before it is done; Unwritten where it cannot be."""
+        texts([line])
+        if self.broken and self.waiting >= MOST_WAITING:
+            raise Unwritten(self.broken)
+        self._fresh.append(line)
+        await self.commit()
+        if self.broken:
+            raise Unwritten(self.broken)
+
     async def commit(self) -> None:
         """All that was noted so far is on disk; Unwritten where it is not, in time."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -183,7 +193,7 @@ class Buffer:
             for each in fresh:
                 self._waiting += self._texts(each)
 
-    def _texts(self, line: Entry | Mark) -> list[bytes]:
+    def _texts(self, line: Written) -> list[bytes]:
         """Its text; none where it has none, which counts as missing."""
         try:
             return texts([line])

@@ -1,5 +1,6 @@
 """Whether the index has every line: what the chains have more, and what of its own is gone."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -34,25 +35,38 @@ class State:
 
     `lines` have just been taken in; `lost` is the first day of which nothing is left; `unknown` is
     how many chains of the folder count that the store does not know, as after a restored backup.
+    `in_time` is whether there was time for all of this folder.
     """
 
     lines: int
     gaps: Sequence[Gap]
     lost: date | None
     unknown: int
+    in_time: bool = True
 
 
-async def brought_up(store: Store, folder: Path, backlog: Callable[[int], None]) -> State:
-    """Take in what is new; `backlog` is told how many bytes that is. StoreError, OSError."""
+async def brought_up(
+    store: Store, folder: Path, backlog: Callable[[int], None], within: float | None = None
+) -> State:
+    """Take in what is new; `backlog` is told how many bytes that is. StoreError, OSError.
+
+    What is not taken in `within` so many seconds is taken in another time.
+    """
     chains, index = Chains(store), Index(store, folder)
     known = await chains.known()
     others = elsewhere(known, place_of(folder), shared=chains.shared)
     backlog(await index.backlog())
-    files = day_files(folder)
-    lines = await index.catch_up()
+    files = await asyncio.to_thread(day_files, folder)
+    lines, in_time = 0, True
+    try:
+        async with asyncio.timeout(within):
+            lines = await index.catch_up()
+    except TimeoutError:
+        in_time = False
     progress = await index.progress()
     return State(
         lines=lines,
+        in_time=in_time,
         gaps=gaps(known, progress, others),
         lost=await first_loss(store, files, progress),
         unknown=len({each.chain for each in files} - {each.id for each in known}),

@@ -15,7 +15,7 @@ from gateway.audit.chain import Head
 from gateway.audit.chains import Chains, Known
 from gateway.audit.files import DayFile, day_files, is_open
 from gateway.audit.secrets import Secret
-from gateway.audit.walk import REST, Broken, Walk
+from gateway.audit.walk import Broken, Walk, rest
 
 # Bytes that hold the last line of a file, whatever it is.
 _LONGEST = 128 << 10
@@ -66,7 +66,7 @@ def _walked(
     folder: Path, known: Known, files: Sequence[DayFile], secrets: Sequence[Secret]
 ) -> Walk:
     """Along what may go beyond the recorded head, from a file that holds it or follows it."""
-    walk = Walk(folder, known, secrets, rest=REST)
+    walk = Walk(folder, known, secrets, rest)
     for at in range(len(files) - 1, -1, -1):
         first = _first(files[at].path)
         if first is None or first.seq > known.head.seq + 1:

@@ -1,7 +1,8 @@
 """The lines of the audit: an entry for each call, and marks that tell of the chain itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,8 @@ BEGUN = "begun"
 # A file or a key begins, the clock was set, lines could not be kept, calls have no line of their
 # own, the process ends in order.
 BEGIN, CLOCK, LOST, SPARED, END = "begin", "clock", "lost", "spared", "end"
+# Somebody did something in the panel.
+DEED = "deed"
 
 
 class Entry(Struct, rename="camel", gc=False):
@@ -56,6 +59,20 @@ class Mark(Struct, rename="camel", omit_defaults=True):
     key_id: str = ""
 
 
+class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
+    """Who did what in the panel, to what; `result` is begun, done or failed.
+
+    It is no entry, as no partner was shown anything by it.
+    """
+
+    time: datetime
+    who: str
+    deed: str
+    subject: str
+    result: str
+    details: Mapping[str, Any]
+
+
 class Line(Struct, rename="camel", gc=False):
     """Any line as it is read again; a mark has a `kind`, an entry has none."""
 
@@ -75,6 +92,10 @@ class Line(Struct, rename="camel", gc=False):
     key: str = ""
 
 
-def texts(lines: Sequence[Entry | Mark]) -> list[bytes]:
+# What a chain holds.
+Written: TypeAlias = Entry | Mark | DeedLine
+
+
+def texts(lines: Sequence[Written]) -> list[bytes]:
     """Each as a JSON object."""
     return encoded(_ENCODER, lines).split(b"\n")[:-1]

@@ -8,6 +8,7 @@ from datetime import date
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from sqlalchemy import Dialect, Table, case, delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -54,6 +55,11 @@ def uuid_key(record: str) -> bytes | None:
     except ValueError:
         return None
     return key if len(key) == 16 else None
+
+
+def record_id(text: str) -> str:
+    """A UUID as the audit writes it; any other text as it is."""
+    return str(UUID(bytes=key)) if (key := uuid_key(text)) else text
 
 
 class Index:

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from uuid import uuid4
 
@@ -99,10 +99,33 @@ async def open_journal(
 
     StartRefused, in a sentence, where the audit cannot be written; StoreError.
     """
+    async with AsyncExitStack() as undone:
+        undone.callback(access.close)
+        buffer, recorder = await _begun(settings, store, troubles, now)
+        undone.pop_all()
+    return Journal(access, buffer, recorder, now)
+
+
+@asynccontextmanager
+async def open_chain(
+    settings: Settings, store: Store, troubles: AuditTroubles, now: Callable[[], datetime]
+) -> AsyncIterator[Buffer]:
+    """The audit alone, with a chain that ends with the block; else as `open_journal`."""
+    buffer, recorder = await _begun(settings, store, troubles, now)
+    try:
+        yield buffer
+    finally:
+        await buffer.aclose()
+        await recorder.aclose()
+
+
+async def _begun(
+    settings: Settings, store: Store, troubles: AuditTroubles, now: Callable[[], datetime]
+) -> tuple[Buffer, Recorder]:
+    """Both of a new chain, running."""
     chains, chain = Chains(store), str(uuid4())
     folder = audit_folder(settings)
     async with AsyncExitStack() as undone:
-        undone.callback(access.close)
         try:
             place = place_of(made(folder))
             begun = place is not None and await chains.any_at(place)
@@ -121,7 +144,7 @@ async def open_journal(
     recorder.start()
     buffer = Buffer(writer, troubles, recorder.written, now)
     buffer.start()
-    return Journal(access, buffer, recorder, now)
+    return buffer, recorder
 
 
 def _record(

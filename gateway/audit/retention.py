@@ -15,7 +15,7 @@ from gateway.audit.dropped import base_seal
 from gateway.audit.files import DayFile, day_files, is_open
 from gateway.audit.secrets import Secret
 from gateway.audit.tail import sync_folder
-from gateway.audit.walk import REST, Broken, Walk, begins_rightly
+from gateway.audit.walk import Broken, Walk, begins_rightly, rest
 
 
 class Retention:
@@ -86,7 +86,7 @@ def _walked(
 
     An empty file has no line and changes nothing. Broken; OSError.
     """
-    walk = Walk(folder, known, secrets, rest=REST)
+    walk = Walk(folder, known, secrets, rest)
     walk.check_base()
     for each in walk.remaining(old):
         walk.file(each)

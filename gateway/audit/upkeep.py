@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from gateway.audit.chains import Chains
@@ -45,7 +45,10 @@ class Watcher(Protocol):
 
 
 class Upkeep:
-    """The index and the retention of one folder; several at once do no harm."""
+    """The index and the retention of one folder; several at once do no harm.
+
+    `forget_too` drops what others keep of the days before one, once the audit has dropped its own.
+    """
 
     def __init__(
         self,
@@ -54,12 +57,14 @@ class Upkeep:
         watcher: Watcher,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
+        forget_too: Callable[[date], Awaitable[None]] | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._watcher = watcher
         self._now = now
         self._clock = clock
+        self._forget_too = forget_too
         self._index = Index(store, audit_folder(settings))
         self._ends = Ends(Chains(store), audit_folder(settings), now)
         self._retention = Retention(Chains(store), audit_folder(settings), watcher.kept)
@@ -115,6 +120,8 @@ class Upkeep:
         before = (self._now() - timedelta(days=self._settings.audit.keep_days)).date()
         files = await self._retention.expire(read_secrets(key_file(self._settings)), before)
         await forget(self._store, before)
+        if self._forget_too is not None:
+            await self._forget_too(before)
         if files:
             self._watcher.expired(files)
 

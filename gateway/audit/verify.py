@@ -8,7 +8,7 @@ from pathlib import Path
 from gateway.audit.chains import Known
 from gateway.audit.files import DayFile, day_files, is_open, strangers
 from gateway.audit.secrets import Secret
-from gateway.audit.walk import Broken, Walk
+from gateway.audit.walk import Broken, Pause, Walk
 
 RUNS, ENDED, CUT_OFF = "runs", "ended", "cut off"
 
@@ -35,17 +35,22 @@ def chains_in(folder: Path) -> frozenset[str]:
 
 
 def verify(
-    folder: Path, before: Collection[str], known: Sequence[Known], secrets: Sequence[Secret]
+    folder: Path,
+    before: Collection[str],
+    known: Sequence[Known],
+    secrets: Sequence[Secret],
+    pause: Pause | None = None,
 ) -> Iterator[Verdict]:
     """Each chain that the folder or the store has.
 
     Processes may begin and write meanwhile: `before` are the chains that the folder had before
-    `known` was read, and that was before this call.
+    `known` was read, and that was before this call. `pause` is called now and then.
     """
     files = sorted(day_files(folder), key=lambda each: (each.chain, each.day))
     own = {chain: list(group) for chain, group in groupby(files, key=lambda each: each.chain)}
     for each in known:
-        yield _verdict(folder, each, secrets, own.pop(each.id, []))
+        walk = Walk(folder, each, secrets, pause)
+        yield _verdict(walk, folder, each, own.pop(each.id, []))
     for chain, group in own.items():
         if chain not in before:
             continue
@@ -55,11 +60,9 @@ def verify(
         yield Verdict(chain="", broken=f"{path}: no file of the audit has such a name")
 
 
-def _verdict(
-    folder: Path, known: Known, secrets: Sequence[Secret], files: Sequence[DayFile]
-) -> Verdict:
+def _verdict(walk: Walk, folder: Path, known: Known, files: Sequence[DayFile]) -> Verdict:
     """All that is to be said of one chain."""
-    walk, broken = Walk(folder, known, secrets), ""
+    broken = ""
     try:
         walk.check_base()
         for each in walk.remaining(files):

@@ -1,7 +1,7 @@
 """Goes along the files of one chain, line by line, from where the store says that it begins."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,13 @@ from gateway.audit.secrets import Secret
 _MARK = b'"kind":"'
 # Beside calls that are served a walk rests so many seconds after so many lines.
 REST, REST_AFTER = 0.005, 500
+# Called after each so many lines, with how many there were so far.
+Pause = Callable[[int], None]
+
+
+def rest(lines: int) -> None:
+    """For a thread beside the event loop: some time is left to others."""
+    time.sleep(REST)
 
 
 class Broken(Exception):
@@ -29,12 +36,12 @@ class Walk:
     """What it knows so far is about the line that comes next.
 
     `head` is the last line that is as it was written, `ended` whether its process ended with it;
-    `torn` tells of one behind it that was cut off. `notes` are no alarm. `rest` is for a thread
-    beside the event loop: seconds that it leaves to others now and then.
+    `torn` tells of one behind it that was cut off. `notes` are no alarm. `pause` is called now and
+    then: what it raises ends the walk.
     """
 
     def __init__(
-        self, folder: Path, known: Known, secrets: Sequence[Secret], *, rest: float = 0.0
+        self, folder: Path, known: Known, secrets: Sequence[Secret], pause: Pause | None = None
     ) -> None:
         self.head = known.base
         self.ended = False
@@ -44,7 +51,7 @@ class Walk:
         self.notes: list[str] = []
         self._known = known
         self._folder = folder
-        self._rest = rest
+        self._pause = pause
         self._order = {each.id: number for number, each in enumerate(secrets)}
         self._secrets: Mapping[str, Secret] = {each.id: each for each in secrets}
         self._secret: Secret | None = None
@@ -85,8 +92,8 @@ class Walk:
             number = 0
             for number, line in enumerate(lines, 1):
                 self._line(file, number, line)
-                if self._rest and number % REST_AFTER == 0:
-                    time.sleep(self._rest)
+                if self._pause is not None and number % REST_AFTER == 0:
+                    self._pause(self.lines)
         if not number:
             self.notes.append(f"{file.path}: is empty")
 

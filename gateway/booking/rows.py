@@ -1,7 +1,7 @@
 """The rows of the ledger: what is read and written of them, each time in one transaction."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Record, SlotTaken
+from gateway.booking import unsettled
 from gateway.booking.base import Attempt, Refused
 from gateway.booking.drafts import is_of_patient
 from gateway.booking.room import Room
@@ -38,8 +39,11 @@ _KEPT_WHEN_GONE = (
 class Rows:
     """The table of bookings. Every method: StoreError."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._store = store
+        self._now = now
         self._room = Room()
 
     async def find(self, attempt: Attempt) -> Sequence[Row]:
@@ -101,6 +105,12 @@ class Rows:
             if await _is_held(connection, outcome.get("appointment_id")):
                 return None
             await connection.execute(restored)
+            # whoever let it go may have said that it was not made
+            made = outcome.get("appointment_id")
+            if made is None:
+                await unsettled.take_back(connection, row)
+            else:
+                await unsettled.note(connection, row, self._now(), made, told=True)
             return True
 
         try:
@@ -130,7 +140,16 @@ class Rows:
         change: Any = delete(bookings).where(this)
         if outcome is not None:
             change = update(bookings).where(this).values(outcome)
-        return await self._run(lambda connection: changed(connection, change))
+
+        async def written(connection: AsyncConnection) -> bool:
+            if not await changed(connection, change):
+                return False
+            if row.state == "unknown" and (outcome is None or outcome["state"] in SETTLED):
+                made = None if outcome is None else outcome.get("appointment_id")
+                await unsettled.note(connection, row, self._now(), made, told=bool(outcome))
+            return True
+
+        return await self._run(written)
 
     async def tell(self, row: Row) -> bool:
         """Whether it is this call that tells of a booking that was found."""
@@ -158,7 +177,12 @@ class Rows:
             await take_turn(connection, row.vet_id or "")
             if await _is_held(connection, record.get("id"), but=row.id):
                 return False
-            return await changed(connection, settled) or None
+            if not await changed(connection, settled):
+                return None
+            if row.state == "unknown":
+                made = values["appointment_id"]
+                await unsettled.note(connection, row, self._now(), made, told=told)
+            return True
 
         return await self._run(held)
 
@@ -212,6 +236,7 @@ class Rows:
         async def purged(connection: AsyncConnection) -> None:
             await connection.execute(delete(bookings).where(gone | stale))
             await connection.execute(update(bookings).where(settled).values(forgotten))
+            await unsettled.forget(connection, now)
 
         await self._run(purged)
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "keys": "gateway.cli.keys:keys",
     "policy": "gateway.cli.policy:policy",
     "audit": "gateway.cli.audit:audit",
+    "admin": "gateway.cli.admin:admin",
     "vets": "gateway.cli.directory:vets",
     "sample": "gateway.cli.directory:sample",
     "backend": "gateway.cli.backend:backend",

@@ -5,16 +5,19 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from adapters.base import Adapter, AdapterError, Report, Trouble
+from adapters.base import Adapter, AdapterError, Report
 from adapters.examine import Finding
-from adapters.problems import DocumentErrors
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group
 from gateway.settings import Settings, load_settings
+
+if TYPE_CHECKING:  # to import it takes long: a command does, where it opens one
+    from gateway.store import Store
 
 
 @click.group(cls=Group)
@@ -91,38 +94,36 @@ def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -
 async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
     from adapters.examine import SAMPLE, Examination
     from gateway.app import utc_now
-    from gateway.examination import examined, problems
+    from gateway.inquiries.examining import examine
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
-    try:
-        troubles: list[Trouble] = []
-        async with bare_adapter(settings, troubles.append) as adapter:
-            patience = settings.backend.timeout
-            looked = examined(adapter, examination, patience=patience, troubles=troubles)
-            return [each async for each in looked]
-    except DocumentErrors as error:
-        return problems(error)
+    async with _migrated(settings) as store:
+        return [each async for each in examine(settings, store, examination)]
 
 
 @asynccontextmanager
 async def bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adapter]:
     """The configured adapter with nothing around it, which would hide what it does."""
-    from gateway.backend import bare_adapter_of, check_configured, check_serves
-    from gateway.public_ids import StoredIds
-    from gateway.sealing import sealing_secret
+    from gateway.inquiries import examining
+
+    async with (
+        _migrated(settings) as store,
+        examining.bare_adapter(settings, store, report) as adapter,
+    ):
+        yield adapter
+
+
+@asynccontextmanager
+async def _migrated(settings: Settings) -> AsyncIterator["Store"]:
+    """The gateway's own store, which is made where a practice system is named."""
+    from gateway.backend import check_configured
     from gateway.state import open_own_store
 
     check_configured(settings)
     store = open_own_store(settings)
     try:
         await store.migrate()
-        secret = await sealing_secret(settings, store)
-        adapter = bare_adapter_of(settings, secret, report, StoredIds(store))
-        try:
-            check_serves(adapter, settings)
-            yield adapter
-        finally:
-            await adapter.aclose()
+        yield store
     finally:
         await store.aclose()
 

@@ -17,6 +17,9 @@ from signal import SIGHUP, SIGINT, SIGTERM
 import click
 
 from adapters.base import NotFound, Query
+from gateway.administrators.passwords import Passwords, made_up
+from gateway.administrators.roles import Role
+from gateway.administrators.store import AdministratorStore
 from gateway.app import utc_now
 from gateway.cli.options import config_option, json_option
 from gateway.cli.serve import serve_until_stopped
@@ -30,10 +33,13 @@ from gateway.settings import StartRefused, load_settings, shipped_policy
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}
 OVERLAP = timedelta(hours=24)
 DAYS_AHEAD = 21
+# Who may use the demo's panel.
+ADMINISTRATOR = "manager"
 # What another of these is chosen with.
 OPTIONS = {
     "listen": "--port NUMBER",
     "operations_listen": "--operations-port NUMBER",
+    "admin_listen": "--admin-port NUMBER",
     "state": "--state DIR",
 }
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -61,6 +67,11 @@ backend:
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option("--operations-port", type=click.IntRange(0, 65535), default=8081, show_default=True)
 @click.option(
+    "--admin-port",
+    type=click.IntRange(0, 65535),
+    help="The panel's; the one after the operations port where it is left out.",
+)
+@click.option(
     "--state",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(".demo"),
@@ -69,7 +80,14 @@ backend:
 )
 @config_option
 @json_option
-def demo(port: int, operations_port: int, state: Path, config: Path | None, as_json: bool) -> None:
+def demo(
+    port: int,
+    operations_port: int,
+    admin_port: int | None,
+    state: Path,
+    config: Path | None,
+    as_json: bool,
+) -> None:
     """Serve the sample clinic, and show how to call it.
 
     With --json the first line is an object with the addresses, the secrets and some ids.
@@ -79,6 +97,8 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None, as_j
         update={
             "listen": f"127.0.0.1:{port}",
             "operations_listen": f"127.0.0.1:{operations_port}",
+            "admin_listen": f"127.0.0.1:{_after(operations_port, admin_port)}",
+            "admin_url": None,
             "public_url": None,
         }
     )
@@ -95,6 +115,13 @@ def demo(port: int, operations_port: int, state: Path, config: Path | None, as_j
         option = OPTIONS[error.setting]
         made = "" if config else f' (make demo ARGS="{option}")'
         raise StartRefused(f"{error}, with {option}{made}") from error
+
+
+def _after(operations_port: int, admin_port: int | None) -> int:
+    """The panel's port, where none is named: any free one beside another free one."""
+    if admin_port is not None:
+        return admin_port
+    return 0 if operations_port == 0 else min(operations_port + 1, 65535)
 
 
 def prepare(state: Path) -> Path:
@@ -146,6 +173,7 @@ async def _hand_over(gateway: Gateway) -> None:
     shown = {
         "base": gateway.base,
         "operations": f"http://127.0.0.1:{gateway.operations_port}",
+        "admin": await _panel(gateway),
         "keys": await _fresh_secrets(gateway),
         "ids": await _ids(gateway),
     }
@@ -172,6 +200,9 @@ async def _introduce(gateway: Gateway, configuration: Path) -> None:
     own = quote(str(configuration))
     click.echo(f"\nIts keys, and more keys: {_program()} --config {own} keys list")
     click.echo(f"\nThe interface: {gateway.base}/docs   The figures: {system}/metrics")
+    panel = await _panel(gateway)
+    click.echo(f"\nThe clinic's side, in the browser: {panel['url']}")
+    click.echo(f"Sign in as {panel['name']} with {panel['password']} (it lets in once)\n")
     click.echo("Ctrl-C ends the demo.")
 
 
@@ -180,6 +211,19 @@ def _program() -> str:
     called, beside = Path(sys.argv[0]), Path(sys.executable).with_name("clinic-gateway")
     known = called.absolute() if called.name == beside.name else beside
     return quote(str(known)) if known.exists() else beside.name
+
+
+async def _panel(gateway: Gateway) -> dict[str, str]:
+    """The panel's address, and a fresh password that lets its administrator in once."""
+    if gateway.panel is None:
+        return {}
+    administrators, password = AdministratorStore(gateway.store), made_up()
+    kept, known = await Passwords().hash(password), await administrators.find(ADMINISTRATOR)
+    if known is None:
+        await administrators.add(ADMINISTRATOR, Role.ADMIN, kept, utc_now(), one_time=True)
+    else:
+        await administrators.set_password(known.administrator.id, kept, one_time=True)
+    return {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
 
 
 async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:

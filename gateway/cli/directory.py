@@ -8,19 +8,18 @@ from pathlib import Path
 
 import click
 
-from adapters.base import Adapter, Query, Record, Report
+from adapters.base import Adapter, Record, Report
 from gateway.app import utc_now
 from gateway.backend import check_configured, open_backend
 from gateway.cli.options import config_option, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
+from gateway.inquiries.directory import PAGES_MOST, first
 from gateway.settings import Settings, load_settings
 from gateway.state import open_own_store
 
 WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
-# So many pages are read at most, whatever an adapter says of a next one.
-PAGES_MOST = 100
 
 
 @click.command()
@@ -62,21 +61,7 @@ def sample(resource: str, limit: int, config: Path | None, as_json: bool) -> Non
 async def _read(settings: Settings, resource: str, most: int) -> list[Record]:
     """The first records of a resource, of as many pages as it takes."""
     async with practice_system(settings) as adapter:
-        return await first(adapter, resource, most)
-
-
-async def first(adapter: Adapter, resource: str, most: int) -> list[Record]:
-    """Up to `most` records, from at most PAGES_MOST pages."""
-    found: list[Record] = []
-    now, after = utc_now(), None
-    for _ in range(PAGES_MOST):
-        limit = min(most - len(found), PAGE_LARGEST)
-        page = await adapter.read_many(Query(resource=resource, now=now, limit=limit, after=after))
-        found += page.records
-        after = page.after
-        if after is None or len(found) >= most:
-            break
-    return found[:most]
+        return await first(adapter, resource, most, utc_now())
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from socket import SHUT_RDWR, socket
 
 from adapters.problems import DocumentErrors
 from gateway.app import Shared
-from gateway.assembly.sides import bind_both, check_tls
+from gateway.assembly.sides import Sockets, bind_all, check_tls
 from gateway.backend import check_configured
 from gateway.cli.lives import Stage, live, operate, work
 from gateway.cli.warnings import warn
@@ -25,7 +25,7 @@ from gateway.web.doorman import reserve_files
 from gateway.web.server import check_runtime
 
 # What a roll cannot change, since the parent has it.
-_FIXED = ("listen", "operations_listen", "state", "workers")
+_FIXED = ("listen", "operations_listen", "admin_listen", "state", "workers")
 
 
 def serve_in_processes(settings: Settings, config: Path | None) -> int:
@@ -40,22 +40,18 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
     reserve_files(settings.connections)
     events = Events()
     with ExitStack() as stack:
-        public, system = bind_both(settings)
-        for each in (public, system):
-            stack.callback(each.close)
+        sockets = bind_all(settings)
+        stack.callback(sockets.close)
         folder = make_folder(settings.state)
         stack.enter_context(sole_use(settings.state))
-        shared = stack.enter_context(_shared(make_run(folder), public, system))
+        shared = stack.enter_context(_shared(make_run(folder), sockets))
 
         stage = Stage()
 
         def begun() -> None:
             stage.is_begun = True
-            port, operations_port = (each.getsockname()[1] for each in (public, system))
-            events.info(
-                "serving", port=port, operations_port=operations_port, workers=settings.workers
-            )
-            warn(settings, public, events)
+            events.info("serving", **sockets.ports, workers=settings.workers)
+            warn(settings, sockets.public, events)
 
         replan = partial(_again, settings, config, shared, stage)
         parent = Parent(plan_of(settings, shared, stage), events, replan, begun)
@@ -65,7 +61,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
 
 
 @contextmanager
-def _shared(run: Path, public: socket, system: socket) -> Iterator[Shared]:
+def _shared(run: Path, sockets: Sockets) -> Iterator[Shared]:
     """What the processes have in common; what a former life has left of it goes."""
     handed, sums = run / "policy.json", run / "sums.json"
     for each in (handed, sums):
@@ -75,8 +71,7 @@ def _shared(run: Path, public: socket, system: socket) -> Iterator[Shared]:
     with socket_in(run) as reports:
         try:
             yield Shared(
-                public=public,
-                system=system,
+                sockets=sockets,
                 handed=handed,
                 reports=reports,
                 sums=sums,
@@ -101,7 +96,7 @@ def plan_of(settings: Settings, shared: Shared, stage: Stage) -> Plan:
         workers=settings.workers,
         patience=settings.shutdown_delay + 2 * settings.drain,
         delay=settings.shutdown_delay,
-        unlisten=partial(_unlisten, shared.public),
+        unlisten=partial(_unlisten, shared.sockets.public),
     )
 
 

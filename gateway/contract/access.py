@@ -1,5 +1,6 @@
 """Permissions and access levels: what a key may call, and how much of a record it sees."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -24,3 +25,9 @@ class AccessLevel(StrEnum):
 
 
 LEVELS = tuple(AccessLevel)
+
+LEVEL_SUMMARIES: Mapping[AccessLevel, str] = {
+    AccessLevel.BASIC: "identifiers and minimal information (names, species, statuses)",
+    AccessLevel.STANDARD: "also the usual business information (contacts, dates, amounts)",
+    AccessLevel.FULL: "all that the clinic opens",
+}

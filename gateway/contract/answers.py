@@ -89,7 +89,7 @@ _ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
 }
 _STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
 
-_EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
+EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
     400: (
         errors.InvalidRequest(InvalidField("limit", "must be from 1 to 200")),
         errors.KeyReused(),
@@ -97,11 +97,14 @@ _EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
     401: (errors.KeyMissing(), errors.KeyInvalid()),
     403: (errors.Forbidden(),),
     404: (errors.NotFound(),),
+    405: (errors.MethodNotAllowed("GET, HEAD"),),
     408: (errors.BodyTooSlow(),),
     409: (errors.TimeSlotConflict(),),
     413: (errors.BodyTooLarge(),),
     415: (errors.NotJson(),),
+    417: (errors.ExpectationFailed(),),
     429: (errors.LimitExceeded(1200),),
+    431: (errors.HeadersTooLarge(),),
     500: (errors.InternalError(),),
     502: (errors.BackendUnusable(),),
     503: (errors.Unavailable(),),
@@ -115,6 +118,7 @@ _OF_BOOKINGS = (errors.KeyReused, errors.BookingUnknown)
 
 _MESSAGE = {"type": "string", "description": "What went wrong, in one sentence."}
 _INVALID_FIELD = {
+    "title": "Problem",
     "type": "object",
     "properties": {
         "field": {
@@ -191,7 +195,7 @@ def _error(status: int, *, booking: bool) -> dict[str, Any]:
         headers |= {name: {**HEADERS[name], "required": False} for name in _RATE}
     if booking and status in _STICKING:
         headers |= _headers(["Idempotent-Replayed"])
-    shown = [each for each in _EXAMPLES[status] if booking or not isinstance(each, _OF_BOOKINGS)]
+    shown = [each for each in EXAMPLES[status] if booking or not isinstance(each, _OF_BOOKINGS)]
     body = {
         "schema": {"$ref": f"#/components/schemas/{_ERROR_BODIES.get(status, 'Error')}"},
         "examples": {type(each).__name__: {"value": each.members()} for each in shown},

@@ -143,7 +143,8 @@ class Field:
     A field has a format; or `values`, where only these are allowed; or `fields`, where it is a
     list of objects. `many` makes it a list of plain values. `refers` names the resource that an
     id points to. `personal` marks what reaches a person or opens a door. `view` is what the schema
-    of a masked value says beside that of a whole one.
+    of a masked value says beside that of a whole one. `title` names one of the `fields`' objects
+    for whoever makes a client from the schema; `values` are named by the field.
     """
 
     name: str
@@ -156,7 +157,9 @@ class Field:
     required: bool = False
     default: Any = None
     longest: int | None = None
+    example: str = ""
     personal: bool = False
+    title: str = ""
     view: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
@@ -169,12 +172,16 @@ class Field:
         if self.fields:
             members = {member.name: member.answer_schema() for member in self.fields}
             item = {"type": "object", "properties": members, "additionalProperties": False}
-            return {"type": "array", "items": item | {"required": list(members)}}
+            named = {"title": self.title, **item, "required": list(members)}
+            return {"type": "array", "items": named}
         schema = dict(self.format.schema)
         if self.values:
+            schema["title"] = f"{self.name[0].upper()}{self.name[1:]}"
             schema["enum"] = list(self.values)
         if self.longest is not None:
             schema["maxLength"] = self.longest
+        if self.example:
+            schema["examples"] = [self.example]
         return {"type": "array", "items": schema} if self.many else schema
 
     def answer_schema(self) -> dict[str, Any]:
@@ -192,6 +199,7 @@ class Resource:
     """One kind of record, field by field in the order of the answers.
 
     `name` is the scope name in policies and mappings, `title` the schema name in OpenAPI.
+    `class_name` is what generated clients call a record, where the title is a name of their own.
     A resource that is not `governed` is always shown whole.
     """
 
@@ -199,6 +207,7 @@ class Resource:
     title: str
     summary: str
     fields: tuple[Field, ...]
+    class_name: str = ""
     governed: bool = True
     paths: tuple[str, ...] = field(init=False)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.contract.access import Permission
+from gateway.contract.about import ABOUT
+from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.answers import components, responses
 from gateway.contract.fields import (
     PLAIN_LINE,
@@ -34,30 +35,6 @@ VERSION = "1.0.0"
 API_KEY = "apiKey"
 BODY = "CreateAppointmentRequest"
 
-_ABOUT = """\
-Reads a veterinary clinic's records and books appointments.
-
-Every call carries an API key in the header `X-API-Key`. The key decides which operations are
-reachable (its permissions, see `x-permission`), how many calls an hour are allowed, and how much
-of each record is visible: its access level, which may differ from resource to resource.
-
-- `BASIC`: identifiers and minimal information (names, species, statuses)
-- `STANDARD`: also the usual business information (contacts, dates, amounts)
-- `FULL`: all that the clinic opens
-
-A field that the level does not open is absent. A field that is open and has no value is `null`.
-`X-Access-Level` says which level was applied. Asked for with a key, this document shows the
-interface as that key sees it.
-
-Times go out in UTC with whole seconds (`2026-03-01T09:00:00Z`); times that come in may have any
-offset, but need one. Days are the clinic's local days. Money is a decimal string with two places.
-Identifiers are UUIDs in lower case.
-
-To book: list the appointment types, list the available slots of a veterinarian on a day, create
-the appointment at one of them. A 409 says that the time is not, or no longer, one of the free
-slots: load them again and pick another.
-"""
-
 
 def _every_field(resource: Resource) -> "View | None":
     return None
@@ -67,11 +44,13 @@ def _every_field(resource: Resource) -> "View | None":
 class View:
     """What of a resource is seen: the paths of the whole fields, and of masked ones their schemas.
 
-    A masked field's schema is what it says more than that of the whole value.
+    A masked field's schema is what it says more than that of the whole value. `level` is the one
+    that it is the view of, where it is that of one.
     """
 
     whole: Set[str]
     masked: Views = field(default_factory=dict)
+    level: AccessLevel | None = None
 
 
 def _every_filter(operation: Operation, param: Param) -> bool:
@@ -100,7 +79,7 @@ def document(
             schemas[BODY] = _request(operation.body)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Clinic API", "version": VERSION, "description": _ABOUT},
+        "info": {"title": "Clinic API", "version": VERSION, "description": ABOUT},
         "servers": [{"url": public_url.rstrip("/") + BASE_PATH}],
         "security": [{API_KEY: []}],
         "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, operations))],
@@ -128,6 +107,7 @@ def _record(resource: Resource, view: View) -> dict[str, Any]:
     fields = opened(resource.fields, view.whole | view.masked.keys(), view.masked)
     members = {each.name: each.answer_schema() for each in fields}
     return {
+        **({"title": resource.class_name} if resource.class_name else {}),
         "type": "object",
         "description": resource.summary,
         "properties": members,
@@ -170,7 +150,8 @@ def _paths(
             for param in (*_of_the_path(each), *each.query)
             if param.where == "path" or _offered(each, param, views[each.returns.name], servable)
         ]
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, params)
+        described = _operation(each, params, views[each.returns.name].level)
+        paths.setdefault(each.path, {})[each.method.lower()] = described
     return paths
 
 
@@ -188,14 +169,18 @@ def _offered(
     return param.match is None or (set(param.fields) <= view.whole and servable(operation, param))
 
 
-def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
+def _operation(
+    operation: Operation, params: list[Param], level: AccessLevel | None
+) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
-        "description": _about(operation),
+        "description": _about(operation, level),
         "tags": [_tag(operation)],
         "x-permission": operation.permission.value,
     }
+    if level is not None:
+        described["x-access-level"] = level.value
     parameters = [_parameter(param) for param in params]
     if operation.creates:
         parameters.append(_IDEMPOTENCY_KEY)
@@ -207,8 +192,9 @@ def _operation(operation: Operation, params: list[Param]) -> dict[str, Any]:
     return described | {"responses": responses(operation)}
 
 
-def _about(operation: Operation) -> str:
+def _about(operation: Operation, level: AccessLevel | None) -> str:
     needed = f"Needs the permission `{operation.permission}`."
+    needed += f" Seen at the level `{level}`." if level is not None else ""
     return f"{needed}\n\n{operation.notes}" if operation.notes else needed
 
 

@@ -55,7 +55,12 @@ CREATE_APPOINTMENT_BODY = (
         format=UUID,
         summary="From the list of appointment types; without it the clinic's default duration.",
     ),
-    Field(name="reason", longest=500, summary="Reason for the visit, plain text."),
+    Field(
+        name="reason",
+        longest=500,
+        summary="Reason for the visit, plain text.",
+        example="Yearly vaccination",
+    ),
     Field(name="isUrgent", format=BOOLEAN, default=False, summary="Whether it is urgent."),
 )
 

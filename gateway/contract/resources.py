@@ -52,6 +52,7 @@ APPOINTMENT = Resource(
 CLIENT = Resource(
     name="clients",
     title="Client",
+    class_name="ClientRecord",
     summary="An owner of one or more animals.",
     fields=(
         ID,
@@ -119,6 +120,7 @@ INVOICE = Resource(
         Field(name="status", values=("DRAFT", "ISSUED", "PARTIALLY_PAID", "PAID", "CANCELLED")),
         Field(
             name="lines",
+            title="Line",
             fields=(
                 ID,
                 Field(name="unitPrice", format=MONEY),
@@ -140,6 +142,7 @@ INVOICE = Resource(
         Field(name="createdAt", format=INSTANT),
         Field(
             name="payments",
+            title="Payment",
             fields=(
                 Field(name="paidAt", format=INSTANT),
                 Field(name="amount", format=MONEY),

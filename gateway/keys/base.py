@@ -27,5 +27,11 @@ class KeyRing(Protocol):
     async def catch_up(self) -> None:
         """Read them now, if that goes quickly."""
 
+    def owner_of(self, digest: bytes) -> str:
+        """The id of the key whose secret has, or had, that digest, good or not; else "".
+
+        For the figures: whoever is refused must not be told any of it, not by the time either.
+        """
+
     def touch(self, key_id: str, now: datetime) -> None:
         """Remember that the key was used."""

@@ -26,6 +26,9 @@ KNOWN_FOR = 60.0
 BEHIND_AFTER = 1.0
 CATCH_UP = 0.5
 
+# So many digests of secrets that open nothing any more are known, to tell whose they were.
+MOST_FORMER = 50_000
+
 # A key, and the moment from which its secret is good no more.
 Entry = tuple[Key | None, datetime]
 _NEVER_ENDS = datetime.max.replace(tzinfo=UTC)
@@ -70,6 +73,7 @@ class MemoryKeyRing:
         self._saving: asyncio.Task[None] | None = None
         self._entries: dict[bytes, Entry] = {}
         self._digests: dict[str, tuple[bytes, ...]] = {}
+        self._former: dict[bytes, str] = {}
         self._revision = 0
         self._used: dict[str, datetime] = {}
         self._task: asyncio.Task[None] | None = None
@@ -97,6 +101,11 @@ class MemoryKeyRing:
             raise KeysUnreadable
         return None
 
+    def owner_of(self, digest: bytes) -> str:
+        """The id of the key whose secret that is or was; "" where nobody's is known."""
+        key, _ = self._entries.get(digest, _NOBODY)
+        return self._former.get(digest, "") if key is None else key.id
+
     def touch(self, key_id: str, now: datetime) -> None:
         """Remembered here, written now and then and at the end."""
         self._used[key_id] = now
@@ -115,6 +124,7 @@ class MemoryKeyRing:
                 revision, changed = await self._store.changes(-1)
                 self._entries.clear()
                 self._digests.clear()
+                self._former.clear()
             for change in changed:
                 self._take(change)
             self._revision = revision
@@ -153,6 +163,7 @@ class MemoryKeyRing:
     def _take(self, change: Change) -> None:
         for digest in self._digests.pop(change.id, ()):
             self._entries.pop(digest, None)
+            self._remember(digest, change.id)
         if change.key is None:
             self._watcher.odd(change.id)
         elif change.key.revoked_at is None:
@@ -160,6 +171,15 @@ class MemoryKeyRing:
             ends = change.key.expires_at or _NEVER_ENDS
             for digest, until in change.secrets:
                 self._entries[digest] = (change.key, min(until or _NEVER_ENDS, ends))
+                self._former.pop(digest, None)
+        else:
+            for digest, _ in change.secrets:
+                self._remember(digest, change.id)
+
+    def _remember(self, digest: bytes, key_id: str) -> None:
+        self._former[digest] = key_id
+        if len(self._former) > MOST_FORMER:
+            del self._former[next(iter(self._former))]
 
     async def _follow(self) -> None:
         turn = 0

@@ -47,7 +47,9 @@ def by_key(rows: Iterable[Any]) -> dict[str, list[Any]]:
 
 def change_of(row: Any, own: Sequence[Any]) -> Change:
     kept = readable(row, own)
-    return Change(row.id, None, ()) if kept is None else Change(row.id, kept.key, kept.digests)
+    if kept is None:
+        return Change(row.id, None, ())
+    return Change(row.id, kept.key, kept.digests, kept.told)
 
 
 def readable(row: Any, own: Sequence[Any]) -> Kept | None:

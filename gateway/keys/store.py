@@ -1,5 +1,6 @@
 """Keys in the store: made, changed, rotated and revoked here; the ring follows by revision."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,14 +18,25 @@ from sqlalchemy import (
     type_coerce,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.keys.key import Key
 from gateway.keys.rows import Kept, by_key, change_of, readable, row_of
 from gateway.keys.secret import digest, hint, mint
-from gateway.keys.told import Change, Listing, OddKey, RevokedKey, Rotated, Secret, UnknownKey
+from gateway.keys.told import (
+    Change,
+    ChangedKey,
+    KeyExists,
+    Listing,
+    OddKey,
+    RevokedKey,
+    Rotated,
+    Secret,
+    UnknownKey,
+)
 from gateway.store.base import Store
-from gateway.store.tables import Instant, keys, revisions, secrets
+from gateway.store.tables import Instant, keys, read_instant, revisions, secrets
 
 
 def _untyped(table: Table) -> list[ColumnElement[Any]]:
@@ -39,6 +51,8 @@ _COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
 # A revision moves on by a step that nobody can foresee: what was put back from a backup and
 # changed as often as before is then not taken for what it was.
 MOST_STEP = 1_000
+# So many ids go into one question.
+KEYS_AT_ONCE = 1_000
 
 
 class KeyStore:
@@ -48,7 +62,7 @@ class KeyStore:
         self._store = store
 
     async def add(self, key: Key) -> str:
-        """Keep a new key; its secret, which is told this once."""
+        """Keep a new key; its secret, which is told this once. KeyExists: one has its id."""
         secret = mint()
 
         async def added(connection: AsyncConnection) -> None:
@@ -56,7 +70,10 @@ class KeyStore:
             await connection.execute(insert(keys).values(row))
             await _add_secret(connection, key.id, secret, key.created_at)
 
-        await self._store.run(added)
+        try:
+            await self._store.run(added)
+        except IntegrityError as error:
+            raise KeyExists(key.id) from error
         return secret
 
     async def list(self) -> Listing:
@@ -84,27 +101,38 @@ class KeyStore:
             kept = await _get(connection, key_id)
         return kept.key, kept.told
 
-    async def update(self, key_id: str, **changes: Any) -> Key:
-        """Change fields of a key; UnknownKey, OddKey, RevokedKey."""
+    async def update(self, key_id: str, expected: Key | None = None, **changes: Any) -> Key:
+        """Change fields of a key; UnknownKey, OddKey, RevokedKey.
+
+        ChangedKey where its settings are no longer those of `expected`.
+        """
 
         async def updated(connection: AsyncConnection) -> Key:
             revision = await _next_revision(connection)
-            key = replace((await _active(connection, key_id)).key, **changes)
+            before = (await _active(connection, key_id)).key
+            if expected is not None and row_of(before) != row_of(expected):
+                raise ChangedKey(key_id)
+            key = replace(before, **changes)
             await _put(connection, key, revision)
             return key
 
         return await self._store.run(updated)
 
-    async def rotate(self, key_id: str, overlap: timedelta, now: datetime) -> Rotated:
+    async def rotate(
+        self, key_id: str, overlap: timedelta, now: datetime, newest: str | None = None
+    ) -> Rotated:
         """A new secret for the key; those before it are valid for the overlap.
 
-        UnknownKey, OddKey; RevokedKey, since a new secret would open nothing.
+        UnknownKey, OddKey; RevokedKey, since a new secret would open nothing; ChangedKey where
+        `newest` is not the hint of its newest secret.
         """
         secret = mint()
 
         async def rotated(connection: AsyncConnection) -> Kept:
             revision = await _next_revision(connection)
-            await _active(connection, key_id)
+            held = (await _active(connection, key_id)).told
+            if newest is not None and (not held or held[-1].hint != newest):
+                raise ChangedKey(key_id)
             until = now + overlap
             lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
             await connection.execute(
@@ -153,6 +181,26 @@ class KeyStore:
             named = select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
             held = by_key(await connection.execute(named))
         return revision, [change_of(row, held.get(row.id, ())) for row in rows]
+
+    async def last_used(self, key_ids: Sequence[str]) -> Mapping[str, datetime]:
+        """When each of some keys was last used, where it was at all."""
+        found: dict[str, datetime] = {}
+        async with self._store.begin() as connection:
+            for start in range(0, len(key_ids), KEYS_AT_ONCE):
+                some = keys.c.id.in_(key_ids[start : start + KEYS_AT_ONCE])
+                wanted = select(keys.c.id, type_coerce(keys.c.last_used_at, String)).where(some)
+                for key_id, moment in await connection.execute(wanted):
+                    with contextlib.suppress(ValueError):
+                        if (used := read_instant(moment)) is not None:
+                            found[key_id] = used
+        return found
+
+    async def unused_since(self, moment: datetime) -> frozenset[str]:
+        """The ids of the keys that are older than that, and have not been used since then."""
+        idle = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < moment)
+        wanted = select(keys.c.id).where(keys.c.created_at < moment, idle)
+        async with self._store.begin() as connection:
+            return frozenset((await connection.execute(wanted)).scalars())
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
         """Write times of last use; that is no change that others follow."""

@@ -11,12 +11,15 @@ from gateway.keys.key import Key
 class Change:
     """A key as it is now, with the digests of its secrets and until when each is valid.
 
+    `told` is what may be told of these secrets, in the same order.
+
     `key` is None where what is kept of it makes no sense.
     """
 
     id: str
     key: Key | None
     secrets: tuple[tuple[bytes, datetime | None], ...]
+    told: "tuple[Secret, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,5 +55,13 @@ class UnknownKey(LookupError):
     """No key has that id."""
 
 
+class KeyExists(Exception):
+    """There is a key of that id already."""
+
+
 class RevokedKey(Exception):
     """The key with that id was taken away for good."""
+
+
+class ChangedKey(Exception):
+    """The key with that id is not as it was when somebody looked at it."""

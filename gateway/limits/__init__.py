@@ -2,12 +2,22 @@
 
 from urllib.parse import urlsplit
 
-from gateway.limits.base import PATIENCE, Limiter
+from gateway.limits.base import PATIENCE, Limiter, LimiterDown, Peeker, Used
 from gateway.limits.counters import Counters
 from gateway.limits.degraded import Degrading, Watcher
 from gateway.limits.memory import MemoryLimiter
 
-__all__ = ["Counters", "Limiter", "Watcher", "open_limiter", "place_of"]
+__all__ = [
+    "Counters",
+    "Limiter",
+    "LimiterDown",
+    "Peeker",
+    "Used",
+    "Watcher",
+    "open_limiter",
+    "open_peeker",
+    "place_of",
+]
 
 
 def open_limiter(
@@ -33,6 +43,17 @@ def open_limiter(
     if url.startswith(("redis://", "rediss://")):
         return Degrading(_redis(url, patience), share, watcher)
     raise ValueError(f"limiter: {place_of(url)} is not possible; use memory: or redis://host:6379")
+
+
+def open_peeker(url: str, counters: Counters | None) -> Peeker:
+    """What only sees what others count; ValueError as `open_limiter`."""
+    if url == "memory:" and counters is not None:
+        from gateway.limits.shared import SharedLimiter
+
+        return SharedLimiter(counters)
+    if url.startswith(("redis://", "rediss://")):
+        return _redis(url, PATIENCE)
+    raise ValueError(f"limiter: nobody sees from here what is counted in {place_of(url)}")
 
 
 def place_of(url: str) -> str:

@@ -1,5 +1,6 @@
 """What a limiter promises: one counter per key, exact whoever counts at the same time."""
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -21,6 +22,13 @@ class Quota(Struct, frozen=True, gc=False):
     admitted: bool
 
 
+class Used(Struct, frozen=True, gc=False):
+    """What a key has used of its hour: calls, and whole seconds to the hour's end, rounded up."""
+
+    calls: int
+    reset: int
+
+
 class LimiterDown(Exception):
     """What counts for all did not count this call, or did not say so in time; why, in words."""
 
@@ -29,7 +37,20 @@ class LimiterFull(LimiterDown):
     """It has no room for one more key; those that it knows are counted as ever."""
 
 
-class Limiter(Protocol):
+class Peeker(Protocol):
+    """Sees what is counted."""
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What the hours that run have of these keys; nothing is counted by it. LimiterDown.
+
+        A key without an hour that runs is not in it.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of whatever counts."""
+
+
+class Limiter(Peeker, Protocol):
     """Counts calls in fixed windows of an hour that start at a key's first counted call."""
 
     @property
@@ -41,6 +62,3 @@ class Limiter(Protocol):
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, in one step; a call that is not admitted does not count. LimiterDown."""
-
-    async def aclose(self) -> None:
-        """Let go of whatever counts."""

@@ -9,9 +9,10 @@ import fcntl
 import mmap
 import os
 import tempfile
+from collections.abc import Iterable
 from hashlib import blake2b
 
-from gateway.limits.base import WINDOW, LimiterFull, Quota
+from gateway.limits.base import WINDOW, LimiterFull, Quota, Used
 
 BUCKETS = 4096
 SLOTS = 16  # keys in a bucket
@@ -49,6 +50,15 @@ class Counters:
             return self._count(self._slot(bucket, first, second, now), limit, now)
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, bucket)
+
+    def peek(self, key_ids: Iterable[str], now: int) -> dict[str, Used]:
+        """What is used of the hours that run; without a lock, as nothing is written."""
+        found = {}
+        for key_id in key_ids:
+            used = self._seen(*(self._places.get(key_id) or self._place(key_id)), now)
+            if used is not None:
+                found[key_id] = used
+        return found
 
     def lock(self, bucket: int) -> bool:
         """Whether this process has the bucket now."""
@@ -97,6 +107,19 @@ class Counters:
         self._start(free, now)
         return free
 
+    def _seen(self, bucket: int, first: int, second: int, now: int) -> Used | None:
+        words = self._words
+        begin = bucket * SLOTS * _WORDS
+        for at in range(begin, begin + SLOTS * _WORDS, _WORDS):
+            if not words[at]:
+                break
+            if words[at] == first and words[at + 1] == second:
+                end, calls = words[at + _END], words[at + _CALLS]
+                # it may have become another key's meanwhile, whose window that is
+                is_its_own = words[at] == first and words[at + 1] == second
+                return Used(calls, _reset(end, now)) if is_its_own and end > now else None
+        return None
+
     def _start(self, at: int, now: int) -> None:
         # the calls first: of a window that has ended they may be anything
         self._words[at + _CALLS] = 0
@@ -104,12 +127,16 @@ class Counters:
 
     def _count(self, at: int, limit: int, now: int) -> Quota:
         calls = self._words[at + _CALLS]
-        left = self._words[at + _END] - now
-        reset = min(max(-(-left // _SECOND), 1), WINDOW)
+        reset = _reset(self._words[at + _END], now)
         if calls >= limit:
             return Quota(limit, 0, reset, admitted=False)
         self._words[at + _CALLS] = calls + 1
         return Quota(limit, limit - calls - 1, reset, admitted=True)
+
+
+def _reset(end: int, now: int) -> int:
+    """Whole seconds to the end."""
+    return min(max(-(-(end - now) // _SECOND), 1), WINDOW)
 
 
 def _nameless() -> int:

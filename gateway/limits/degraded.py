@@ -8,11 +8,11 @@ as the windows here last for an hour too, however often the other one comes and 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gateway.background import ended
-from gateway.limits.base import TRIAL, Limiter, LimiterDown, LimiterFull, Quota
+from gateway.limits.base import TRIAL, Limiter, LimiterDown, LimiterFull, Quota, Used
 from gateway.limits.memory import MemoryLimiter
 
 # So many calls in a row may wait in vain; then none does, and every so many seconds it is tried.
@@ -80,6 +80,12 @@ class Degrading:
                 return quota
         self._watcher.counted_here()
         return await self._counted_here(key_id, limit)
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What counts for all has counted: what is counted here meanwhile is a part at most."""
+        if self._trying is not None:
+            raise LimiterDown("each process counts its share")
+        return await self._inner.peek(key_ids)
 
     async def aclose(self) -> None:
         """Close the inner one too."""

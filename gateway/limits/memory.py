@@ -1,10 +1,10 @@
 """The limiter of a single process: exact, and gone with the process."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
-from gateway.limits.base import WINDOW, Quota
+from gateway.limits.base import WINDOW, Quota, Used
 
 
 class MemoryLimiter:
@@ -26,11 +26,21 @@ class MemoryLimiter:
         window = self._windows.get(key_id)
         if window is None or window[0] <= now:
             window = self._start(key_id, now)
-        reset = min(max(ceil(window[0] - now), 1), WINDOW)
+        reset = _seconds_to(window[0], now)
         if window[1] >= limit:
             return Quota(limit, 0, reset, admitted=False)
         window[1] += 1
         return Quota(limit, limit - int(window[1]), reset, admitted=True)
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What is used of the hours that run."""
+        now = self._clock()
+        held = ((key_id, self._windows.get(key_id)) for key_id in key_ids)
+        return {
+            key_id: Used(int(window[1]), _seconds_to(window[0], now))
+            for key_id, window in held
+            if window is not None and window[0] > now
+        }
 
     async def aclose(self) -> None:
         """Forget everything."""
@@ -51,3 +61,7 @@ class MemoryLimiter:
                 break
             ended.append(key_id)
         return ended
+
+
+def _seconds_to(end: float, now: float) -> int:
+    return min(max(ceil(end - now), 1), WINDOW)

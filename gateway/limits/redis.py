@@ -5,7 +5,7 @@ begins a new window.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any
 
@@ -20,11 +20,12 @@ from redis.exceptions import (
     RedisError,
 )
 
-from gateway.limits.base import PATIENCE, TRIAL, WINDOW, LimiterDown, Quota
+from gateway.limits.base import PATIENCE, TRIAL, WINDOW, LimiterDown, Quota, Used
 
 # The number is the version of what lies under the name.
 PREFIX = "clinic-gateway:limit:1:"
 AT_ONCE = 200  # calls in one message
+PEEKED_AT_ONCE = 500  # keys in one step of those that only look
 # Seconds after which a connection that says nothing is given up; nobody waits for as long.
 SILENCE = 1.0
 # Seconds by which this process itself may be late, and for which an answer is then looked for.
@@ -50,6 +51,19 @@ return {1, used + 1, left}
 """
 
 
+# KEYS: counters. ARGV: the window in milliseconds. Gives of each, with a comma between, the calls
+# admitted in the window and the milliseconds to its end, or nothing.
+LOOK = """
+local told = {}
+for at, key in ipairs(KEYS) do
+  local used = redis.call('GET', key)
+  local left = used and redis.call('PTTL', key) or 0
+  told[at] = left > 0 and used .. ' ' .. math.min(left, tonumber(ARGV[1])) or ''
+end
+return table.concat(told, ',')
+"""
+
+
 class RedisLimiter:
     """One message and one answer for all calls that come while another message is under way.
 
@@ -62,16 +76,11 @@ class RedisLimiter:
     def __init__(self, url: str, prefix: str = PREFIX, patience: float = PATIENCE) -> None:
         self._prefix = prefix
         self._patience = patience
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=1,
-            timeout=SILENCE,
-            socket_connect_timeout=SILENCE,
-            socket_timeout=SILENCE,
-            retry=Retry(NoBackoff(), 0),
-        )
-        self._client = Redis.from_pool(pool)
+        self._client = _client(url)
         self._step = self._client.register_script(STEP).sha
+        # apart from the calls, which would wait behind it; it connects when somebody looks
+        self._onlooker = _client(url)
+        self._look = self._onlooker.register_script(LOOK).sha
         self._waiting: list[_Call] = []
         self._asking: asyncio.Task[None] | None = None
 
@@ -87,12 +96,22 @@ class RedisLimiter:
             self._asking = asyncio.create_task(self._ask(), name="ask the limiter")
         return await _in_time(call.quota, self._patience)
 
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What is used of the hours that run: one message and one answer for all keys."""
+        try:
+            answers = await self._looked(key_ids)
+        except (RedisError, OSError) as error:
+            raise LimiterDown(_why(error)) from error
+        told = (each for answer in answers for each in answer.decode().split(","))
+        return dict(_used(key_ids, told))
+
     async def aclose(self) -> None:
-        """End what is still asked, and close the connection."""
+        """End what is still asked, and close the connections."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.wait((self._asking,))
         await self._client.aclose()
+        await self._onlooker.aclose()
 
     async def _ask(self) -> None:
         try:
@@ -129,6 +148,20 @@ class RedisLimiter:
             return await self._answers(calls)
         return answers
 
+    async def _looked(self, key_ids: Sequence[str]) -> list[Any]:
+        async with self._onlooker.pipeline(transaction=False) as messages:
+            for start in range(0, len(key_ids), PEEKED_AT_ONCE):
+                names = [self._prefix + each for each in key_ids[start : start + PEEKED_AT_ONCE]]
+                messages.evalsha(self._look, len(names), *names, str(WINDOW * 1000))
+            answers: list[Any] = await messages.execute(raise_on_error=False)
+        if any(isinstance(each, NoScriptError) for each in answers):
+            await self._onlooker.script_load(LOOK)
+            return await self._looked(key_ids)
+        for each in answers:
+            if isinstance(each, Exception):
+                raise each
+        return answers
+
 
 class _Call:
     """A call that waits for its quota."""
@@ -150,7 +183,7 @@ class _Call:
             self.quota.exception()
             return
         admitted, used, left = answer
-        reset = min(max(ceil(left / 1000), 1), WINDOW)
+        reset = _reset(left)
         remaining = max(self.limit - used, 0)
         self.quota.set_result(Quota(self.limit, remaining, reset, admitted=bool(admitted)))
 
@@ -173,3 +206,28 @@ def _why(error: Exception) -> str:
         return "it refuses the user or the password"
     # its own words may quote what opens it
     return f"it cannot be used ({type(error).__name__})"
+
+
+def _used(key_ids: Sequence[str], told: Iterable[str]) -> Iterator[tuple[str, Used]]:
+    for key_id, each in zip(key_ids, told, strict=True):
+        if each:
+            calls, left = each.split()
+            yield key_id, Used(int(calls), _reset(int(left)))
+
+
+def _reset(left: int) -> int:
+    """Whole seconds of so many milliseconds."""
+    return min(max(ceil(left / 1000), 1), WINDOW)
+
+
+def _client(url: str) -> Redis:
+    """Over one connection, which is made when it is needed first."""
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=1,
+        timeout=SILENCE,
+        socket_connect_timeout=SILENCE,
+        socket_timeout=SILENCE,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return Redis.from_pool(pool)

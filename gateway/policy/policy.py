@@ -57,7 +57,7 @@ class Policy:
         """What the level sees of a governed resource, as the interface's description has it."""
         redactor = self.redactors[resource.name, level]
         masked = {path: mask.schema(resource.at(path)) for path, mask in redactor.masks.items()}
-        return View(redactor.visible, masked)
+        return View(redactor.visible, masked, level)
 
     def only(self, resource: str, level: AccessLevel) -> Only:
         """Which records of a governed resource exist for the level."""

@@ -46,9 +46,13 @@ class Workers:
 
     def figures(self, reports: Sequence[Told]) -> bytes:
         """Those of all processes together, in Prometheus' text form."""
+        return exposition(self.snapshot(reports))
+
+    def snapshot(self, reports: Sequence[Told]) -> Snapshot:
+        """The same, as plain data."""
         living = {report.pid: report.figures for report, _ in reports}
         each = self._gone | living
-        return exposition(merged((self._ended, self._own(), *each.values())))
+        return merged((self._ended, self._own(), *each.values()))
 
     async def keep(self, reports: Sequence[Told]) -> None:
         """Have the process that comes next count on; a disk that hangs holds up nobody for long."""

@@ -4,6 +4,7 @@ import re
 from ipaddress import ip_network
 from typing import Annotated, Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
@@ -48,6 +49,29 @@ def split_networks(text: str) -> tuple[str, ...]:
     return found
 
 
+def _address_or_none(text: str) -> str:
+    return _address(text) if text else text
+
+
+def _panel_url(text: str) -> str:
+    scheme, _, rest = text.partition("://")
+    host = rest.rstrip("/")
+    if scheme not in {"http", "https"} or not host or set(host) & set(" /<>\"'\\?#@\r\n\t"):
+        raise ValueError("must be an address such as https://panel.clinic.example, without a path")
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("must be written in ASCII")
+    return f"{scheme}://{host.lower()}"
+
+
+def _zone(text: str) -> str:
+    try:
+        return ZoneInfo(text).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(
+            f"no time zone is called {text}; write one such as Europe/Paris"
+        ) from error
+
+
 def _networks(text: str) -> str:
     return ", ".join(split_networks(text))
 
@@ -89,6 +113,9 @@ def _shared_memory(address: SecretStr) -> SecretStr:
 
 
 Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
+OptionalAddress = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address_or_none)]
+PanelUrl = Annotated[str, AfterValidator(_panel_url)]
+Zone = Annotated[str, AfterValidator(_zone)]
 Networks = Annotated[str, AfterValidator(_networks)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Database = Annotated[SecretStr, AfterValidator(_database)]

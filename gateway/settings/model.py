@@ -22,9 +22,12 @@ from gateway.settings.kinds import (
     Counting,
     Database,
     Networks,
+    OptionalAddress,
+    PanelUrl,
     Patience,
     PublicUrl,
     Seconds,
+    Zone,
     split_networks,
 )
 
@@ -44,6 +47,21 @@ class Settings(Group):
     listen: Address = Field("0.0.0.0:8080", description="Where partners call.")
     operations_listen: Address = Field(
         "127.0.0.1:8081", description="Where /healthz, /readyz and /metrics are."
+    )
+    admin_listen: OptionalAddress = Field(
+        "127.0.0.1:8082",
+        description="Where the clinic's administrators reach the panel; empty for no panel. Open to"
+        " a network it takes admin_url, and TLS or trusted proxies.",
+    )
+    admin_url: PanelUrl | None = Field(
+        None,
+        description="The address under which browsers reach the panel, where that is not this"
+        " machine's own; without a path.",
+    )
+    zone: Zone | None = Field(
+        None,
+        description="The clock on the clinic's wall, such as Europe/Paris, by which the panel tells"
+        " times; the mapping's where it is not given.",
     )
     public_url: PublicUrl | None = Field(
         None,

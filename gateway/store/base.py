@@ -10,10 +10,11 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gateway.store import fresh
+from gateway.store.adding import adding
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0008"
+HEAD = "0012"
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ class Store:
         return version == HEAD
 
     async def meta(self, name: str) -> str | None:
-        """A thing that was set once."""
+        """A thing that was set; None where it was not."""
         async with self.begin() as connection:
             found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
             return found.scalar_one_or_none()
@@ -94,6 +95,17 @@ class Store:
         except IntegrityError:
             return await self.meta(name) or ""
         return value
+
+    async def set_meta(self, name: str, value: str) -> None:
+        """Set it, whatever it was."""
+
+        async def replaced(connection: AsyncConnection) -> None:
+            row = adding(connection, meta).values(name=name, value=value)
+            await connection.execute(
+                row.on_conflict_do_update(index_elements=[meta.c.name], set_={"value": value})
+            )
+
+        await self.run(replaced)
 
     def mark(self) -> object:
         """What differs once somebody has written; None where that cannot be told cheaply."""

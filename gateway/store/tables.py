@@ -46,7 +46,8 @@ def read_instant(text: str | None) -> datetime | None:
 
 metadata = MetaData()
 
-# What is set once and then compared: the fingerprint of the sealing secret.
+# What there is one of: the fingerprint of the sealing secret, set once and then compared, and what
+# the last look at the practice system found.
 meta = Table(
     "meta",
     metadata,
@@ -126,6 +127,22 @@ bookings = Table(
     Index("bookings_by_state", "state"),
 )
 
+# How bookings ended of which for some time nobody knew: `appointment_id` is what came of one, empty
+# where it was not made; `told` whether that came out by its partner's asking again.
+resolved_bookings = Table(
+    "resolved_bookings",
+    metadata,
+    Column("reference", String(36), primary_key=True),
+    Column("key_id", String(36), nullable=False),
+    Column("vet_id", String(36)),
+    Column("starts_at", Instant),
+    Column("created_at", Instant, nullable=False),
+    Column("resolved_at", Instant, nullable=False),
+    Column("appointment_id", String(36)),
+    Column("told", Integer, nullable=False),
+    Index("resolved_bookings_by_time", "resolved_at"),
+)
+
 # What must be looked at and written by one after the other, as bookings for one vet: its number is
 # made of the vet's id.
 turns = Table(
@@ -158,13 +175,17 @@ def _usage(name: str, time: str) -> Table:
         Column("forbidden", Integer, nullable=False),
         Column("limited", Integer, nullable=False),
         Column("failed", Integer, nullable=False),
+        Column("unauthorized", Integer, nullable=False, server_default="0"),
+        Column("micros", BigInteger, nullable=False, server_default="0"),
+        Column("slow", Integer, nullable=False, server_default="0"),
         sqlite_with_rowid=False,
     )
 
 
-# How many calls a key made, and how they ended: 2xx, other 4xx, 403, 429, 5xx. The time comes first
-# in the primary key, as old rows go by it, and it is no text but the number of minutes since 1970
-# in UTC, as there are millions of them. Days, likewise numbers, hold the same sums once more:
+# How many calls a key made, and how they ended: 2xx, other 4xx, 403, 429, 5xx, 401; how many
+# microseconds their answers took in all, and how many took longer than a second. The time comes
+# first in the primary key, as old rows go by it, and it is no text but the number of minutes since
+# 1970 in UTC, as there are millions of them. Days, likewise numbers, hold the same sums once more:
 # adding up a month of minutes takes seconds.
 usage = _usage("usage", "minute")
 usage_days = _usage("usage_days", "day")
@@ -296,4 +317,62 @@ audit_calls = Table(
     Column("first", Integer, nullable=False),
     Column("last", Integer, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# Who may use the panel: `name_key` is the name as it is compared. A password that is one_time lets
+# its owner choose another, once; an empty one lets nobody in.
+administrators = Table(
+    "administrators",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_key", Text, nullable=False),
+    Column("role", String(10), nullable=False),
+    Column("password", Text, nullable=False),
+    Column("one_time", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("signed_in_at", Instant),
+    UniqueConstraint("name_key", name="administrators_by_name"),
+)
+
+# Who is signed in, by the digest of what the browser holds; `data` is JSON.
+admin_sessions = Table(
+    "admin_sessions",
+    metadata,
+    Column("digest", LargeBinary(32), primary_key=True),
+    Column("id", String(36), nullable=False),
+    Column("administrator_id", String(36), ForeignKey("administrators.id"), nullable=False),
+    Column("data", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Index("admin_sessions_by_administrator", "administrator_id"),
+)
+
+# How often a name or an address has failed to sign in since it last did.
+admin_failures = Table(
+    "admin_failures",
+    metadata,
+    Column("subject", LargeBinary(32), primary_key=True),
+    Column("times", Integer, nullable=False),
+    Column("last_at", Instant, nullable=False),
+)
+
+# What was done in the panel, for it to show; the audit's chains have the same under seal. `details`
+# is JSON.
+admin_deeds = Table(
+    "admin_deeds",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("deed", String(40), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("outcome", String(10), nullable=False),
+    Column("details", Text, nullable=False),
+    Index("admin_deeds_by_subject", "subject"),
+    Index("admin_deeds_by_deed", "deed", "id"),
+    Index("admin_deeds_by_who", "who", "id"),
+    Index("admin_deeds_by_time", "at"),
 )

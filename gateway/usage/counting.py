@@ -20,6 +20,11 @@ DROP_EVERY = 3600.0  # seconds between two looks at what is old, and before the 
 # it, as it may be set right again.
 JUMP = 60.0
 JUMP_RESTS = 24 * 3600.0
+# Seconds after which a call was a slow one.
+SLOW = 1.0
+# Whose call it is where no key is known: counted like any other, so that this takes as long, and
+# then forgotten.
+NOBODY = ""
 
 
 class Watcher(Protocol):
@@ -49,8 +54,9 @@ class Usage:
         self._watcher = watcher
         self._now = now
         self._clock = clock
-        # (key id, operation, status) -> calls of one minute, that of the first of them
-        self._open: dict[tuple[str, str, int], int] = {}
+        # (key id, operation, status) -> calls of one minute, that of the first of them, the seconds
+        # that they took in all, and how many were slow
+        self._open: dict[tuple[str, str, int], list[float]] = {}
         self._minute = 0
         self._waiting: dict[Slot, Sums] = {}
         self._failing = False
@@ -61,12 +67,14 @@ class Usage:
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def count(self, key_id: str, operation: str, status: int) -> None:
-        """One call that has ended."""
-        if not self._open:
-            self._minute = minute_of(self._now())
+    def count(self, key_id: str, operation: str, status: int, seconds: float) -> None:
+        """One call that has ended, and how long it took."""
         call = (key_id, operation, status)
-        self._open[call] = self._open.get(call, 0) + 1
+        counted = self._open.get(call) or self._begin(call)
+        counted[0] += 1
+        counted[1] += seconds
+        if seconds > SLOW:
+            counted[2] += 1
 
     def start(self) -> None:
         """Write at the end of each minute, until `aclose`."""
@@ -92,11 +100,21 @@ class Usage:
             if self._old_may_go(now):
                 await self._drop(now - KEPT)
 
+    def _begin(self, call: tuple[str, str, int]) -> list[float]:
+        if not self._open:
+            self._minute = minute_of(self._now())
+        counted = self._open[call] = [0, 0.0, 0]
+        return counted
+
     def _end_minute(self) -> None:
         counted, self._open = self._open, {}
-        for (key_id, operation, status), calls in counted.items():
-            slot = (self._minute, key_id, operation)
-            self._waiting.setdefault(slot, Sums()).count(status, calls)
+        for (key_id, operation, status), (calls, seconds, slow) in counted.items():
+            if key_id == NOBODY:
+                continue
+            sums = self._waiting.setdefault((self._minute, key_id, operation), Sums())
+            sums.count(status, int(calls))
+            sums.micros += round(seconds * 1e6)
+            sums.slow += int(slow)
         self._let_go(len(self._waiting) - MOST_WAITING)
 
     async def _write(self) -> None:

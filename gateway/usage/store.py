@@ -27,18 +27,29 @@ Slot = tuple[int, str, str]
 
 @dataclass(slots=True)
 class Sums:
-    """Calls by how they ended: 2xx, other 4xx, 403, 429, 5xx."""
+    """Calls by how they ended: 2xx, other 4xx, 403, 429, 5xx, 401; and what time they took.
+
+    `micros` are the microseconds of all answers, `slow` the calls that took longer than a second.
+    """
 
     answered: int = 0
     refused: int = 0
     forbidden: int = 0
     limited: int = 0
     failed: int = 0
+    unauthorized: int = 0
+    micros: int = 0
+    slow: int = 0
 
     @property
     def calls(self) -> int:
         """All of them."""
-        return self.answered + self.refused + self.forbidden + self.limited + self.failed
+        return sum(getattr(self, name) for name in OUTCOMES)
+
+    @property
+    def mean(self) -> float:
+        """Seconds that an answer took, on average; 0.0 where there was none."""
+        return self.micros / self.calls / 1e6 if self.calls else 0.0
 
     def count(self, status: int, calls: int) -> None:
         """So many more calls that ended with that status."""
@@ -47,12 +58,14 @@ class Sums:
 
     def add(self, other: "Sums") -> None:
         """The other's calls too."""
-        for name in OUTCOMES:
+        for name in COLUMNS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-OUTCOMES = tuple(each.name for each in fields(Sums))
-_OWN = {403: "forbidden", 429: "limited"}
+TIMES = ("micros", "slow")
+COLUMNS = tuple(each.name for each in fields(Sums))
+OUTCOMES = tuple(name for name in COLUMNS if name not in TIMES)
+_OWN = {401: "unauthorized", 403: "forbidden", 429: "limited"}
 
 
 def outcome(status: int) -> str:
@@ -94,13 +107,13 @@ async def add(store: Store, sums: Mapping[Slot, Sums]) -> None:
 
 def _row(table: Table, slot: Slot, sums: Sums) -> dict[str, Any]:
     row = dict(zip(table.primary_key.columns.keys(), slot, strict=True))
-    return row | {name: getattr(sums, name) for name in OUTCOMES}
+    return row | {name: getattr(sums, name) for name in COLUMNS}
 
 
 def _adding(connection: AsyncConnection, table: Table) -> Any:
     """Several gateways may write the same minute: each adds its own."""
     statement = adding(connection, table)
-    both = {name: table.c[name] + statement.excluded[name] for name in OUTCOMES}
+    both = {name: table.c[name] + statement.excluded[name] for name in COLUMNS}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=both)
 
 
@@ -135,6 +148,19 @@ async def answered(
     async with store.begin() as connection:
         rows = await connection.execute(wanted)
         return {(key_id, operation): calls for key_id, operation, calls in rows if calls}
+
+
+async def recent(store: Store, since: datetime) -> Mapping[str, Sums]:
+    """Key id -> all its calls from the minute of `since` on. StoreError."""
+    wanted = (
+        select(usage.c.key_id, *(func.sum(usage.c[name]) for name in COLUMNS))
+        .where(usage.c.minute >= minute_of(since))
+        .group_by(usage.c.key_id)
+    )
+    async with store.begin() as connection:
+        rows = await connection.execute(wanted)
+        # what a database adds up may come as another kind of number
+        return {key_id: Sums(*map(int, sums)) for key_id, *sums in rows}
 
 
 def _answered(

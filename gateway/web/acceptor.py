@@ -35,7 +35,7 @@ class Acceptor(web.BaseSite):
 
     def __init__(
         self,
-        runner: web.ServerRunner,
+        runner: web.ServerRunner | web.AppRunner,
         listening: socket.socket,
         certificate: Callable[[], SSLContext] | None = None,
     ) -> None:

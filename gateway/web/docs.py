@@ -1,245 +1,214 @@
-"""The reference for people: one page made from the OpenAPI document, without scripts.
+"""The page for partners at /api/v1/docs: how to use the interface, and a console to try it.
 
-The page is self-contained: it asks for nothing else, so it reads the same from a file.
-`CONTENT_SECURITY_POLICY` is the header that holds it to that.
+What it says stands in the page's own HTML, so it can be read without scripts; the console below
+it is Swagger UI, started by the page's own script. Everything comes from this gateway: the policy
+that a browser is told lets nothing else in.
 """
 
-import base64
-import hashlib
-import json
-import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-STYLE = """\
-:root { color-scheme: light dark; --line: #8885; --soft: #8881; --accent: #0b6b8a; }
-@media (prefers-color-scheme: dark) { :root { --accent: #6cc5e0; } }
-* { box-sizing: border-box; }
-body { font: 1rem/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; padding: 1.5rem; }
-h1, h2, h3, h4 { line-height: 1.25; }
-h2 { border-bottom: 1px solid var(--line); margin-top: 3rem; padding-bottom: .25rem; }
-h3 { margin-top: 2.5rem; }
-h4 { margin-bottom: .25rem; }
-a { color: var(--accent); }
-code, pre { background: var(--soft); border-radius: .25rem; font: .9em ui-monospace, monospace; }
-code { overflow-wrap: anywhere; padding: .1em .3em; }
-.method { background: var(--accent); border-radius: .25rem; color: Canvas; padding: .15em .5em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .75rem .35rem 0; }
-th, td { text-align: left; vertical-align: top; }
-nav ul { columns: 20rem; padding-left: 1.2rem; }
-"""
-
-_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-CONTENT_SECURITY_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'"
+from gateway.contract.about import AUTHENTICATION, BOOKING, INTRODUCTION, REMEDIES, VALUES, VISIBLE
+from gateway.contract.access import LEVEL_SUMMARIES
+from gateway.contract.answers import EXAMPLES, HEADERS
+from gateway.contract.errors import MOST_NAMED, STATUS_SUMMARIES, BodyTooLarge
+from gateway.contract.operations import (
+    CREATE_APPOINTMENT_BODY,
+    OPERATIONS,
+    PAGE_DEFAULT,
+    PAGE_LARGEST,
 )
+from gateway.web.markup import code, inline, prose, table
+from gateway.web.sequence import drawing, steps
 
-Data = Mapping[str, Any]
+HEADERS_OF_THE_PAGE: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+}
+
+_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After")
+_SECTIONS = {
+    "authentication": "Authentication",
+    "overview": "Operations",
+    "booking": "Booking",
+    "values": "Values",
+    "levels": "Levels",
+    "limits": "Limits",
+    "errors": "Errors",
+    "try": "Try it out",
+}
 
 
-def html(document: dict[str, Any]) -> str:
-    """The whole page for an OpenAPI document as this gateway makes it."""
+def html(document: Mapping[str, Any], asset: Mapping[str, str]) -> str:
+    """The whole page for an OpenAPI document; `asset` has the addresses of the files it loads."""
     info = document["info"]
     title = f"{escape(info['title'])} {escape(info['version'])}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<header>\n<h1>{title}</h1>\n{_bases(document)}{_prose(info['description'])}</header>\n"
-        f"{_contents(document)}<main>\n{_operations(document)}{_schemas(document)}</main>\n"
-        "</body>\n</html>\n"
+        f"<title>{title}</title>\n{_loaded(asset)}</head>\n<body>\n"
+        f'<a class="skip" href="#main">To the text</a>\n{_header(document, title)}'
+        f'<div class="page">\n{_contents()}<main id="main">\n'
+        f"{''.join(_sections(document))}</main>\n</div>\n</body>\n</html>\n"
     )
 
 
-def _bases(document: Data) -> str:
-    urls = ", ".join(_code(server["url"]) for server in document["servers"])
-    return f"<p>Base address: {urls}</p>\n"
-
-
-def _each(document: Data) -> Iterable[tuple[str, str, Data]]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            yield method.upper(), path, operation
-
-
-def _contents(document: Data) -> str:
-    calls = "".join(
-        f'<li><a href="#{escape(each["operationId"])}">{escape(each["summary"])}</a></li>\n'
-        for _, _, each in _each(document)
-    )
-    calls += '<li><a href="#schemas">Schemas</a></li>\n'
-    return f'<nav aria-label="Contents">\n<ul>\n{calls}</ul>\n</nav>\n'
-
-
-def _operations(document: Data) -> str:
-    parts, last = [], ""
-    for method, path, operation in _each(document):
-        tag = operation["tags"][0]
-        if tag != last:
-            parts.append(f"<h2>{escape(tag.capitalize())}</h2>\n")
-        last = tag
-        parts.append(_operation(document, method, path, operation))
-    return "".join(parts)
-
-
-def _operation(document: Data, method: str, path: str, operation: Data) -> str:
+def _loaded(asset: Mapping[str, str]) -> str:
     return (
-        f'<section id="{escape(operation["operationId"])}">\n'
-        f"<h3>{escape(operation['summary'])}</h3>\n"
-        f'<p><code class="method">{escape(method)}</code> {_code(path)}</p>\n'
-        f"{_prose(operation['description'])}"
-        f"{_parameters(operation.get('parameters', ()))}"
-        f"{_body(operation.get('requestBody'))}"
-        f"{_responses(document, operation['responses'])}</section>\n"
+        f'<link rel="icon" href="{escape(asset["icon.svg"])}">\n'
+        f'<link rel="stylesheet" href="{escape(asset["swagger-ui.css"])}">\n'
+        f'<link rel="stylesheet" href="{escape(asset["docs.css"])}">\n'
+        f'<script src="{escape(asset["swagger-ui-bundle.js"])}" defer></script>\n'
+        f'<script src="{escape(asset["docs.js"])}" defer></script>\n'
     )
 
 
-def _parameters(parameters: Iterable[Data]) -> str:
+def _header(document: Mapping[str, Any], title: str) -> str:
+    urls = ", ".join(code(server["url"]) for server in document["servers"])
+    return (
+        f'<header class="top">\n<h1>{title}</h1>\n<p>{inline(INTRODUCTION)}</p>\n'
+        f"<dl>\n<div><dt>Base address</dt><dd>{urls}</dd></div>\n"
+        '<div><dt>For programs</dt><dd><a href="openapi.json">OpenAPI 3.1 document</a></dd></div>\n'
+        '<div><dt>On one page</dt><dd><a href="docs/reference">Reference of every operation and'
+        " field</a></dd></div>\n</dl>\n</header>\n"
+    )
+
+
+def _contents() -> str:
+    items = "".join(
+        f'<li><a href="#{name}">{title}</a></li>\n' for name, title in _SECTIONS.items()
+    )
+    return f'<nav class="contents" aria-label="Contents">\n<ul>\n{items}</ul>\n</nav>\n'
+
+
+def _sections(document: Mapping[str, Any]) -> Iterable[str]:
+    texts = {
+        "values": prose(VALUES),
+        "authentication": _authentication(),
+        "overview": _operations(document),
+        "booking": _booking(),
+        "levels": _levels(),
+        "limits": _limits(),
+        "errors": _errors(),
+        "try": _TRY,
+    }
+    for name, title in _SECTIONS.items():
+        yield f'<section id="{name}">\n<h2>{title}</h2>\n{texts[name]}</section>\n'
+
+
+def _authentication() -> str:
+    return prose(AUTHENTICATION) + _KEY
+
+
+# Shown by the script alone: without it nothing could be done with a key here.
+_KEY = """\
+<div id="key-box" class="box" hidden>
+<h3>See the interface as your key sees it</h3>
+<p>The key stays in this tab's memory: it is not stored, and not sent to anybody but this gateway.
+A reload forgets it.</p>
+<form id="key-form" autocomplete="off">
+<label for="key">Your key</label>
+<div class="row">
+<input id="key" type="password" autocomplete="off" autocapitalize="none" spellcheck="false"
+ maxlength="200" required aria-describedby="key-state">
+<button type="submit">Use this key</button>
+<button type="button" id="forget" class="quiet" hidden>Forget the key</button>
+</div>
+</form>
+<p id="key-state" role="status"></p>
+<div id="key-view"></div>
+</div>
+"""
+
+_TRY = """\
+<p id="try-state">Each operation can be opened and called from here, with the key that was entered
+<a href="#authentication">above</a>. Calls are real: a booking is a booking, and each call counts
+against the key's hour.</p>
+<noscript><p class="box">This part needs JavaScript. The <a href="docs/reference">reference</a> has
+every operation and field without it.</p></noscript>
+<div id="console"></div>
+"""
+
+
+def _operations(document: Mapping[str, Any]) -> str:
+    each = [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    heads = ["Operation", "Call", "Permission"]
+    heads += ["Level"] if any("x-access-level" in operation for _, _, operation in each) else []
+    rows = [_operation(*called)[: len(heads)] for called in each]
+    count = f'<p><span id="operations-count">{len(rows)}</span> operations:</p>\n'
+    return count + table(heads, rows, name="Operations")
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any]) -> tuple[str, ...]:
+    place = f"docs/reference#{escape(operation['operationId'])}"
+    level = operation.get("x-access-level")
+    return (
+        f'<a href="{place}">{escape(operation["summary"])}</a>',
+        code(f"{method} {path}"),
+        code(operation["x-permission"]),
+        code(level) if level else "",
+    )
+
+
+def _booking() -> str:
+    return f'{prose(BOOKING)}<div class="flow">\n{drawing()}{steps()}</div>\n'
+
+
+def _levels() -> str:
+    rows = [(code(level), inline(f"{text}.")) for level, text in LEVEL_SUMMARIES.items()]
+    return table(("Level", "What is visible"), rows, name="Levels") + prose(VISIBLE)
+
+
+def _limits() -> str:
+    rows = [(inline(what), inline(much)) for what, much in _bounds()]
+    headers = [(code(name), inline(HEADERS[name]["description"])) for name in _LIMIT_HEADERS]
+    return (
+        table(("What", "How much"), rows, name="Limits")
+        + "<p>Where a key's hour stands is told by headers of each answer:</p>\n"
+        + table(("Header", "Meaning"), headers, name="Headers of the limit")
+    )
+
+
+def _bounds() -> Iterable[tuple[str, str]]:
+    yield "Calls", "so many an hour as the clinic gave the key; the hour begins with its first call"
+    yield "Records a page", f"{PAGE_DEFAULT}, with `limit` up to {PAGE_LARGEST}; `Link` leads on"
+    yield "A request's body", BodyTooLarge.message.partition(": ")[2]
+    yield "Problems named in a 400", f"{MOST_NAMED}; one more entry counts the rest"
+    for field in [each for each in CREATE_APPOINTMENT_BODY if each.longest]:
+        yield f"`{field.name}` of a booking", f"at most {field.longest} characters"
+    [search] = {
+        (each.shortest, each.longest)
+        for operation in OPERATIONS
+        for each in operation.query
+        if each.name == "search"
+    }
+    yield "`search`", f"{search[0]} to {search[1]} characters"
+
+
+def _errors() -> str:
+    def messages(status: int) -> Iterable[str]:
+        return (code(each.message) for each in EXAMPLES[status])
+
     rows = [
         (
-            _code(each["name"]) + _required(each["required"]),
-            escape(each["in"]),
-            _kind(each["schema"]),
-            _inline(each["description"]),
+            code(str(status)),
+            "<br>".join((inline(STATUS_SUMMARIES[status]), *messages(status))),
+            inline(REMEDIES[status]),
         )
-        for each in parameters
+        for status in sorted(EXAMPLES)
     ]
-    return "<h4>Parameters</h4>\n" + _table("Name In Type Meaning", rows) if rows else ""
-
-
-def _body(body: Data | None) -> str:
-    if body is None:
-        return ""
-    return f"<h4>Body</h4>\n<p>{_kind(_json_schema(body))}, as JSON</p>\n"
-
-
-def _responses(document: Data, responses: Data) -> str:
-    rows = []
-    for status, reference in responses.items():
-        answer = _resolved(document, reference)
-        headers = ", ".join(map(_code, answer["headers"]))
-        text = escape(answer["description"])
-        rows.append((_code(status), text, _kind(_json_schema(answer)), headers))
-    return "<h4>Answers</h4>\n" + _table("Status Meaning Body Headers", rows)
-
-
-def _schemas(document: Data) -> str:
-    parts = ['<h2 id="schemas">Schemas</h2>\n']
-    for name, schema in document["components"]["schemas"].items():
-        parts.append(f'<section id="schema-{escape(name)}">\n<h3>{escape(name)}</h3>\n')
-        parts.append(f"<p>{_inline(schema.get('description', ''))}</p>\n")
-        parts.append(_table("Member Type Meaning", _members(schema)) + "</section>\n")
-    headers = [
-        (_code(name), _kind(each["schema"]), _inline(each["description"]))
-        for name, each in document["components"]["headers"].items()
-    ]
-    parts.append("<h2>Headers of answers</h2>\n" + _table("Header Type Meaning", headers))
-    return "".join(parts)
-
-
-def _members(schema: Data, prefix: str = "") -> list[tuple[str, ...]]:
-    """A row for each member, those of nested objects under their path."""
-    rows: list[tuple[str, ...]] = []
-    for name, member in schema["properties"].items():
-        needed = _required(name in schema["required"])
-        rows.append(
-            (_code(prefix + name) + needed, _kind(member), _inline(member.get("description", "")))
-        )
-        items = member.get("items", {})
-        if "properties" in items:
-            rows += _members(items, f"{prefix}{name}[].")
-    return rows
-
-
-def _resolved(document: Data, item: Data) -> Data:
-    if "$ref" not in item:
-        return item
-    found: Any = document
-    for part in item["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    return dict(found)
-
-
-def _json_schema(holder: Data) -> Data:
-    schema: Data = holder["content"]["application/json"]["schema"]
-    return schema
-
-
-def _kind(schema: Data) -> str:
-    """A schema in a few words: its type, its format, its bounds, its values."""
-    if "$ref" in schema:
-        name = escape(schema["$ref"].rpartition("/")[2])
-        return f'<a href="#schema-{name}">{name}</a>'
-    types = schema.get("type", "string")
-    *others, first = reversed([types] if isinstance(types, str) else types)
-    said = f"list of {_kind(schema['items'])}" if first == "array" else escape(first)
-    if "format" in schema:
-        said += f" ({escape(schema['format'])})"
-    said += "".join(f" or {escape(other)}" for other in others)
-    return said + _bounds(schema)
-
-
-_BOUNDS = {
-    "minimum": "at least {}",
-    "maximum": "at most {}",
-    "default": "default {}",
-}
-
-
-def _bounds(schema: Data) -> str:
-    said = [
-        text.format(escape(json.dumps(schema[name])))
-        for name, text in _BOUNDS.items()
-        if name in schema
-    ]
-    said += _length(schema)
-    values = [value for value in schema.get("enum", [schema.get("const")]) if value is not None]
-    if values:
-        said.append("one of " + ", ".join(map(_code, values)))
-    said += [f"such as {_code(example)}" for example in schema.get("examples", ())]
-    return "".join(f", {each}" for each in said)
-
-
-def _length(schema: Data) -> list[str]:
-    """How many characters a text has, in words; [] where nothing bounds it."""
-    least, most = schema.get("minLength"), schema.get("maxLength")
-    if most is None:
-        return [f"{least} characters or more"] if least else []
-    return [f"{least} to {most} characters" if least else f"at most {most} characters"]
-
-
-def _required(required: bool) -> str:
-    return " required" if required else ""
-
-
-def _table(heads: str, rows: Iterable[tuple[str, ...]]) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads.split())
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return (
-        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}</tbody>\n</table></div>\n"
+    about = (
+        "Every error is a JSON object with `message`. A 429 adds `retryAfter`, the seconds to wait;"
+        " a 400 adds `errors`, a list of `field` and `problem` with everything that is wrong."
+        " `X-Request-Id` of the answer is what the clinic finds the call by."
     )
-
-
-def _code(text: str) -> str:
-    return f"<code>{escape(text)}</code>"
-
-
-def _inline(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-def _prose(text: str) -> str:
-    """Paragraphs and lists with a dash, the two forms that the document's texts take."""
-    blocks = []
-    for block in text.strip().split("\n\n"):
-        if block.startswith("- "):
-            items = "".join(f"<li>{_inline(line[2:])}</li>\n" for line in block.splitlines())
-            blocks.append(f"<ul>\n{items}</ul>\n")
-        else:
-            blocks.append(f"<p>{_inline(block)}</p>\n")
-    return "".join(blocks)
+    heads = ("Status", "Meaning and message", "What to do")
+    return prose(about) + table(heads, rows, name="Errors")

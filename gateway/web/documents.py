@@ -1,11 +1,11 @@
 """The interface's description, for programs and for people: whole, or as one key sees it.
 
-It needs no key and is no operation: it does not count against a limit.
+It needs no key and is no operation: it does not count against a limit. The files that the page
+for people is made of are the same for everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 import orjson
 
@@ -19,21 +19,25 @@ from gateway.keys.key import Key
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.pipeline import servable
 from gateway.policy.policy import Policy
-from gateway.web import docs
+from gateway.web import docs, reference
+from gateway.web.assets import FILES, Assets, Document
 
 JSON = "application/json"
 OPENAPI = f"{BASE_PATH}/openapi.json"
 DOCS = f"{BASE_PATH}/docs"
-NAMES: Mapping[str, str] = {OPENAPI: "openapi", DOCS: "docs"}
+REFERENCE = f"{DOCS}/reference"
+# What a file of the page counts as; nothing of the clinic's is in one.
+ASSET = "docs_asset"
+_ASSETS = {f"{DOCS}/{name}": name for name in FILES}
+# What each is called in figures and logs.
+NAMES: Mapping[str, str] = {
+    OPENAPI: "openapi",
+    DOCS: "docs",
+    REFERENCE: "docs_reference",
+    **dict.fromkeys(_ASSETS, ASSET),
+}
+_HTML = "text/html; charset=utf-8"
 _KEPT = 64
-
-
-class Document(NamedTuple):
-    """Bytes, their media type, and the headers that belong to them."""
-
-    body: bytes
-    kind: str
-    headers: Mapping[str, str]
 
 
 class Documents:
@@ -54,20 +58,29 @@ class Documents:
         self._adapter = adapter
         self._now = now
         self._kept: dict[object, Document] = {}
+        self._assets = Assets()
 
-    def get(self, path: str, secrets: Sequence[str]) -> tuple[Document, Key | None]:
-        """The document at OPENAPI or DOCS; KeyInvalid for a key that is not good."""
-        key = authenticate(secrets, self._keys, self._now(), settled=True) if secrets else None
+    def key(self, secrets: Sequence[str]) -> Key | None:
+        """Whose view is asked for; KeyInvalid for a key that is not good."""
+        return authenticate(secrets, self._keys, self._now(), settled=True) if secrets else None
+
+    async def get(self, path: str, query: str, key: Key | None) -> Document:
+        """What stands at one of NAMES, as that key sees it."""
+        if path in _ASSETS:
+            return await self._assets.get(_ASSETS[path], query)
+        assets = await self._assets.addresses("docs") if path == DOCS else {}
         policy = self._policy()
         view = (path, policy.hash, key and (key.permissions, _levels(key)))
         found = self._kept.get(view)
         if found is None:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            found = self._kept[view] = self._make(path, key, policy)
-        return found, key
+            found = self._kept[view] = self._make(path, key, policy, assets)
+        return found
 
-    def _make(self, path: str, key: Key | None, policy: Policy) -> Document:
+    def _make(
+        self, path: str, key: Key | None, policy: Policy, assets: Mapping[str, str]
+    ) -> Document:
         def seen(resource: Resource) -> View | None:
             return None if key is None else policy.view(resource, key.level_for(resource.name))
 
@@ -79,8 +92,10 @@ class Documents:
         )
         if path == OPENAPI:
             return Document(orjson.dumps(data), JSON, {})
-        headers = {"Content-Security-Policy": docs.CONTENT_SECURITY_POLICY}
-        return Document(docs.html(data).encode(), "text/html; charset=utf-8", headers)
+        if path == DOCS:
+            return Document(docs.html(data, assets).encode(), _HTML, docs.HEADERS_OF_THE_PAGE)
+        headers = {"Content-Security-Policy": reference.CONTENT_SECURITY_POLICY}
+        return Document(reference.html(data).encode(), _HTML, headers)
 
     def _servable(self, operation: Operation, param: Param) -> bool:
         return servable(operation, param, self._adapter)

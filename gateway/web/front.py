@@ -27,6 +27,7 @@ from gateway.contract.errors import (
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.keys.secret import FORM
 from gateway.observe.tracing.base import Traces
+from gateway.packing import accepts_gzip
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body
@@ -40,6 +41,7 @@ from gateway.web.routes import Routes
 # Ready for look-up, so that no name is folded anew for each request.
 X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
+ACCEPT_ENCODING = istr("Accept-Encoding")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
 UPGRADE = istr("Upgrade")
 TRACEPARENT = istr("traceparent")
@@ -128,7 +130,7 @@ class Front:
                 close = self._is_last(request, call)
                 answer = self._replies.reply(call, reply, close=close)
             else:
-                answer = self._document(request, call, path)
+                answer = await self._document(request, call, path)
         except GatewayError as refused:
             error = refused
             answer = self._refusal(request, call, refused)
@@ -170,14 +172,16 @@ class Front:
             address=address,
         )
 
-    def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:
+    async def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:
         if path not in NAMES:
             raise NotFound
-        document, call.key = self._documents.get(path, call.secrets)
+        call.key = self._documents.key(call.secrets)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
+        document = await self._documents.get(path, call.query, call.key)
+        packed = accepts_gzip(request.headers.getall(ACCEPT_ENCODING, ()))
         close = self._is_last(request, call)
-        return self._replies.document(call.request_id, document, close=close)
+        return self._replies.document(call.request_id, document, packed=packed, close=close)
 
     def _is_last(self, request: web.BaseRequest, call: Call) -> bool:
         """Whether the connection ends with this answer.

@@ -1,7 +1,8 @@
 """Notes each call when it has ended: access log, audit, figures, usage, faults."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from adapters.base import LeftAlone
@@ -24,6 +25,7 @@ from gateway.observe.metrics import OTHER, Metrics
 from gateway.observe.troubles import KeyGuesses, Unreadable
 from gateway.pipeline.call import Call
 from gateway.usage.counting import Usage
+from gateway.web.documents import ASSET
 
 
 class Observers:
@@ -36,6 +38,7 @@ class Observers:
         usage: Usage,
         events: Events,
         now: Callable[[], datetime],
+        owner_of: Callable[[Sequence[str]], str],
     ) -> None:
         self.journal = journal
         self.metrics = metrics
@@ -45,6 +48,7 @@ class Observers:
         self._unreadable = Unreadable(events)
         self._failures = CallFailures(events)
         self._now = now
+        self._owner_of = owner_of
 
     def note(
         self, call: Call, operation: str, status: int, error: GatewayError | None, began: float
@@ -53,7 +57,7 @@ class Observers:
         seconds = time.perf_counter() - began
         self.metrics.count(operation, status, seconds)
         if error is not None:
-            self._refused(call, operation, error)
+            self._refused(call, operation, error, seconds)
         elif call.level is not None:
             self.metrics.shown(operation, call.level, call.policy, len(call.records))
         if call.quota is not None:
@@ -61,7 +65,7 @@ class Observers:
         asking = call.asking
         key_id = None if call.key is None else call.key.id
         if key_id is not None:
-            self.usage.count(key_id, operation or OTHER, status)
+            self.usage.count(key_id, operation or OTHER, status, seconds)
         if asking.traced:
             asking.ended(status, key_id)
         access = Access(
@@ -79,12 +83,19 @@ class Observers:
         )
         if call.entry is None:
             counted = call.quota is not None and call.quota.admitted
-            entry = entry_of(call, operation, call.at, error)
+            told = operation != ASSET or error is not None
+            entry = entry_of(call, operation, call.at, error) if told else None
             self.journal.note(access, entry, counted=counted)
         else:
             self.journal.note(access, None)
             if error is not None:
                 self.journal.audit.amend(call.entry, outcome(error), type(error).__name__)
+
+    def _count_refused(
+        self, secrets: Sequence[str], operation: str, status: int, seconds: float
+    ) -> None:
+        """For the key whose secret it was, as far as there is one; nothing else tells of that."""
+        self.usage.count(self._owner_of(secrets), operation, status, seconds)
 
     async def keep(self, call: Call, operation: str) -> None:
         """The entry of a booking that was made is on disk; BookingUnknown where it is not.
@@ -102,10 +113,15 @@ class Observers:
             raise kind from error
         self.journal.record_soon()
 
-    def _refused(self, call: Call, operation: str, error: GatewayError) -> None:
+    def _refused(self, call: Call, operation: str, error: GatewayError, seconds: float) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
             self.metrics.refused_key(type(error).__name__)
             self.key_guesses.note(call.address)
+            if call.key is None:
+                # only once the answer has gone, so that its time tells nothing
+                asyncio.get_running_loop().call_soon(
+                    self._count_refused, call.secrets, operation or OTHER, error.status, seconds
+                )
         elif isinstance(error, LimitExceeded):
             self.metrics.denied()
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):

@@ -13,16 +13,13 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH
 from gateway.limits.base import Quota
 from gateway.pipeline.call import Call, Reply
+from gateway.web.assets import Document
 from gateway.web.connections import Connection
-from gateway.web.documents import JSON, Document
+from gateway.web.documents import JSON
 
 SERVER = "clinic-gateway"
-_FIXED = (
-    f"Server: {SERVER}\r\n"
-    "Cache-Control: private, no-store\r\n"
-    "Vary: X-API-Key\r\n"
-    "X-Content-Type-Options: nosniff\r\n"
-)
+_ALWAYS = f"Server: {SERVER}\r\nX-Content-Type-Options: nosniff\r\n"
+_FIXED = f"{_ALWAYS}Cache-Control: private, no-store\r\nVary: X-API-Key\r\n"
 _STATUS = {
     each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n{_FIXED}Content-Type: "
     for each in HTTPStatus
@@ -122,10 +119,19 @@ class Replies:
         head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
         return Written(error.status, head + extra, body, close=close)
 
-    def document(self, request_id: str, document: Document, *, close: bool = False) -> Written:
-        """A page that describes the interface."""
-        body, kind, headers = document
-        start = f"{_STATUS[200]}{kind}\r\nContent-Length: "
+    def document(
+        self, request_id: str, document: Document, *, packed: bool = False, close: bool = False
+    ) -> Written:
+        """A page that describes the interface, or one of its files; packed where it can be."""
+        body, headers = document.body, dict(document.headers)
+        headers["Vary"] = "X-API-Key"
+        if document.packed is not None:
+            headers["Vary"] += ", Accept-Encoding"
+            if packed:
+                body = document.packed
+                headers["Content-Encoding"] = "gzip"
+        headers["Cache-Control"] = document.cache
+        start = f"HTTP/1.1 200 OK\r\n{_ALWAYS}Content-Type: {document.kind}\r\nContent-Length: "
         head = self._head(start, request_id, None, body) + _lines(headers)
         return Written(200, head, body, close=close)
 

@@ -34,16 +34,19 @@ _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
 class Listener(web.Server):
     """Makes a Connection for each caller; `handler` answers every request that could be read.
 
-    `entrance` knows how many there may be, and who of them speaks for others.
+    `entrance` knows how many there may be, and who of them speaks for others; `make` gives requests
+    of another class.
     """
 
     def __init__(
         self,
-        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        handler: Callable[[Any], Awaitable[web.StreamResponse]],
         refuse: Refuse,
         entrance: Entrance,
+        make: Callable[..., web.BaseRequest] | None = None,
     ) -> None:
         super().__init__(handler)
+        self._make = make or super()._make_request
         self._answer_instead = refuse
         self.entrance = entrance
 
@@ -66,10 +69,23 @@ class Listener(web.Server):
         if protocol._request_count >= MOST_REQUESTS:  # noqa: SLF001 - aiohttp's own, counted anyway
             message = message._replace(should_close=True)
         try:
-            return super()._make_request(message, payload, protocol, *rest)
+            return self._make(message, payload, protocol, *rest)
         except ValueError:
             message = message._replace(url=URL("/"), path="/")
-            return super()._make_request(message, payload, protocol, *rest)
+            return self._make(message, payload, protocol, *rest)
+
+
+class AppRunner(web.AppRunner):
+    """Runs an application behind a Listener of ours, in the place of aiohttp's own server."""
+
+    def __init__(self, app: web.Application, refuse: Refuse, entrance: Entrance, *, end: float):
+        super().__init__(app, handle_signals=False, shutdown_timeout=end)
+        self._refuse = refuse
+        self._entrance = entrance
+
+    async def _make_server(self) -> web.Server:
+        made = await super()._make_server()
+        return Listener(made.request_handler, self._refuse, self._entrance, made.request_factory)
 
 
 class PublicServer(Listener):

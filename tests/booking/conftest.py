@@ -34,7 +34,7 @@ def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         shutil.copy(request.getfixturevalue("sqlite_file"), tmp_path / "gateway.db")
         return f"sqlite:///{tmp_path}/gateway.db"
     place: str = request.getfixturevalue("postgres_place")
-    execute(place, "TRUNCATE bookings, presence, turns")
+    execute(place, "TRUNCATE bookings, resolved_bookings, presence, turns")
     return place
 
 

@@ -25,6 +25,7 @@ from tests.races.rush import public_ids
 CONFIGURATION = f"""\
 listen: 127.0.0.1:0
 operations_listen: 127.0.0.1:0
+admin_listen: 127.0.0.1:0
 state: .
 shutdown_delay: 0
 limiter: "memory:"

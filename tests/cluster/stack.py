@@ -55,6 +55,7 @@ class Node:
                 "GATEWAY_STATE": str(self._folder / "state"),
                 "GATEWAY_LISTEN": f"127.0.0.1:{self.port}",
                 "GATEWAY_OPERATIONS_LISTEN": f"127.0.0.1:{self.operations_port}",
+                "GATEWAY_ADMIN_LISTEN": "127.0.0.1:0",
             },
         )
         return self.gateway

@@ -306,6 +306,21 @@ def test_resources_that_no_level_governs_are_whole_whatever_the_view() -> None:
     assert seen["Client"]["properties"] == {}
 
 
+def unnamed(schema: dict[str, Any], path: str) -> list[str]:
+    """Where, below a record, something is that becomes a class and has no name of its own."""
+    found = [path] if {"enum", "properties"} & schema.keys() and "title" not in schema else []
+    for name, member in schema.get("properties", {}).items():
+        found += unnamed(member, f"{path}.{name}")
+    return found + (unnamed(schema["items"], f"{path}[]") if "items" in schema else [])
+
+
+def test_what_generated_clients_make_classes_of_has_a_name() -> None:
+    for title, schema in SCHEMAS.items():
+        assert unnamed(schema | {"title": title}, title) == []
+    assert SCHEMAS["Appointment"]["properties"]["status"]["title"] == "Status"
+    assert SCHEMAS["Client"]["title"] == "ClientRecord", "generated packages have a Client"
+
+
 def test_every_member_of_an_answer_but_the_id_may_be_null() -> None:
     for each in OPERATIONS:
         for name, member in SCHEMAS[each.returns.title]["properties"].items():

@@ -71,7 +71,7 @@ class Clinic:
     async def served(self) -> AsyncIterator[Partner]:
         """A partner with every permission, at FULL, of a gateway in front of it."""
         loaded = load_settings(self.folder / "gateway.yaml", {})
-        free = {"listen": "127.0.0.1:0", "operations_listen": "127.0.0.1:0"}
+        free = dict.fromkeys(("listen", "operations_listen", "admin_listen"), "127.0.0.1:0")
         gateway = await build(loaded.model_copy(update=free))
         try:
             await gateway.start()

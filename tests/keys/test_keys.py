@@ -167,6 +167,30 @@ async def test_a_rotated_key_has_both_secrets_for_the_overlap_and_then_the_new_o
     assert ring.find(digest(newest), end) == key
 
 
+async def test_whose_a_secret_was_is_known_when_it_opens_nothing_any_more(
+    store: Store, ring: MemoryKeyRing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = KeyStore(store)
+    made = [a_key(), a_key(), a_key(expires_at=NOW)]
+    revoked, rotated, expired = [await keys.add(each) for each in made]
+    await ring.refresh()
+    await keys.revoke(made[0].id, NOW)
+    await keys.rotate(made[1].id, timedelta(0), NOW)
+    await ring.refresh()
+    for secret, key in zip((revoked, rotated, expired), made, strict=True):
+        assert ring.find(digest(secret), NOW) is None
+        assert ring.owner_of(digest(secret)) == key.id
+    assert ring.owner_of(digest(mint())) == ""
+    begun = MemoryKeyRing(keys, Noted())
+    await begun.refresh()
+    assert begun.owner_of(digest(revoked)) == made[0].id, "after a restart too"
+    monkeypatch.setattr("gateway.keys.ring.MOST_FORMER", 2)
+    await keys.revoke(made[2].id, NOW)
+    await ring.refresh()
+    assert [ring.owner_of(digest(each)) for each in (revoked, expired)] == ["", made[2].id]
+    assert len(ring._former) == 2
+
+
 async def test_a_second_rotation_does_not_lengthen_the_life_of_the_first_secret(
     store: Store, ring: MemoryKeyRing
 ) -> None:

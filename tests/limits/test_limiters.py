@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.limits import open_limiter, place_of
-from gateway.limits.base import Limiter, Quota
+from gateway.limits.base import Limiter, Quota, Used
 from gateway.limits.memory import MemoryLimiter
 from tests.limits.subjects import SUBJECTS, InMemory, Noted, Shared, Subject
 
@@ -73,6 +73,36 @@ async def test_a_limit_of_nothing_admits_nothing(limiter: Limiter) -> None:
         assert await limiter.hit("k", 0) == Quota(0, 0, 3600, admitted=False)
 
 
+async def test_what_is_used_is_seen_and_never_counted(subject: Subject) -> None:
+    limiter = subject.limiter
+    for _ in range(3):
+        assert await limiter.peek(["k", "other", "none"]) == {}
+    for key_id in ("k", "k", "other", "k"):
+        await limiter.hit(key_id, 3)
+    seen = {"k": Used(3, 3600), "other": Used(1, 3600)}
+    for _ in range(5):
+        assert await limiter.peek(["none", "k", "other"]) == seen
+    assert await limiter.peek([]) == {}
+    assert await limiter.hit("other", 3) == Quota(3, 1, 3600, admitted=True)
+    assert not (await limiter.hit("k", 3)).admitted
+    assert (await limiter.peek(["k"]))["k"].calls == 3, "what is not admitted does not count"
+    await subject.passes(3_599.5)
+    assert (await limiter.peek(["k"])) == {"k": Used(3, 1)}
+    await subject.passes(1)
+    assert await limiter.peek(["k", "other"]) == {}
+    assert await limiter.hit("k", 3) == Quota(3, 2, 3600, admitted=True)
+
+
+async def test_what_is_used_is_seen_of_as_many_keys_as_there_are(limiter: Limiter) -> None:
+    names = [str(number) for number in range(1_200)]
+    for number in range(0, 1_200, 100):
+        for _ in range(1 + number // 100):
+            await limiter.hit(str(number), 50)
+    assert {key_id: used.calls for key_id, used in (await limiter.peek(names)).items()} == {
+        str(number): 1 + number // 100 for number in range(0, 1_200, 100)
+    }
+
+
 @pytest.mark.parametrize("hours", [-1, 1])
 async def test_a_wall_clock_that_is_set_changes_nothing(limiter: Limiter, hours: int) -> None:
     before = await limiter.hit("k", 2)
@@ -112,6 +142,12 @@ async def _as_a_list_says(steps: list[tuple[int, str]], limit: int, subject: InM
         windows[key] = calls
         assert quota.remaining == limit - len(calls)
         assert quota.reset == calls[0] + 3600 - subject.now
+        wanted = {
+            name: Used(len(calls), calls[0] + 3600 - subject.now)
+            for name, calls in windows.items()
+            if subject.now < calls[0] + 3600
+        }
+        assert await subject.limiter.peek("abc") == wanted
     await subject.aclose()
 
 

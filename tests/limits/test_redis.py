@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.limits import open_limiter
-from gateway.limits.base import PATIENCE, TRIAL, Limiter, Quota
+from gateway.limits import open_limiter, open_peeker
+from gateway.limits.base import PATIENCE, TRIAL, Limiter, LimiterDown, Quota
 from gateway.limits.degraded import FAILURES, Degrading
 from gateway.limits.redis import PREFIX, RedisLimiter
 from tests.limits.subjects import PATIENT, Noted
@@ -86,6 +86,34 @@ async def test_a_limiter_that_hangs_costs_five_calls_50_ms_each_and_no_other(
         await restored(watcher)
         assert not limiter.degraded
         assert watcher.said == ["degraded: it does not answer in time", "restored"]
+
+
+async def test_nobody_says_what_is_used_while_it_is_down(server: RedisServer) -> None:
+    async with opened(server, patience=PATIENT) as (limiter, watcher):
+        await limiter.hit("k", 5)
+        assert (await limiter.peek(["k"]))["k"].calls == 1
+        server.kill()
+        with pytest.raises(LimiterDown, match="it cannot be used"):
+            await limiter.peek(["k"])
+        assert watcher.said == [], "who only looks says nothing of it"
+        for _ in range(FAILURES):
+            await limiter.hit("k", 5)
+        with pytest.raises(LimiterDown, match="each process counts its share"):
+            await limiter.peek(["k"])
+        server.start()
+        await restored(watcher)
+        assert await limiter.peek(["k"]) == {}, "this Redis has begun anew, and forgot the step"
+
+
+async def test_another_process_sees_what_is_counted_without_counting_itself(
+    server: RedisServer,
+) -> None:
+    async with opened(server, patience=PATIENT) as (limiter, _):
+        peeker = open_peeker(server.url, None)
+        assert await peeker.peek(["k"]) == {}
+        await limiter.hit("k", 5)
+        assert [used.calls for used in (await peeker.peek(["k"])).values()] == [1]
+        await peeker.aclose()
 
 
 async def test_many_calls_at_once_wait_for_it_no_longer_than_one(server: RedisServer) -> None:

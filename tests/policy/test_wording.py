@@ -8,6 +8,7 @@ from gateway.contract.access import AccessLevel
 from gateway.contract.resources import INVOICE, PATIENT
 from gateway.policy.masks import Mask, read_mask
 from gateway.policy.reading.document import parse_policy
+from gateway.policy.rows import NOTHING, Rows, Wanted
 from gateway.policy.rules import HIDDEN, WHOLE, Rules
 from gateway.policy.telling.wording import (
     conditions,
@@ -52,6 +53,12 @@ def rules_with(only: str) -> Rules:
 def test_conditions_are_said_in_words(only: str, words: str) -> None:
     rules = rules_with(only)["patients"]
     assert conditions(PATIENT, rules.rows_of(AccessLevel.FULL)) == words
+
+
+def test_a_condition_that_nothing_meets_is_said_too() -> None:
+    """As of what two policies both show: no file can ask for it."""
+    rows = Rows({"status": NOTHING, "species": Wanted(allowed=frozenset({"Dog"}))})
+    assert conditions(PATIENT, rows) == "status is nothing at all, and species is Dog"
 
 
 def test_each_level_is_told_where_any_has_conditions() -> None:

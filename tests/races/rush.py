@@ -42,6 +42,7 @@ ROOM = {"postgresql": 4, "mariadb": 4, "sqlite": 1}
 _CONFIGURATION = f"""\
 listen: 127.0.0.1:0
 operations_listen: 127.0.0.1:0
+admin_listen: 127.0.0.1:0
 state: .
 shutdown_delay: 0
 backend:

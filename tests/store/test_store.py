@@ -226,3 +226,10 @@ async def test_a_close_that_is_cancelled_is_done_to_its_end_and_says_nothing(
     with pytest.raises(asyncio.CancelledError):
         await ending
     assert not caplog.records
+
+
+async def test_what_there_is_one_of_is_replaced_and_stays_so(store: Store) -> None:
+    for value in ("1", "2"):
+        await store.set_meta("a", value)
+        assert await store.meta("a") == value
+    assert await store.set_meta_once("a", "3") == "2"

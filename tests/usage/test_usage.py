@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from gateway.store import Store, open_store
 from gateway.store.sqlite import _PRAGMAS
 from gateway.store.tables import usage_days
 from gateway.usage import counting, store
-from gateway.usage.counting import DROP_EVERY, JUMP_RESTS, Usage
+from gateway.usage.counting import DROP_EVERY, JUMP_RESTS, NOBODY, Usage
 from gateway.usage.store import (
     ROWS_AT_ONCE,
     Slot,
@@ -29,6 +30,7 @@ from gateway.usage.store import (
     by_minute,
     drop,
     minute_of,
+    recent,
 )
 from tests.tables import descendants
 
@@ -109,14 +111,14 @@ def locked(place: Path) -> sqlite3.Connection:
 
 async def test_calls_are_added_up_by_minute_and_day_and_by_how_they_ended(world: World) -> None:
     usage = world.usage()
-    for status in (200, 200, 201, 400, 404, 409, 413, 403, 429, 429, 500, 502, 503, 504):
-        usage.count("k", "get_client", status)
-    usage.count("k", "list_stock", 200)
+    for status in (200, 200, 201, 400, 404, 409, 413, 403, 401, 429, 429, 500, 502, 503, 504):
+        usage.count("k", "get_client", status, 0.0)
+    usage.count("k", "list_stock", 200, 0.0)
     await usage.turn()
     world.passes(MINUTE)
-    usage.count("k", "get_client", 200)
+    usage.count("k", "get_client", 200, 0.0)
     await usage.turn()
-    first = Sums(answered=3, refused=4, forbidden=1, limited=2, failed=4)
+    first = Sums(answered=3, refused=4, forbidden=1, limited=2, failed=4, unauthorized=1)
     assert await world.minutes() == {
         "04 10:20 get_client": first,
         "04 10:20 list_stock": Sums(answered=1),
@@ -124,10 +126,48 @@ async def test_calls_are_added_up_by_minute_and_day_and_by_how_they_ended(world:
     }
     day = datetime(2026, 3, 4, tzinfo=UTC)
     assert await by_day(world.store, "k", NOW) == {
-        (day, "get_client"): Sums(answered=4, refused=4, forbidden=1, limited=2, failed=4),
+        (day, "get_client"): replace(first, answered=4),
         (day, "list_stock"): Sums(answered=1),
     }
     assert world.watcher.said == []
+
+
+async def test_what_time_calls_take_is_added_up_and_no_call_for_it(world: World) -> None:
+    usage = world.usage()
+    for seconds in (0.25, 1.0, 1.5, 3.0):
+        usage.count("k", "get_client", 200, seconds)
+    await usage.turn()
+    usage.count("k", "get_client", 404, 0.25)
+    await usage.turn()
+    wanted = Sums(answered=4, refused=1, micros=6_000_000, slow=2)
+    assert await world.minutes() == {"04 10:20 get_client": wanted}
+    assert [*(await by_day(world.store, "k", NOW)).values()] == [wanted]
+    assert (wanted.calls, wanted.mean) == (5, 1.2)
+    assert Sums().mean == 0.0
+
+
+async def test_whose_calls_nobody_knows_are_not_written(world: World) -> None:
+    usage = world.usage()
+    usage.count(NOBODY, "get_client", 401, 0.1)
+    await usage.turn()
+    await usage.aclose()
+    assert await recent(world.store, EVER) == {}
+
+
+async def test_the_calls_of_each_key_are_told_at_once_from_a_minute_on(world: World) -> None:
+    usage = world.usage()
+    for _ in range(3):
+        for key_id in ("k", "other"):
+            usage.count(key_id, "get_client", 200, 0.5)
+        usage.count("k", "list_stock", 429, 0.25)
+        await usage.turn()
+        world.passes(MINUTE)
+    found = await recent(world.store, NOW + MINUTE)
+    assert found == {
+        "k": Sums(answered=2, limited=2, micros=1_500_000),
+        "other": Sums(answered=2, micros=1_000_000),
+    }
+    assert {type(each.micros) for each in found.values()} == {int}
 
 
 async def test_answered_calls_are_told_by_key_and_operation_from_a_minute_on(
@@ -136,10 +176,10 @@ async def test_answered_calls_are_told_by_key_and_operation_from_a_minute_on(
     usage = world.usage()
     for _ in range(40):
         for key_id in ("k", "other"):
-            usage.count(key_id, "get_client", 200)
-        usage.count("k", "list_stock", 200)
-        usage.count("k", "list_stock", 404)
-        usage.count("refused", "list_stock", 404)
+            usage.count(key_id, "get_client", 200, 0.0)
+        usage.count("k", "list_stock", 200, 0.0)
+        usage.count("k", "list_stock", 404, 0.0)
+        usage.count("refused", "list_stock", 404, 0.0)
         await usage.turn()
         world.passes(DAY)
     await usage.turn()
@@ -167,7 +207,7 @@ async def test_what_is_older_than_35_days_is_dropped_in_steps_and_nothing_else(
 ) -> None:
     usage = world.usage()
     for _ in range(30):
-        usage.count("k", "get_client", 200)
+        usage.count("k", "get_client", 200, 0.0)
         await usage.turn()
         world.passes(MINUTE)
     steps = []
@@ -208,7 +248,7 @@ async def test_a_clock_that_is_set_loses_nothing(world: World, jump: timedelta) 
         slot = (minute_of(NOW - days * DAY), "k", "get_client")
         await add(world.store, {slot: Sums(answered=calls)})
     for step in (jump, MINUTE, -jump, MINUTE):
-        usage.count("k", "get_client", 200)
+        usage.count("k", "get_client", 200, 0.0)
         world.now += step
         world.passes(timedelta(seconds=DROP_EVERY + 1))
         await usage.turn()
@@ -225,7 +265,7 @@ async def test_a_store_that_cannot_be_written_for_a_while_gets_all_of_it_later(
     usage = file_world.usage()
     with closing(locked(place)):
         for _ in range(3):
-            usage.count("k", "get_client", 200)
+            usage.count("k", "get_client", 200, 0.0)
             await usage.turn()
             file_world.passes(MINUTE)
         assert file_world.watcher.said == [
@@ -237,7 +277,7 @@ async def test_a_store_that_cannot_be_written_for_a_while_gets_all_of_it_later(
         f"04 10:{each} get_client" for each in (20, 21, 22)
     ]
     with closing(locked(place)):
-        usage.count("k", "get_client", 200)
+        usage.count("k", "get_client", 200, 0.0)
         await usage.turn()
     await usage.aclose()
     assert (await file_world.minutes())["04 10:23 get_client"] == Sums(answered=1)
@@ -252,7 +292,7 @@ async def test_beyond_a_bound_the_oldest_are_lost_and_that_is_said_once(
     with closing(locked(place)):
         for calls in (5, 4, 3, 2):
             for _ in range(calls):
-                usage.count("k", "get_client", 200)
+                usage.count("k", "get_client", 200, 0.0)
             await usage.turn()
             file_world.passes(MINUTE)
     await usage.turn()
@@ -267,7 +307,7 @@ async def test_what_cannot_be_written_at_the_end_either_is_said(
 ) -> None:
     usage = file_world.usage()
     usage.start()
-    usage.count("k", "get_client", 200)
+    usage.count("k", "get_client", 200, 0.0)
     with closing(locked(place)):
         await usage.aclose()
     assert file_world.watcher.said[1:] == ["dropped 1", "lost 1"]
@@ -281,7 +321,7 @@ async def test_two_gateways_that_write_the_same_minute_add_up(
     for _ in range(3):
         for usage in usages:
             for number in range(2 * ROWS_AT_ONCE):
-                usage.count("k", f"operation {number}", 200)
+                usage.count("k", f"operation {number}", 200, 0.0)
         await asyncio.gather(*(usage.turn() for usage in usages))
     await other_store.aclose()
     assert world.watcher.said == []
@@ -294,7 +334,7 @@ async def test_two_gateways_that_write_the_same_minute_add_up(
 
 async def test_a_write_is_whole_or_not_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = world.usage()
-    usage.count("k", "get_client", 200)
+    usage.count("k", "get_client", 200, 0.0)
     really = store._adding
 
     def wrong(connection: AsyncConnection, table: Table) -> Any:
@@ -312,16 +352,16 @@ async def test_a_write_is_whole_or_not_there(world: World, monkeypatch: pytest.M
 
 async def test_calls_that_end_while_others_are_written_count_too(world: World) -> None:
     usage = world.usage()
-    usage.count("k", "get_client", 200)
+    usage.count("k", "get_client", 200, 0.0)
     writing = asyncio.create_task(usage.turn())
     while not writing.done():
-        usage.count("k", "get_client", 200)
+        usage.count("k", "get_client", 200, 0.0)
         await asyncio.sleep(0)
-    counted = sum(usage._open.values())
+    counted = sum(calls for calls, _, _ in usage._open.values())
     assert counted > 0
     await usage.turn()
     assert (await world.minutes())["04 10:20 get_client"].answered > counted
-    assert sum(usage._open.values()) == 0
+    assert sum(calls for calls, _, _ in usage._open.values()) == 0
 
 
 async def test_the_end_waits_for_a_write_that_runs_and_makes_it_once(
@@ -338,10 +378,10 @@ async def test_the_end_waits_for_a_write_that_runs_and_makes_it_once(
     usage = world.usage()
     # the last second of a minute: it ends at once, and the task writes by itself
     world.now = NOW.replace(second=59, microsecond=999_999)
-    usage.count("k", "get_client", 200)
+    usage.count("k", "get_client", 200, 0.0)
     usage.start()
     await begun.wait()
-    usage.count("k", "get_client", 200)
+    usage.count("k", "get_client", 200, 0.0)
     ending = asyncio.create_task(usage.aclose())
     await asyncio.sleep(0)
     goes_on.set()
@@ -359,3 +399,4 @@ def test_every_status_is_counted_as_one_outcome() -> None:
         assert sums.calls == 2
         assert (sums.answered == 2) == (status < 300)
         assert (sums.failed == 2) == (status >= 500)
+        assert (sums.unauthorized == 2) == (status == 401)

@@ -1,26 +1,34 @@
 """The usage of the keys that call a running gateway."""
 
 import asyncio
+import json
 import shutil
+import socket
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.base import BackendUnavailable, Query, Record
+from gateway.keys.secret import mint
 from gateway.store import open_store
 from gateway.usage.store import Sums, answered, by_minute
 from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
 from tests.usage.test_usage import EVER
+from tests.web.test_noting import flush
 from tests.world import SOME_ID, World, nobody
 
 
 async def used(folder: Path, key_id: str) -> dict[str, Sums]:
-    """Operation -> a key's calls, as another process reads them in a state folder."""
+    """Operation -> a key's calls without their times, as another process reads them in a folder."""
     store = open_store(folder / "gateway.db")
     found: dict[str, Sums] = {}
     for (_, operation), sums in (await by_minute(store, key_id, EVER)).items():
+        assert sums.micros > 0, "each call takes its time"
+        sums.micros = 0
         found.setdefault(operation, Sums()).add(sums)
     await store.aclose()
     return found
@@ -106,3 +114,59 @@ async def test_a_store_that_others_write_holds_up_no_call_and_loses_none(
     await usage.turn()
     used_now = await used(running_gateway.folder, partner._key_id)
     assert used_now == {"list_stock": Sums(answered=6)}
+
+
+async def test_a_secret_that_opens_nothing_any_more_counts_for_its_key_and_is_told_like_any_other(
+    partner: Partner,
+) -> None:
+    gateway = partner.gateway.gateway
+    revoked, rotated = await partner.with_key(), await partner.with_key()
+    soon = datetime.now(UTC) + timedelta(seconds=0.2)
+    expired = await partner.with_key(expires=soon.isoformat())
+    await gateway.keys.revoke(revoked._key_id, datetime.now(UTC))
+    await gateway.keys.rotate(rotated._key_id, timedelta(0), datetime.now(UTC))
+    await gateway.ring.refresh()
+    await asyncio.sleep((soon - datetime.now(UTC)).total_seconds())
+    told = {}
+    for name, caller in (
+        ("unknown", partner.as_key(mint())),
+        ("revoked", revoked),
+        ("rotated", rotated),
+        ("expired", expired),
+    ):
+        answer = await caller.send("GET", "/stock", headers={"X-Request-Id": "the-same"})
+        headers = sorted(each for each in answer.headers.items() if each[0] != "Date")
+        told[name] = (answer.status, answer.text, headers)
+    assert set(map(repr, told.values())) == {repr(told["unknown"])}
+    assert told["unknown"][0] == 401
+    await gateway.usage.turn()
+    for each in (revoked, rotated, expired):
+        found = await used(partner.gateway.folder, each._key_id)
+        assert found == {"list_stock": Sums(unauthorized=1)}
+    await flush(partner)
+    logged = [json.loads(line) for line in partner.gateway.lines("access.jsonl")]
+    said = [*logged, *partner.gateway.entries()]
+    assert len(said) == 8
+    assert {each["keyId"] for each in said} == {None}
+
+
+async def test_whose_secret_it_was_is_looked_up_once_the_answer_has_gone(partner: Partner) -> None:
+    observers = partner.gateway.gateway.public.runner.server.request_handler._observers
+    looked = []
+
+    def slowly(secrets: Sequence[str]) -> str:
+        time.sleep(0.5)
+        looked.append(secrets)
+        return ""
+
+    observers._owner_of = slowly
+
+    def ask() -> float:
+        with socket.create_connection(("127.0.0.1", partner.gateway.gateway.public.port)) as raw:
+            began = time.monotonic()
+            raw.sendall(b"GET /api/v1/stock HTTP/1.1\r\nHost: x\r\nX-API-Key: vk_none\r\n\r\n")
+            assert raw.recv(20).startswith(b"HTTP/1.1 401")
+            return time.monotonic() - began
+
+    assert await asyncio.to_thread(ask) < 0.4
+    assert [list(each) for each in looked] == [["vk_none"]]

@@ -1,104 +1,147 @@
-"""The reference page: complete, self-contained, and safe whatever the document says."""
+"""The page for partners: whole without scripts, and nothing inline that its policy forbids."""
 
-import base64
-import hashlib
 import re
-from html.parser import HTMLParser
 
+import pytest
+
+from gateway.contract.about import REMEDIES
+from gateway.contract.access import LEVELS
+from gateway.contract.answers import EXAMPLES
+from gateway.contract.errors import STATUS_SUMMARIES, GatewayError
 from gateway.contract.openapi import document
-from gateway.contract.operations import OPERATIONS
-from gateway.web.docs import CONTENT_SECURITY_POLICY, html
+from gateway.contract.operations import OPERATIONS, PAGE_LARGEST
+from gateway.web import reference
+from gateway.web.assets import FILES
+from gateway.web.docs import HEADERS_OF_THE_PAGE, html
+from gateway.web.sequence import FLOW
+from tests.web.pages import Reader
 
 WHOLE = document(public_url="https://gateway.clinic.example")
-PAGE = html(WHOLE)
-VOID = {"meta"}
+ADDRESSES = {name: f"docs/{name}?v=1" for name in FILES}
+PAGE = html(WHOLE, ADDRESSES)
 
 
-class Reader(HTMLParser):
-    """Notes the tags, the ids and the links of a page, and that every tag is closed."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: set[str] = set()
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.attributes: set[str] = set()
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-        self.links += [value or "" for name, value in attrs if name == "href"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+def section(name: str) -> str:
+    return PAGE.split(f'<section id="{name}">')[1].split("</section>")[0]
 
 
-def test_the_page_asks_for_nothing_and_runs_nothing() -> None:
+def test_everything_that_the_page_loads_is_a_file_of_this_gateway() -> None:
     page = Reader(PAGE)
     assert page.open == []
-    assert page.tags.isdisjoint({"script", "link", "img", "iframe", "form", "object"})
-    assert not any(name.startswith("on") or name in {"src", "style"} for name in page.attributes)
-    assert all(link.startswith("#") for link in page.links)
-    assert not re.search(r"url\(|@import", PAGE)
+    assert sorted(page.loaded) == sorted(ADDRESSES.values())
+    assert page.scripts == []
+    assert not any(name.startswith("on") or name == "style" for name in page.attributes)
+    assert page.tags.isdisjoint({"style", "img", "iframe", "object", "base"})
 
 
-def test_every_link_leads_somewhere_on_the_page() -> None:
+def test_the_policy_allows_this_host_and_images_within_the_page_and_nothing_else() -> None:
+    policy = HEADERS_OF_THE_PAGE["Content-Security-Policy"]
+    assert dict(part.strip().split(" ", 1) for part in policy.split(";")) == {
+        "default-src": "'self'",
+        "img-src": "'self' data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert HEADERS_OF_THE_PAGE["Referrer-Policy"] == "no-referrer"
+
+
+def test_every_link_leads_somewhere() -> None:
     page = Reader(PAGE)
-    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
+    there = {"": set(page.ids), "docs/reference": set(Reader(reference.html(WHOLE)).ids)}
+    for link in page.links:
+        path, _, fragment = link.partition("#")
+        assert link == "openapi.json" or not fragment or fragment in there[path]
 
 
-def test_every_operation_parameter_status_and_schema_is_on_the_page() -> None:
+def test_every_operation_is_named_with_its_permission() -> None:
+    rows = section("overview").split("<tr>")
     for operation in OPERATIONS:
-        section = PAGE.split(f'<section id="{operation.id}">')[1].split("</section>")[0]
-        assert f"<code>{operation.path}</code>" in section
-        assert operation.permission in section
-        statuses = WHOLE["paths"][operation.path][operation.method.lower()]["responses"]
-        names = [*statuses, *(each.name for each in (*operation.params, *operation.query))]
-        assert [name for name in names if f"<code>{name}</code>" not in section] == []
-    for name, schema in WHOLE["components"]["schemas"].items():
-        section = PAGE.split(f'<section id="schema-{name}">')[1].split("</section>")[0]
-        assert [each for each in schema["properties"] if f"{each}<" not in section] == []
-    assert "<code>lines[].unitPrice</code>" in PAGE
+        call = f"<code>{operation.method} {operation.path}</code>"
+        [row] = [each for each in rows if call in each]
+        assert f"docs/reference#{operation.id}" in row
+        assert f"<code>{operation.permission}</code>" in row
 
 
-def test_the_page_reads_in_light_and_in_dark() -> None:
-    assert "color-scheme: light dark" in PAGE
-    assert "prefers-color-scheme: dark" in PAGE
+def test_the_booking_flow_is_drawn_and_told_in_words() -> None:
+    told = section("booking")
+    [svg] = re.findall(r"<svg .*?</svg>", told, re.DOTALL)
+    [title, about] = re.findall(r'aria-labelledby="(\S+) (\S+)"', svg)[0]
+    assert f'<title id="{title}">' in svg
+    assert f'<desc id="{about}">' in svg
+    texts = re.findall(r"<text [^>]*>([^<]*)</text>", svg)
+    for step in FLOW:
+        assert all(line in texts for message in step.messages for line in message.lines)
+    assert told.count("<li>") == len(FLOW)
+    for name in ("list_appointment_types", "list_available_slots", "create_appointment"):
+        [operation] = [each for each in OPERATIONS if each.id == name]
+        assert f"{operation.method} {operation.path}" in texts
 
 
-def test_what_the_document_says_is_text_on_the_page_never_markup() -> None:
-    hostile = "<script>alert(1)</script>\"'&"
+def test_the_drawing_stays_within_its_frame() -> None:
+    [svg] = re.findall(r"<svg .*?</svg>", PAGE, re.DOTALL)
+    [(width, height)] = re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)
+    ends = {
+        axis: [int(value) for value in re.findall(rf' c?{axis}[12]?="(\d+)"', svg)] for axis in "xy"
+    }
+    assert max(ends["x"]) < int(width)
+    assert max(ends["y"]) < int(height)
+
+
+def test_levels_limits_and_errors_are_those_of_the_contract() -> None:
+    assert [level for level in LEVELS if f"<code>{level}</code>" not in section("levels")] == []
+    limits = section("limits")
+    assert str(PAGE_LARGEST) in limits
+    assert "at most 64 KiB" in limits
+    assert "at most 500 characters" in limits
+    for name in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"):
+        assert f"<code>{name}</code>" in limits
+    errors = section("errors")
+    for kind in kinds(GatewayError):
+        assert f"<code>{kind.status}</code>" in errors
+        message = getattr(kind, "message", "")
+        assert message in errors
+
+
+def kinds(kind: type[GatewayError]) -> list[type[GatewayError]]:
+    """Those of its kinds that are answered."""
+    found = [each for sub in kind.__subclasses__() for each in (sub, *kinds(sub))]
+    return [each for each in found if hasattr(each, "status")]
+
+
+def test_each_status_has_a_meaning_an_example_and_a_remedy() -> None:
+    statuses = {kind.status for kind in kinds(GatewayError)}
+    assert EXAMPLES.keys() == STATUS_SUMMARIES.keys() == REMEDIES.keys() == statuses
+
+
+def test_without_scripts_the_page_says_where_else_to_look() -> None:
+    [told] = re.findall(r"<noscript>.*?</noscript>", PAGE, re.DOTALL)
+    assert 'href="docs/reference"' in told
+    # who cannot use a key here is not asked for one
+    assert re.search(r'id="key-box"[^>]* hidden>', PAGE)
+
+
+def test_a_key_leaves_the_page_by_no_form() -> None:
+    [form] = re.findall(r"<form .*?</form>", PAGE, re.DOTALL)
+    assert "action=" not in form
+    assert " name=" not in form
+
+
+@pytest.mark.parametrize("hostile", ["<script>alert(1)</script>\"'&"])
+def test_what_the_document_says_is_text_on_the_page_never_markup(hostile: str) -> None:
     described = document(public_url=f"https://clinic.example/{hostile}")
     described["info"]["title"] = hostile
-    described["info"]["description"] = f"`{hostile}`\n\n- {hostile}"
-    described["components"]["schemas"]["Client"]["description"] = hostile
-    page = html(described)
-    assert "<script" not in page
+    for methods in described["paths"].values():
+        for operation in methods.values():
+            operation |= {"summary": hostile, "x-permission": hostile, "operationId": hostile}
+    page = html(described, ADDRESSES)
+    assert "<script>" not in page
     assert Reader(page).tags == Reader(PAGE).tags
-
-
-def test_a_browser_is_told_to_allow_the_page_its_style_and_nothing_else() -> None:
-    style = PAGE.split("<style>")[1].split("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in CONTENT_SECURITY_POLICY
-    assert CONTENT_SECURITY_POLICY.startswith("default-src 'none';")
+    assert Reader(page).loaded == Reader(PAGE).loaded
 
 
 def test_a_page_for_a_key_without_permissions_is_a_page_still() -> None:
-    page = html(document(public_url="https://clinic.example", permissions=frozenset()))
+    page = html(document(public_url="https://clinic.example", permissions=frozenset()), ADDRESSES)
     assert Reader(page).open == []
-    assert "X-API-Key" in page
-
-
-def test_lengths_and_lists_are_said_as_a_person_says_them() -> None:
-    assert "1 to 255 characters" in PAGE
-    assert "at least 1 characters" not in PAGE
-    [slots] = re.findall(r'<section id="list_available_slots">.*?</section>', PAGE, re.DOTALL)
-    assert "A list. Each: A time that can be booked" in slots
+    assert '<span id="operations-count">0</span>' in page

@@ -100,20 +100,38 @@ async def test_a_filter_that_the_practice_system_cannot_serve_is_400_and_not_des
         assert (await partner.get(path, **served)).status == 200
 
 
-async def test_the_page_is_that_of_the_same_key(partner: Partner) -> None:
+async def test_the_pages_are_those_of_the_same_key(partner: Partner) -> None:
     basic = await partner.with_key(level="BASIC", permissions=["CLIENT_READ"])
+    reference = (await basic.get("/docs/reference")).text
+    assert "<code>/clients/{id}</code>" in reference
+    assert "<code>/stock</code>" not in reference
+    assert ">address<" not in reference
     page = (await basic.get("/docs")).text
-    assert "<code>/clients/{id}</code>" in page
-    assert "<code>/stock</code>" not in page
-    assert ">address<" not in page
-    whole = (await partner.anonymous().get("/docs")).text
+    assert "<code>GET /clients/{id}</code>" in page
+    assert "<td><code>BASIC</code></td>" in page.split('id="overview"')[1].split("</section>")[0]
+    assert "/stock" not in page
+    whole = (await partner.anonymous().get("/docs/reference")).text
     assert "<code>/stock</code>" in whole
     assert ">address<" in whole
+    assert "<code>GET /stock</code>" in (await partner.anonymous().get("/docs")).text
+
+
+async def test_each_operation_says_at_which_level_the_key_sees_it(partner: Partner) -> None:
+    document = await described(partner, level="BASIC", scopes={"clients": "STANDARD"})
+    said = {
+        each["operationId"]: each.get("x-access-level")
+        for item in document["paths"].values()
+        for each in item.values()
+    }
+    for operation in OPERATIONS:
+        governed = "STANDARD" if operation.returns.name == "clients" else "BASIC"
+        assert said[operation.id] == (governed if operation.returns.governed else None)
+    assert "x-access-level" not in (await partner.anonymous().get("/openapi.json")).text
 
 
 async def test_a_key_that_is_not_good_gets_no_document(partner: Partner) -> None:
     gone = await partner.with_key()
     await gone.revoke()
-    for path in ("/openapi.json", "/docs"):
+    for path in ("/openapi.json", "/docs", "/docs/reference", "/docs/docs.css"):
         assert (await gone.get(path)).status == 401
         assert (await partner.as_key("vk_x").get(path)).status == 401

@@ -1,6 +1,6 @@
 """What the commands on the audit have in common: the settings, the store, the days, and times."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import date, datetime
 from pathlib import Path
@@ -151,10 +151,9 @@ def _lines(count: int, what: str = "line") -> str:
     return f"1 {what}" if count == 1 else f"{count} {what}s"
 
 
-async def names_of_keys(store: Store) -> Callable[[str], str | None]:
-    """The name of a key, by its id; None where it is gone, or there was none."""
-    names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
-    return names.get
+async def names_of_keys(store: Store) -> Mapping[str, str]:
+    """Key id -> name, of all that there are."""
+    return {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
 
 
 def when(moment: datetime) -> str:

@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import PLACE, audit_folder, place_of
-from gateway.audit.secrets import key_file, read_secrets
-from gateway.audit.verify import RUNS, Verdict, chains_in, elsewhere, is_foreign
-from gateway.audit.verify import verify as verified
+from gateway.audit.chains import Known
+from gateway.audit.verify import RUNS, Verdict
 from gateway.cli.audit.opened import place_of_audit, reading, store_of
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
+from gateway.inquiries.verification import Verified, verify_audit
 from gateway.settings import Settings
 
 IN_WORDS = {RUNS: "running"}
@@ -31,35 +29,22 @@ def verify(config: Path | None, as_json: bool) -> None:
     where the folder cannot be read.
     """
     settings = place_of_audit(config)
-    found, others = asyncio.run(_verify(settings))
-    sound = not any(each.broken for each in found)
+    found = asyncio.run(_verify(settings))
     if as_json:
-        chains = [_told(each) for each in found]
-        elsewhere = sorted({each.place for each in others})
-        click.echo(legible_json({"sound": sound, "chains": chains, "elsewhere": elsewhere}))
+        chains = [_told(each) for each in found.verdicts]
+        elsewhere = sorted({each.place for each in found.others})
+        told = {"sound": found.is_sound, "chains": chains, "elsewhere": elsewhere}
+        click.echo(legible_json(told))
     else:
-        _say(found, others)
-    if not sound:
+        _say(found.verdicts, found.others)
+    if not found.is_sound:
         raise click.exceptions.Exit(1)
 
 
-async def _verify(settings: Settings) -> tuple[list[Verdict], Sequence[Known]]:
-    folder = audit_folder(settings)
-    with reading(settings):
-        before = chains_in(folder)
+async def _verify(settings: Settings) -> Verified:
     async with store_of(settings) as store:
-        chains = Chains(store)
-        known = await chains.known()
-        place, shared = place_of(folder), chains.shared
-        others = elsewhere(known, place, shared=shared)
-        mine = [each for each in known if each not in others]
         with reading(settings):
-            secrets = read_secrets(key_file(settings)) if mine else ()
-            found = list(verified(folder, before, mine, secrets))
-        if is_foreign(known, place, shared=shared):
-            text = f"{folder / PLACE}: the store knows no folder of that name"
-            found.append(Verdict(chain="", broken=text))
-        return found, others
+            return await verify_audit(settings, store)
 
 
 def _told(found: Verdict) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`clinic-gateway policy approve`: lets a policy run that shows more than the one before."""
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +51,16 @@ def approve(digest: str, by: str, reason: str, config: Path | None, as_json: boo
     name, reason and time, and counts once: when another policy has run meanwhile, this one waits
     again.
     """
-    from gateway.cli.policy.processes import Asked, looked, tell, with_versions
+    from gateway.cli.policy.processes import now, tell, with_versions
+    from gateway.inquiries.waiting import Asked, looked, waiting
     from gateway.policy.running.versions import APPROVED, Event, Versions
 
     async def approved(versions: Versions) -> Asked | str:
-        now = datetime.now(UTC)
-        held = [each.state.get("waiting") for each in await versions.running(now)]
-        waiting = {str(each) for each in held if each}
-        if digest not in waiting:
-            return _why_not(digest, sorted(waiting))
-        event = Event(at=now, event=APPROVED, hash=digest, who=by, reason=reason)
-        return await looked(versions, event)
+        held = waiting(await versions.running(now()))
+        if digest not in held:
+            return _why_not(digest, held)
+        event = Event(at=now(), event=APPROVED, hash=digest, who=by, reason=reason)
+        return await looked(versions, now, event)
 
     asked = with_versions(config, approved)
     if isinstance(asked, str):

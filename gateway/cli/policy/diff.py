@@ -2,58 +2,25 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.affected import answers, reach
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.named import RUNNING, Named, is_kept, own_store, policy_named
+from gateway.cli.policy.named import own_store
 from gateway.cli.policy.tried import refused, tried, try_again
-from gateway.keys.key import Key
-from gateway.keys.store import KeyStore
+from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
+from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
 from gateway.policy.reading.document import load_policy
-from gateway.policy.telling.diff import Change, Effect, changes
+from gateway.policy.telling.diff import Effect
 from gateway.settings import Settings, load_settings
-from gateway.store import Store
-from gateway.usage.store import answered
 
-DAYS = 30
 NAMED = 3  # keys that a sentence names
 _VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """A change, the active keys that it touches, and in how many answers they saw the resource."""
-
-    change: Change
-    keys: Sequence[Key]
-    answers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two policies and what differs; `known` is False where no store tells of any key.
-
-    `notes` say what keeps a gateway from taking the new one.
-    """
-
-    old: Named
-    new: Named
-    touched: Sequence[Touched]
-    known: bool
-    notes: Sequence[str] = ()
-
-    @property
-    def widens(self) -> bool:
-        """Whether anybody may see something that was not seen."""
-        return any(each.change.widens for each in self.touched)
 
 
 @click.command()
@@ -78,7 +45,7 @@ def diff(
     beside NEW fail.
     """
     settings = load_settings(config)
-    found = asyncio.run(compared(old, new or str(settings.policy), settings))
+    found = asyncio.run(by_name(old, new or str(settings.policy), settings))
     if as_json:
         click.echo(json.dumps(told(found), indent=2))
     else:
@@ -90,15 +57,11 @@ def diff(
         fail(f"{found.new.name} shows more than {found.old.name}")
 
 
-async def compared(old: str, new: str, settings: Settings) -> Comparison:
+async def by_name(old: str, new: str, settings: Settings) -> Comparison:
     """What differs between two policies by their names."""
     async with own_store(settings) as store:
         before, after = await policy_named(old, store), await policy_named(new, store)
-        now = datetime.now(UTC)
-        keys = await _active_keys(store, now) if store else []
-        counts = await answered(store, now - timedelta(days=DAYS)) if store else {}
-    touched = [_touched(each, keys, counts) for each in changes(before.rules, after.rules)]
-    return Comparison(before, after, touched, store is not None, list(_notes(new)))
+        return await compared(before, after, store, datetime.now(UTC), list(_notes(new)))
 
 
 def _notes(new: str) -> Iterator[str]:
@@ -108,16 +71,6 @@ def _notes(new: str) -> Iterator[str]:
     path = Path(new)
     if problems := tried(load_policy(path, lambda trouble: None), path):
         yield f"{new}: {refused(problems, try_again(path))}"
-
-
-async def _active_keys(store: Store, now: datetime) -> list[Key]:
-    listing = await KeyStore(store).list()
-    return [key for key, _ in listing.keys if key.active(now)]
-
-
-def _touched(change: Change, keys: Sequence[Key], counts: Mapping[tuple[str, str], int]) -> Touched:
-    reached = reach(change, keys)
-    return Touched(change, reached, answers(change, reached, counts))
 
 
 def _by_change(found: Comparison) -> Iterator[str]:

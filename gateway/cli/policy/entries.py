@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.problems import Problem
+from gateway.inquiries.lines import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.reading.checked import Checked
 from gateway.policy.reading.kinds import KINDS, Kind, Severity
@@ -57,9 +58,7 @@ def _lines(path: Path) -> list[str]:
             content = stream.read(LARGEST)
     except OSError:
         return []
-    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    text = content.decode("utf-16" if utf16 else "utf-8-sig", "replace")
-    return re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
+    return lines_of(content)
 
 
 def end_of(line: str, column: int) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from adapters.problems import DocumentErrors
 from gateway.audit.entries import BEGUN
 from gateway.audit.files import audit_folder
 from gateway.audit.finding import find_entries
@@ -17,14 +16,14 @@ from gateway.cli.audit.opened import reading
 from gateway.cli.lines import legible
 from gateway.cli.one_key import one_named
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.named import RUNNING, Named, own_store, policy_named
+from gateway.cli.policy.named import own_store
 from gateway.cli.words import OneOf
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
+from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.keys.told import OddKey, UnknownKey
-from gateway.policy.reading.spots import Spots, spots_of
 from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.store import Store
@@ -188,10 +187,7 @@ def _reasons(operation: Operation, level: AccessLevel, named: Named) -> Sequence
     if not resource.governed:
         why = "no policy is about it"
         return [Reason(path=path, sight="whole", why=why, spot=None) for path in resource.paths]
-    try:
-        spots = spots_of(named.content, named.name)
-    except DocumentErrors:
-        spots = Spots({}, {}, {})
+    spots = deciding_lines(named.content)
     return list(reasons(resource, named.rules[resource.name], level, spots))
 
 

@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from gateway.cli.policy.asked import key_named, record_named
 from gateway.cli.policy.file import file_argument, loaded
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource, read_uuid
-from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
+from gateway.inquiries.viewers import Viewer, lacking, viewer_of
 from gateway.keys.key import Key
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
@@ -43,16 +42,6 @@ class PublicId(click.ParamType[Any]):
             return read_uuid(str(value))
         except ValueError:
             self.fail("write a public id, a UUID in lower case; `sample` lists some", param, ctx)
-
-
-@dataclass(frozen=True, slots=True)
-class Viewer:
-    """Who looks: a level, what decided it, and a key where one was named."""
-
-    name: str
-    level: AccessLevel
-    decided: str
-    key: Key | None = None
 
 
 @click.command("preview")
@@ -93,7 +82,7 @@ def preview_record(
     resource = _RESOURCES[resource_name]
     check_asked(**asked)
     policy = loaded(file, config, as_json=as_json)
-    viewer = _viewer(config, resource, **asked)
+    viewer = _viewer(config, **asked)
     troubles: list[Trouble] = []
     record = specimen(resource)
     if record_id:
@@ -107,7 +96,7 @@ def preview_record(
     for line in _head(resource, viewer, record_id, seen, notes):
         for part in textwrap.wrap(legible(line), WIDTH, break_on_hyphens=False):
             click.echo(part)
-    _print_fields(seen, viewer)
+    _print_fields(seen, viewer.level_for(resource))
 
 
 def check_asked(
@@ -127,28 +116,33 @@ def check_asked(
 
 def _viewer(
     config: Path | None,
-    resource: Resource,
     key_name: str | None,
     level: AccessLevel | None,
     scopes: tuple[tuple[str, AccessLevel], ...],
 ) -> Viewer:
-    key = key_named(config, key_name) if key_name is not None else None
-    own = key.scopes if key else dict(scopes)
-    general = key.level if key else level
-    name = f"the key {key.name} ({key.id})" if key else f"a key with the level {general}"
-    if resource.name in own:
-        decided = f"its scope {resource.name}={own[resource.name]} decides"
-        return Viewer(name, own[resource.name], decided, key)
-    if general is None:
+    if key_name is not None:
+        return viewer_of(key_named(config, key_name))
+    if level is None:
         raise click.UsageError("name a key with --key, or a level with --level")
-    return Viewer(name, general, f"its level {general} decides", key)
+    return Viewer(level=level, scopes=dict(scopes))
+
+
+def _name(viewer: Viewer) -> str:
+    key = viewer.key
+    return f"the key {key.name} ({key.id})" if key else f"a key with the level {viewer.level}"
+
+
+def _decided(viewer: Viewer, resource: Resource) -> str:
+    if viewer.is_scoped(resource):
+        return f"its scope {resource.name}={viewer.level_for(resource)} decides"
+    return f"its level {viewer.level} decides"
 
 
 def _seen(
     policy: Policy, resource: Resource, viewer: Viewer, record: Record, report: Report
 ) -> Preview:
     try:
-        return previewed(policy, resource, viewer.level, record, report)
+        return previewed(policy, resource, viewer.level_for(resource), record, report)
     except NoUsableId:
         fail("the practice system gives this record without a usable id; no partner is shown it")
 
@@ -165,21 +159,19 @@ def _notes(resource: Resource, key: Key | None) -> Iterator[str]:
         return
     if not key.active(datetime.now(UTC)):
         yield "this key is revoked or expired: it is shown nothing any more"
-    needed = {each.permission for each in OPERATIONS if each.returns is resource}
-    if needed.isdisjoint(key.permissions):
-        lacking = " or ".join(sorted(needed))
-        yield f"this key lacks {lacking}: no call shows it {resource.name}"
+    if needed := lacking(resource, key):
+        yield f"this key lacks {' or '.join(needed)}: no call shows it {resource.name}"
 
 
 def _head(
     resource: Resource, viewer: Viewer, record_id: str | None, seen: Preview, notes: list[str]
 ) -> Iterator[str]:
     what = f"the record {record_id}" if record_id else "a made-up record"
-    yield f"{resource.name}, {what}, as seen by {viewer.name}: {viewer.decided}"
+    yield f"{resource.name}, {what}, as seen by {_name(viewer)}: {_decided(viewer, resource)}"
     yield from notes
     if not seen.condition:
         return
-    asked = f"{viewer.level} sees only records whose {seen.condition}"
+    asked = f"{viewer.level_for(resource)} sees only records whose {seen.condition}"
     if seen.exists:
         yield f"this record exists for that key: {asked}"
     else:
@@ -187,7 +179,7 @@ def _head(
         yield "of one that does exist, the key would see:"
 
 
-def _print_fields(seen: Preview, viewer: Viewer) -> None:
+def _print_fields(seen: Preview, level: AccessLevel) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
@@ -196,7 +188,7 @@ def _print_fields(seen: Preview, viewer: Viewer) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("field", no_wrap=True)
     table.add_column("whole", overflow="fold")
-    table.add_column(f"seen at {viewer.level}", overflow="fold")
+    table.add_column(f"seen at {level}", overflow="fold")
     for each in seen.fields:
         cells = (each.path, _spelt(each.whole), _shown(each))
         table.add_row(*(escape(legible(cell)) for cell in cells))
@@ -228,8 +220,8 @@ def _told(
         "hash": policy.hash,
         "resource": resource.name,
         "key": {"id": key.id, "name": key.name} if key else None,
-        "level": viewer.level,
-        "decided": viewer.decided,
+        "level": viewer.level_for(resource),
+        "decided": _decided(viewer, resource),
         "id": record_id,
         "exists": seen.exists,
         "condition": seen.condition or None,

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
@@ -12,13 +12,16 @@ import click
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import fail
 from gateway.contract.fields import write_instant
+from gateway.inquiries.waiting import Asked
 from gateway.policy.running.versions import Event, Process, Versions
 
 T = TypeVar("T")
-# Seconds that the running gateways have to look, and between two questions whether they have.
-LOOKED_IN = 10.0
-ASK_AGAIN = 0.1
 NOBODY = "no gateway is running on this store"
+
+
+def now() -> datetime:
+    """This machine's time."""
+    return datetime.now(UTC)
 
 
 def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) -> T:
@@ -36,39 +39,25 @@ def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) 
     return asyncio.run(used())
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The running gateways, and the revision up to which each was asked to look."""
-
-    running: Sequence[Process]
-    revision: int
-
-
-async def looked(versions: Versions, approval: Event | None = None) -> Asked:
-    """The running gateways, once each has looked anew or its time is up."""
-    waited_for = {each.id for each in await versions.running(datetime.now(UTC))}
-    revision = await versions.ask(approval)
-    loop = asyncio.get_running_loop()
-    until = loop.time() + LOOKED_IN
-    while True:
-        running = await versions.running(datetime.now(UTC))
-        behind = [each for each in running if each.id in waited_for and each.revision < revision]
-        if not behind or loop.time() >= until:
-            return Asked(running, revision)
-        await asyncio.sleep(ASK_AGAIN)
-
-
-def tell(running: Sequence[Process], *, as_json: bool, revision: int = 0) -> None:
+def tell(
+    running: Sequence[Process],
+    *,
+    as_json: bool,
+    revision: int = 0,
+    declined: Mapping[str, Event] = MappingProxyType({}),
+) -> None:
     """Print what they say; exit 1 where one does not run its file, or none is there.
 
-    One that has not looked up to the revision is said not to have answered.
+    One that has not looked up to the revision is said not to have answered. `declined` are what
+    somebody said no to of the policies that wait, by their hashes.
     """
-    late = [each for each in running if each.revision < revision]
+    late = Asked(running, revision).late
     if as_json:
-        click.echo(legible_json({"processes": list(map(_told, running))}))
+        told = [_told(each, declined.get(each.state["waiting"])) for each in running]
+        click.echo(legible_json({"processes": told}))
     else:
         for each in running:
-            for line in _lines(each):
+            for line in _lines(each, declined.get(each.state["waiting"])):
                 click.echo(legible(line))
     if not running:
         fail(NOBODY)
@@ -79,17 +68,23 @@ def tell(running: Sequence[Process], *, as_json: bool, revision: int = 0) -> Non
         raise click.exceptions.Exit(1)
 
 
-def _told(process: Process) -> dict[str, Any]:
+def _told(process: Process, declined: Event | None) -> dict[str, Any]:
+    no = {"declined": _of_no(declined)} if declined else {}
     return {
         "host": process.host,
         "pid": process.pid,
         "startedAt": write_instant(process.started_at),
         "seenAt": write_instant(process.seen_at),
         **process.state,
+        **no,
     }
 
 
-def _lines(process: Process) -> list[str]:
+def _of_no(declined: Event) -> dict[str, Any]:
+    return {"at": write_instant(declined.at), "by": declined.who, "reason": declined.reason}
+
+
+def _lines(process: Process, declined: Event | None) -> list[str]:
     state = process.state
     role = f" ({state['role']})" if "role" in state else ""
     lines = [
@@ -101,6 +96,9 @@ def _lines(process: Process) -> list[str]:
         lines.append(f"  made of   what both {made_of[0]} and {made_of[1]} show")
     if state["waiting"]:
         lines.append(f"  waits     {state['waiting']}")
+        if declined:
+            at = write_instant(declined.at)
+            lines.append(f"  declined  by {declined.who} ({at}): {declined.reason}")
         lines.append("            clinic-gateway policy diff says what it shows more")
         lines.append(
             f"            clinic-gateway policy approve {state['waiting']} --by NAME --reason TEXT"

@@ -16,7 +16,8 @@ def reload(config: Path | None, as_json: bool) -> None:
     They see a changed file by themselves; this waits until they have, and has one that was refused
     tried again. Exit 1 where one refused it or holds it back, or none is running.
     """
-    from gateway.cli.policy.processes import looked, tell, with_versions
+    from gateway.cli.policy.processes import now, tell, with_versions
+    from gateway.inquiries.waiting import looked
 
-    asked = with_versions(config, looked)
+    asked = with_versions(config, lambda versions: looked(versions, now))
     tell(asked.running, as_json=as_json, revision=asked.revision)

@@ -17,10 +17,11 @@ from rich.table import Table
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, json_option
 from gateway.cli.policy.file import file_argument, loaded
-from gateway.cli.policy.named import is_kept, own_store, policy_named
+from gateway.cli.policy.named import own_store
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
+from gateway.inquiries.policies import is_kept, policy_named
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.rules import AllOrNothing, Sight
 from gateway.policy.telling.page import as_page

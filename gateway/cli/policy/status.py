@@ -1,14 +1,13 @@
 """`clinic-gateway policy status`: which policy runs, whether it is the file's, and if not why."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from socket import gethostname
 
 import click
 
 from gateway.cli.options import config_option, json_option
-from gateway.policy.running.versions import Process
+from gateway.policy.running.versions import Event, Process, Versions
 from gateway.settings import load_settings
 
 
@@ -20,11 +19,16 @@ def status(config: Path | None, as_json: bool) -> None:
 
     Exit 0 where each runs its file; 1 where one refused it or holds it back, or none is running.
     """
-    from gateway.cli.policy.processes import tell, with_versions
+    from gateway.cli.policy.processes import now, tell, with_versions
+    from gateway.inquiries.waiting import declined, waiting
 
-    found = with_versions(config, lambda versions: versions.running(datetime.now(UTC)))
+    async def told(versions: Versions) -> tuple[Sequence[Process], Mapping[str, Event]]:
+        running = await versions.running(now())
+        return running, await declined(versions, waiting(running))
+
+    found, noes = with_versions(config, told)
     _warn(found, load_settings(config).policy)
-    tell(found, as_json=as_json)
+    tell(found, as_json=as_json, declined=noes)
 
 
 def _warn(running: Sequence[Process], named: Path) -> None:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.adding import adding
 from gateway.store.base import Store
 from gateway.store.tables import policy_history, policy_processes, policy_versions, revisions
 
-RAN, HELD, REFUSED, APPROVED = "ran", "held", "refused", "approved"
+RAN, HELD, REFUSED = "ran", "held", "refused"
+# What somebody said of a policy that waited.
+APPROVED, DECLINED = "approved", "declined"
 # How often a process says that it is there, and after how long without that it is not.
 HEARTBEAT = timedelta(seconds=5)
 SILENT = timedelta(seconds=15)
@@ -44,6 +46,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """An event in the order of its number, and whether the policy's text is kept."""
+
+    number: int
+    event: Event
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """A process that serves, and what it says of its policy.
 
@@ -68,7 +79,7 @@ class Versions:
 
     async def last(self) -> Version | None:
         """The policy that ran last; its content is empty where the store has lost it."""
-        newest = select(func.max(_history.c.id)).where(_history.c.event == RAN).scalar_subquery()
+        newest = _newest(_history.c.event == RAN)
         kept = (_versions.c.content, _versions.c.file, _versions.c.made_of)
         query = (
             select(_history.c.hash, *kept)
@@ -89,18 +100,51 @@ class Versions:
         return _version(row)
 
     async def approved(self, digest: str) -> bool:
-        """Whether somebody approved that policy since another one ran: each time counts once."""
+        """Whether somebody approved that policy since another one ran: each time counts once.
+
+        It counts no more once somebody has declined the same policy.
+        """
         query = select(
-            select(func.max(_history.c.id))
-            .where(_history.c.event == APPROVED, _history.c.hash == digest)
-            .scalar_subquery(),
-            select(func.max(_history.c.id))
-            .where(_history.c.event == RAN, _history.c.hash != digest)
-            .scalar_subquery(),
+            _newest(_history.c.event == APPROVED, _history.c.hash == digest),
+            _newest(_history.c.event == RAN, _history.c.hash != digest),
+            _newest(_history.c.event == DECLINED, _history.c.hash == digest),
         )
         async with self._store.begin() as connection:
-            approval, other = (await connection.execute(query)).one()
-        return approval is not None and approval > (other or 0)
+            approval, *since = (await connection.execute(query)).one()
+        return approval is not None and all(approval > (each or 0) for each in since)
+
+    async def declined(self, digest: str) -> Event | None:
+        """Who declined that policy, unless it was approved since, or the file said another one."""
+        looked = (RAN, HELD, REFUSED)
+        query = select(
+            _newest(_history.c.event == DECLINED, _history.c.hash == digest),
+            _newest(_history.c.event == APPROVED, _history.c.hash == digest),
+            _newest(_history.c.event.in_(looked), _history.c.hash != digest),
+        )
+        async with self._store.begin() as connection:
+            number, *since = (await connection.execute(query)).one()
+            if number is None or any(number < (each or 0) for each in since):
+                return None
+            found = await connection.execute(select(_history).where(_history.c.id == number))
+            return _event(found.one())
+
+    async def history(
+        self, most: int, *, before: int | None = None, digest: str | None = None
+    ) -> Sequence[Past]:
+        """What happened, the newest first: before the event of a number, or with one policy."""
+        query = (
+            select(_history, _versions.c.hash.is_not(None).label("is_kept"))
+            .join(_versions, _history.c.hash == _versions.c.hash, isouter=True)
+            .order_by(_history.c.id.desc())
+            .limit(most)
+        )
+        if before is not None:
+            query = query.where(_history.c.id < before)
+        if digest is not None:
+            query = query.where(_history.c.hash == digest)
+        async with self._store.begin() as connection:
+            rows = (await connection.execute(query)).all()
+        return [Past(number=row.id, event=_event(row), is_kept=bool(row.is_kept)) for row in rows]
 
     async def revision(self) -> int:
         """What moves on whenever the running processes are to look."""
@@ -152,17 +196,25 @@ class Versions:
             rows = (await connection.execute(query)).mappings().all()
         return [Process(**{**row, "state": json.loads(row["state"])}) for row in rows]
 
-    async def ask(self, approval: Event | None = None) -> int:
-        """Have the running processes look, at an approval too; the revision to wait for."""
+    async def ask(self, decision: Event | None = None) -> int:
+        """Have the running processes look, at a decision too; the revision to wait for."""
 
         async def asked(connection: AsyncConnection) -> int:
             moved = update(revisions).where(revisions.c.name == "policy")
             await connection.execute(moved.values(value=revisions.c.value + 1))
-            if approval is not None:
-                await _write(connection, approval)
+            if decision is not None:
+                await _write(connection, decision)
             return await _revision(connection)
 
         return await self._store.run(asked)
+
+
+def _newest(*conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
+    return select(func.max(_history.c.id)).where(*conditions).scalar_subquery()
+
+
+def _event(row: Any) -> Event:
+    return Event(at=row.at, event=row.event, hash=row.hash, who=row.who, reason=row.reason)
 
 
 def _version(row: Any) -> Version | None:

@@ -43,12 +43,14 @@ class SeenField:
 class Preview:
     """A record before a level.
 
-    `answer` is what the level would be shown, were there no row conditions; `exists` whether they
-    let it be, `condition` what they ask for, in words, "" for nothing.
+    `answer` is what the level would be shown, were there no row conditions, `body` the same as it
+    is sent; `exists` is whether they let it be, `condition` what they ask for, in words, "" for
+    nothing.
     """
 
     whole: Record
     answer: Record
+    body: bytes
     fields: tuple[SeenField, ...]
     exists: bool
     condition: str
@@ -60,11 +62,13 @@ def preview(
     """How the level sees a record of a governed resource; NoUsableId where it is no answer."""
     redactor = policy.redactor(resource.name, level)
     whole = msgspec.json.decode(Redactor(resource, resource.paths, report).one(record))
-    answer = msgspec.json.decode(redactor.one(record))
+    body = redactor.one(record)
+    answer = msgspec.json.decode(body)
     rows = policy.rules[resource.name].rows_of(level)
     return Preview(
         whole=whole,
         answer=answer,
+        body=body,
         fields=tuple(_fields(policy, resource, level, whole, answer)),
         exists=redactor.admits(record),
         condition=conditions(resource, rows) if rows else "",

@@ -1,6 +1,7 @@
 """What a policy decides, in plain words: for people who read it, and no YAML."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 
 from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS, AccessLevel
@@ -20,6 +21,25 @@ ABOUT_LEVELS = (
     "A field such as lines[].total is the total of each item in the list lines. What a partner may"
     " ask for at all is decided by the permissions of the key.",
 )
+
+# The parts of a sentence about row conditions, in one language.
+Phrases = Mapping[str, str]
+ENGLISH: Phrases = {
+    "is": "{field} is {tests}",
+    "and": "{first} and {last}",
+    "next": "{first}, and {last}",
+    "or": "{first} or {last}",
+    "not": "not {value}",
+    "none": "nothing at all",
+    "at least": "at least {value}",
+    "more than": "more than {value}",
+    "at most": "at most {value}",
+    "less than": "less than {value}",
+    "from": "from {value}",
+    "after": "after {value}",
+    "up to": "up to {value}",
+    "before": "before {value}",
+}
 
 
 def sight_in_words(sight: Sight) -> str:
@@ -60,37 +80,47 @@ def _sentence(resource: Resource, rows: Rows) -> str:
     return f"only records whose {conditions(resource, rows)}" if rows else "all records"
 
 
-def conditions(resource: Resource, rows: Rows) -> str:
+def conditions(resource: Resource, rows: Rows, phrases: Phrases = ENGLISH) -> str:
     """`status is VALIDATED, and total is at least 10.00`."""
     parts = (
-        f"{name} is {' and '.join(_tests(resource.at(name), test))}"
+        phrases["is"].format(
+            field=name, tests=joined(_tests(resource.at(name), test, phrases), phrases["and"])
+        )
         for name, test in rows.wanted.items()
     )
-    return ", and ".join(parts)
+    return joined(parts, phrases["next"])
 
 
-def _tests(field: Field, test: Wanted) -> Iterator[str]:
+def joined(parts: Iterable[str], phrase: str) -> str:
+    """One text of several; `phrase` says how two are joined."""
+    return reduce(lambda first, last: phrase.format(first=first, last=last), parts)
+
+
+def _tests(field: Field, test: Wanted, phrases: Phrases) -> Iterator[str]:
     is_time = field.format in (formats.DAY, formats.INSTANT)
     if test.allowed is not None:
-        yield _either(field, filter(test.admits, test.allowed))
+        yield _either(field, filter(test.admits, test.allowed), phrases)
         return
     if test.barred:
-        yield f"not {_either(field, test.barred)}"
+        yield phrases["not"].format(value=_either(field, test.barred, phrases))
     if test.low is not None:
         word = "at least" if test.low.included else "more than"
         if is_time:
             word = "from" if test.low.included else "after"
-        yield f"{word} {_one(field, test.low.value)}"
+        yield phrases[word].format(value=_one(field, test.low.value))
     if test.high is not None:
         word = "at most" if test.high.included else "less than"
         if is_time:
             word = "up to" if test.high.included else "before"
-        yield f"{word} {_one(field, test.high.value)}"
+        yield phrases[word].format(value=_one(field, test.high.value))
 
 
-def _either(field: Field, values: Iterable[Value]) -> str:
-    *first, last = [_one(field, value) for value in sorted(values)]
-    return f"{', '.join(first)} or {last}" if first else last
+def _either(field: Field, values: Iterable[Value], phrases: Phrases) -> str:
+    found = [_one(field, value) for value in sorted(values)]
+    if not found:
+        return phrases["none"]
+    *first, last = found
+    return phrases["or"].format(first=", ".join(first), last=last) if first else last
 
 
 def _one(field: Field, value: Value) -> str:

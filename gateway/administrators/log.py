@@ -1,0 +1,131 @@
+"""What was done in the panel, kept for the panel to show; every verb may raise StoreError.
+
+The audit's chains hold the same under seal; this is what pages read.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select
+
+from gateway.store import Store
+from gateway.store.tables import admin_deeds as table
+
+DONE, FAILED = "done", "failed"
+LOOKED = "record looked at"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """Who did what to what, and whether it came to pass; `details` never hold a secret.
+
+    `number` is the log's own, 0 of one that is not in it yet.
+    """
+
+    at: datetime
+    who: str
+    deed: str
+    subject: str = ""
+    outcome: str = DONE
+    details: Mapping[str, Any]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How often somebody looked at a real record, first and last."""
+
+    who: str
+    times: int
+    first: datetime
+    last: datetime
+
+
+class DeedLog:
+    """Adds, and reads the newest first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def add(self, deed: Deed) -> None:
+        """One more."""
+        row = {
+            "at": deed.at,
+            "who": deed.who,
+            "deed": deed.deed,
+            "subject": deed.subject,
+            "outcome": deed.outcome,
+            "details": json.dumps(deed.details),
+        }
+        async with self._store.begin() as connection:
+            await connection.execute(insert(table).values(row))
+
+    async def last(
+        self,
+        most: int,
+        *,
+        subject: str | None = None,
+        deeds: Sequence[str] = (),
+        who: str = "",
+        before: int | None = None,
+    ) -> Sequence[Deed]:
+        """The newest, of one subject, some kinds or one name where these are given.
+
+        `before` is the number of the one after them.
+        """
+        wanted = select(table).order_by(table.c.id.desc()).limit(most)
+        if subject is not None:
+            wanted = wanted.where(table.c.subject == subject)
+        if deeds:
+            wanted = wanted.where(table.c.deed.in_(deeds))
+        if who:
+            wanted = wanted.where(table.c.who == who)
+        if before is not None:
+            wanted = wanted.where(table.c.id < before)
+        async with self._store.begin() as connection:
+            rows = (await connection.execute(wanted)).all()
+        return [
+            Deed(
+                at=row.at,
+                who=row.who,
+                deed=row.deed,
+                subject=row.subject,
+                outcome=row.outcome,
+                details=json.loads(row.details),
+                number=row.id,
+            )
+            for row in rows
+        ]
+
+    async def forget(self, before: date) -> None:
+        """Drop those of the days before that one, in UTC: the audit has dropped its own."""
+        old = delete(table).where(table.c.at < _begin(before))
+        async with self._store.begin() as connection:
+            await connection.execute(old)
+
+    async def looks(
+        self, resource: str, record: str, since: date | None = None, until: date | None = None
+    ) -> Sequence[Looks]:
+        """Who looked at that record, in the order of their first look; both days count, in UTC."""
+        first, last = func.min(table.c.at).label("first"), func.max(table.c.at).label("last")
+        wanted = (
+            select(table.c.who, func.count().label("times"), first, last)
+            .where(table.c.subject == record, table.c.deed == LOOKED, table.c.outcome == DONE)
+            .where(table.c.details == json.dumps({"resource": resource}))
+            .group_by(table.c.who)
+            .order_by(first, table.c.who)
+        )
+        if since is not None:
+            wanted = wanted.where(table.c.at >= _begin(since))
+        if until is not None and until < date.max:
+            wanted = wanted.where(table.c.at < _begin(until + timedelta(days=1)))
+        async with self._store.begin() as connection:
+            rows = (await connection.execute(wanted)).all()
+        return [Looks(row.who, row.times, row.first, row.last) for row in rows]
+
+
+def _begin(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

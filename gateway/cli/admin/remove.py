@@ -1,0 +1,38 @@
+"""`clinic-gateway admin remove`: somebody may use the panel no more."""
+
+from pathlib import Path
+
+import click
+
+from gateway.administrators.store import AdministratorStore, LastAdmin
+from gateway.cli.admin.opened import Deed, unknown, with_deeds
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import config_option, fail, json_option
+from gateway.store import Store
+
+
+@click.command()
+@click.argument("name")
+@config_option
+@json_option
+def remove(name: str, config: Path | None, as_json: bool) -> None:
+    """Take NAME away: whoever is signed in with it is signed out."""
+
+    async def removed(store: Store, deed: Deed) -> bool:
+        administrators = AdministratorStore(store)
+        kept = await administrators.find(name)
+        if kept is not None:
+            whose = kept.administrator
+            async with deed("administrator removed", whose.id, name=whose.name):
+                await administrators.remove(whose.id)
+        return kept is not None
+
+    try:
+        if not with_deeds(config, removed):
+            unknown(name)
+    except LastAdmin:
+        fail(
+            "nobody would be left with the role admin; add another with `clinic-gateway admin"
+            " password` first"
+        )
+    click.echo(legible_json({"removed": name}) if as_json else legible(f"{name} is removed"))

@@ -1,0 +1,65 @@
+"""What administrators do, in the panel or by command: in the audit before it is done."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
+from gateway.audit.buffer import Buffer, Unwritten
+from gateway.audit.entries import BEGUN, DeedLine
+from gateway.store import Store, StoreError
+
+
+class Unended(Exception):
+    """What was done is done, and that it began is in the audit; how it ended could not be noted."""
+
+
+class Deeds:
+    """Writes them, into the audit and into the log that pages read."""
+
+    def __init__(self, store: Store, audit: Buffer, now: Callable[[], datetime]) -> None:
+        self.log = DeedLog(store)
+        self._audit = audit
+        self._now = now
+
+    @asynccontextmanager
+    async def deed(
+        self, who: str, deed: str, subject: str = "", **details: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Around what is done: that it begins is on disk before it does, how it ended after it.
+
+        Unwritten where the audit takes no line: then nothing is done. Unended where it takes none
+        afterwards, or the log does not. What is added to the details meanwhile stands in the last
+        line.
+        """
+        await self._write(who, deed, subject, BEGUN, details)
+        try:
+            yield details
+        except BaseException:
+            await self._end(who, deed, subject, FAILED, details)
+            raise
+        try:
+            await self._end(who, deed, subject, DONE, details)
+        except (Unwritten, StoreError) as error:
+            raise Unended from error
+
+    async def note(self, who: str, deed: str, subject: str = "", **details: Any) -> None:
+        """What has come to pass, such as somebody signing in."""
+        async with self.deed(who, deed, subject, **details):
+            pass
+
+    async def _end(
+        self, who: str, deed: str, subject: str, outcome: str, details: Mapping[str, Any]
+    ) -> None:
+        await self._write(who, deed, subject, outcome, details)
+        noted = Deed(
+            at=self._now(), who=who, deed=deed, subject=subject, outcome=outcome, details=details
+        )
+        await self.log.add(noted)
+
+    async def _write(
+        self, who: str, deed: str, subject: str, result: str, details: Mapping[str, Any]
+    ) -> None:
+        line = DeedLine(self._now(), who, deed, subject, result, dict(details))
+        await self._audit.deed(line)

@@ -1,0 +1,130 @@
+"""Every text stands in both languages, and every text that a page asks for is there."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Formatter
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.admin.shown import Clock
+from gateway.admin.words import FOLDER, LANGUAGES, Text, catalogue, language_of, words
+from gateway.contract.access import LEVELS, Permission
+from gateway.contract.resources import RESOURCES
+
+ADMIN = FOLDER.parent
+TEMPLATES = sorted(ADMIN.glob("templates/**/*.html"))
+# A whole name, or the beginning of one that is put together.
+_asked = re.compile(r"""(?:\bt|words|said|has)\(\s*["']([a-z-]+\.[A-Za-z0-9_.]*)["']( ~)?""")
+
+
+def forms(text: Text) -> list[str]:
+    return [text] if isinstance(text, str) else list(text)
+
+
+def places(text: Text) -> set[str]:
+    """The names in braces."""
+    return {name for form in forms(text) for _, name, _, _ in Formatter().parse(form) if name}
+
+
+def test_each_text_says_the_same_in_each_language() -> None:
+    wrong = [name for name, texts in catalogue().items() if not are_alike(texts)]
+    assert wrong == []
+
+
+def are_alike(texts: Mapping[str, Text]) -> bool:
+    """The same languages, places and number of forms; nothing is empty, or blank at an end."""
+    named = [places(text) for text in texts.values()]
+    numbers = [len(forms(text)) for text in texts.values()]
+    every = [form for text in texts.values() for form in forms(text)]
+    return (
+        texts.keys() == set(LANGUAGES)
+        and all(each == named[0] for each in named)
+        and all(each == numbers[0] for each in numbers)
+        and all(form and form.strip() == form for form in every)
+    )
+
+
+def test_pages_ask_for_texts_that_are_there_and_no_text_is_left_over() -> None:
+    sources = [*TEMPLATES, *sorted(ADMIN.glob("**/*.py"))]
+    asked: set[str] = set()
+    begun: set[str] = set()
+    for source in sources:
+        for name, goes_on in _asked.findall(source.read_text("utf-8")):
+            (begun if goes_on else asked).add(name)
+    assert asked <= catalogue().keys()
+    named = "\n".join(source.read_text("utf-8") for source in sources)
+    left_over = [
+        name
+        for name in catalogue()
+        if name not in asked
+        and not any(name.startswith(each) for each in begun)
+        and f'"{name}"' not in named
+        and f'f"{name.partition(".")[0]}.' not in named
+    ]
+    assert left_over == []
+
+
+def test_every_field_permission_and_level_has_its_words() -> None:
+    said = words("en")
+    for resource in RESOURCES:
+        assert said.has(f"resources.{resource.name}")
+        assert all(said.has(f"fields.{resource.name}.{path}") for path in resource.paths)
+    assert all(said.has(f"rights.{each}") for each in Permission)
+    assert all(said.has(f"rights.{each}_about") for each in (*Permission, *LEVELS))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("", "en"),
+        ("fr", "fr"),
+        ("fr-CA,fr;q=0.9,en;q=0.8", "fr"),
+        ("de-DE,de;q=0.9,fr;q=0.5,en;q=0.4", "fr"),
+        ("en-GB,fr;q=0.9", "en"),
+        ("fr;q=0", "en"),
+        ("*", "en"),
+        ("FR", "fr"),
+    ],
+)
+def test_the_browser_chooses_the_language(accepted: str, language: str) -> None:
+    assert language_of(accepted) == language
+
+
+@given(st.text(max_size=200))
+def test_whatever_a_browser_says_there_is_a_language(accepted: str) -> None:
+    assert language_of(accepted) in LANGUAGES
+
+
+def test_numbers_and_shares_are_written_as_the_language_has_them() -> None:
+    assert words("en").number(1234.5, 1) == "1,234.5"
+    assert words("fr").number(1234.5, 1) == "1\u202f234,5"
+    assert words("en").percent(0.001) == "<1%"
+    assert words("fr").percent(0.5) == "50\u202f%"
+    assert words("en")("common.minutes_ago", 1) == "1 minute ago"
+    assert words("fr")("common.minutes_ago", 0) == "il y a 0 minute"
+
+
+def test_in_french_no_line_begins_with_a_mark_and_a_month_has_its_first() -> None:
+    said = words("fr")
+    every = [form for name in catalogue() for form in forms(said.texts[name])]
+    assert [text for text in every if re.search(" [:;?!]", text)] == []
+    assert any("\u00a0:" in text for text in every)
+    now = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    assert Clock(ZoneInfo("Europe/Paris"), said, lambda: now).day(now) == "1er mars 2026"
+    assert Clock(ZoneInfo("Europe/Paris"), words("en"), lambda: now).day(now) == "1 Mar 2026"
+
+
+def test_no_template_holds_words_of_its_own() -> None:
+    """What is between the marks of a template is made, but for signs and commands to type."""
+    own = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+    for template in TEMPLATES:
+        text = own.sub(" ", Path(template).read_text("utf-8"))
+        text = re.sub(r"<(script|style|code)\b.*?</\1>", " ", text, flags=re.DOTALL)
+        text = re.sub(r'[\w-]+="[^"]*"', " ", text)
+        said = set(re.findall(r"(?<![/\w])[A-Za-zÀ-ÿ]{2,}[\w-]*", re.sub(r"<[^>]*>", " ", text)))
+        assert said == set(), template.name

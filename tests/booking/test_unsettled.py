@@ -1,0 +1,126 @@
+"""Bookings of which nobody knows, and how they ended, as people are shown them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import update
+
+from adapters.base import OutcomeUnknown
+from gateway.booking.row import LEFT
+from gateway.booking.rows import Rows
+from gateway.booking.unsettled import Resolved, Unknown, resolved, unknown
+from gateway.booking.values import done
+from gateway.store.tables import bookings
+from tests.booking.clinic import DAY, NOW, OTHER, World
+from tests.booking.test_reconcile import lost, reconciled
+
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def told(world: World) -> list[tuple[str | None, bool]]:
+    """What came of each that ended, the latest first, and whether its partner was told of it."""
+    return [(each.appointment_id, each.is_told) for each in await resolved(world.store, EVER, 10)]
+
+
+async def test_what_nobody_knows_is_told_with_the_time_that_it_blocks(world: World) -> None:
+    await lost(world)
+    assert await unknown(world.store, 10) == [
+        Unknown(
+            key_id="p",
+            vet_id="v",
+            starts_at=NOW + DAY,
+            ends_at=NOW + DAY + timedelta(minutes=30),
+            since=NOW,
+            is_asked_again=False,
+            is_legible=True,
+        )
+    ]
+    assert await unknown(world.store, 0) == []
+    assert await told(world) == []
+
+
+async def test_what_was_found_is_told_with_its_appointment(world: World) -> None:
+    await lost(world)
+    before = datetime.now(UTC)
+    async with reconciled(world) as reconciler:
+        await reconciler.begin()
+    assert await unknown(world.store, 10) == []
+    [found] = await resolved(world.store, before, 10)
+    assert before <= found.at <= datetime.now(UTC)
+    assert found == Resolved(
+        key_id="p",
+        vet_id="v",
+        starts_at=NOW + DAY,
+        since=NOW,
+        at=found.at,
+        appointment_id="a0",
+        is_told=False,
+    )
+    assert await resolved(world.store, datetime.now(UTC), 10) == []
+
+
+async def test_what_was_not_made_is_told_too(world: World) -> None:
+    await lost(world, made=False)
+    async with reconciled(world, lands=0) as reconciler:
+        await reconciler.begin()
+    assert world.heard.said == ["released"]
+    assert await told(world) == [(None, False)]
+
+
+async def test_what_a_retry_finds_out_is_known_to_its_partner(world: World) -> None:
+    await lost(world)
+    assert (await world.book()).record["id"] == "a0"
+    assert await told(world) == [("a0", True)]
+
+
+async def test_what_a_retry_sends_anew_was_made_in_the_end(world: World) -> None:
+    await lost(world, made=False)
+    assert (await world.book()).record["id"] == "a0"
+    assert await told(world) == [("a0", True)]
+
+
+async def test_a_retry_that_may_not_be_sent_anew_was_not_made(world: World) -> None:
+    await lost(world, made=False)
+    world.past = True
+    with pytest.raises(Exception, match="future"):
+        await world.book()
+    assert await told(world) == [(None, False)]
+
+
+async def test_who_turns_up_after_all_has_the_last_word(world: World) -> None:
+    await lost(world, made=False)
+    rows = Rows(world.store)
+    for outcome, said in ((LEFT, []), (done({"id": "a9"}), [("a9", True)])):
+        [row] = await rows.between()
+        assert await rows.write(row, None)
+        assert await told(world) == [(None, False)]
+        assert await rows.restore(row, outcome)
+        assert await told(world) == said
+
+
+async def test_what_was_never_unknown_leaves_no_word(world: World) -> None:
+    await world.book()
+    await world.book()
+    world.clinic.answers = [OutcomeUnknown("lost")]
+    with pytest.raises(OutcomeUnknown):
+        await world.book("another", OTHER, at=2 * DAY)
+    assert len(await unknown(world.store, 10)) == 1
+    assert await told(world) == []
+
+
+async def test_one_that_cannot_be_read_is_told_as_such(world: World) -> None:
+    await lost(world)
+    async with world.store.begin() as connection:
+        await connection.execute(update(bookings).values(draft=b"{"))
+    [found] = await unknown(world.store, 10)
+    assert not found.is_legible
+
+
+async def test_a_word_is_kept_for_a_week(world: World) -> None:
+    await lost(world)
+    await world.book()
+    rows, now = Rows(world.store), datetime.now(UTC)
+    await rows.purge(now + timedelta(days=6))
+    assert len(await told(world)) == 1
+    await rows.purge(now + timedelta(days=8))
+    assert await told(world) == []
