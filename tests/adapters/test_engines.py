@@ -261,12 +261,12 @@ def _reading(engine: Engine) -> tuple[int, Any]:
 
 
 async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server: Server) -> None:
-    engine = open_engine(server.url, timeout=0.6, booking_timeout=0.6)
+    engine = open_engine(server.url, timeout=0.8, booking_timeout=0.8)
     asked: list[int] = []
     readers, waiting = _reading(engine)
     slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(readers)]
     await asyncio.sleep(0.05)  # until they have begun
-    waiting._patience = 0.4
+    waiting._patience = 0.3
     late = [
         asyncio.create_task(engine.read(lambda _: asked.append(1))) for _ in range(MOST_WAITING)
     ]

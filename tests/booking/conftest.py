@@ -2,11 +2,12 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from gateway.booking import outcomes, room
 from gateway.booking.owners import Owners
 from gateway.store import open_store
 from tests.adapters.servers import execute
@@ -39,8 +40,22 @@ def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def world(store_place: str, tmp_path: Path) -> AsyncIterator[World]:
-    """On each database that may hold a ledger."""
+def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets how many seconds the store has for a transaction."""
+
+    def last(seconds: float) -> None:
+        for module in (outcomes, room):
+            monkeypatch.setattr(module, "PATIENCE", seconds)
+
+    return last
+
+
+@pytest.fixture
+async def world(
+    store_place: str, tmp_path: Path, patience: Callable[[float], None]
+) -> AsyncIterator[World]:
+    """On each database that may hold a ledger; a disk that is slow for once is no fault."""
+    patience(30.0)
     store = open_store(store_place)
     owners = Owners(store, tmp_path)
     await owners.start()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -36,8 +36,9 @@ class Hanging(Store):
 
 
 async def test_while_the_ledger_hangs_nothing_piles_up_and_refusals_are_quick(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, patience: Callable[[float], None]
 ) -> None:
+    patience(0.5)
     monkeypatch.setattr(room, "REST", 30.0)
     store = Hanging(world.store)
     ledger = world.opened(store)
@@ -53,6 +54,7 @@ async def test_while_the_ledger_hangs_nothing_piles_up_and_refusals_are_quick(
     await asyncio.sleep(0.1)
     assert store.inside == AT_ONCE
     assert len(asyncio.all_tasks()) - before <= AT_ONCE
+    patience(30.0)
     store.goes_on.set()
     await asyncio.sleep(0.2)
     assert not (await world.book(through=ledger)).replayed
