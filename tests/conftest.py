@@ -51,6 +51,15 @@ def pytest_collection() -> Iterator[None]:
     gc.enable()
 
 
+# What takes longest, and mostly waits, begins first: others go on beside it, and none is the last.
+_FIRST = ("cluster", "processes", "chaos", "races", "fuzz", "failures")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in _FIRST)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """Where every server is at hand (TEST_SKIPS_FAIL), a test that skips has failed.

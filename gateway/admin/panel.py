@@ -1,6 +1,7 @@
 """The panel as an application: its pages, what they are rendered with, and what guards them."""
 
 import warnings
+from functools import cache
 
 import aiohttp_jinja2
 import jinja2
@@ -47,16 +48,22 @@ def panel(parts: Parts, administration: Administration) -> web.Application:
     app[KEYS] = KeyBook(KeyStore(parts.store))
     add_chores(app, parts.events)
     add_sampler(app, Sampler(parts, app[KEYS]))
-    aiohttp_jinja2.setup(
-        app,
+    app[aiohttp_jinja2.APP_KEY] = _templates()
+    for page in PAGES:
+        app.router.add_route(page.method, page.path, answer(page))
+    app.router.add_get(f"{STATIC}{{name:.+}}", serve)
+    return app
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """Of this process: what one panel has compiled the next one need not."""
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("gateway.admin"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    aiohttp_jinja2.get_env(app).globals.update(static=static)
-    for page in PAGES:
-        app.router.add_route(page.method, page.path, answer(page))
-    app.router.add_get(f"{STATIC}{{name:.+}}", serve)
-    return app
+    made.globals.update(static=static)
+    return made

@@ -60,10 +60,11 @@ class TestSqlite(TestPostgres):
     kind = "sqlite"
 
 
-class TestGuarded(TestSqlite):
-    how = GuardedPractice
+class TestCachedAndGuarded(TestSqlite):
+    how = CachedPractice
     many = 2_500  # this and the next hand pages on, and those of 10,000 rows are read without them
 
 
-class TestCachedAndGuarded(TestGuarded):
-    how = CachedPractice
+@pytest.mark.long
+class TestGuarded(TestCachedAndGuarded):
+    how = GuardedPractice

@@ -1,5 +1,6 @@
 """A browser for the tests of pages: Debian's Chromium, told what to look like, and listened to."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -7,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,8 +16,10 @@ from playwright.async_api import Browser, Page, Request, async_playwright
 
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 HEIGHT = 900
-# What axe asks of colours.
+# What axe asks of colours, which alone hangs on the theme.
 CONTRAST = ("color-contrast",)
+# All that axe asks, of every page in both themes, widths and languages: `make looks`.
+EVERY_LOOK = os.environ.get("LOOKS") == "all"
 # Milliseconds that a page may take for what it is asked.
 PATIENCE = 10_000
 
@@ -31,6 +34,11 @@ class Look:
 
     def __str__(self) -> str:
         return f"{self.theme}-{self.width}-{self.language}"
+
+    @property
+    def scheme(self) -> Literal["dark", "light"]:
+        """The theme, as a browser takes it."""
+        return "dark" if self.theme == "dark" else "light"
 
 
 LOOKS = tuple(Look(theme, width) for theme in ("light", "dark") for width in (360, 1280))
@@ -84,7 +92,8 @@ class Watched:
 
         The runner gets in beside the page's policy, which need not allow it.
         """
-        await self.page.evaluate(_axe())
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(_axe())
         rules = {rule: {"enabled": False} for rule in without}
         found = await self.page.evaluate(
             "([rules, only]) => axe.run(document, {rules, resultTypes: ['violations'],"
@@ -92,6 +101,29 @@ class Watched:
             [rules, list(only)],
         )
         return [_told(rule, node) for rule in found["violations"] for node in rule["nodes"]]
+
+    async def settles(self, condition: str) -> None:
+        """Wait until that holds on the page, whose policy forbids that it looks by itself."""
+        async with asyncio.timeout(PATIENCE / 1000):
+            while not await self.page.evaluate(condition):  # noqa: ASYNC110 - nobody says when
+                await asyncio.sleep(0.02)
+
+    async def violations_in_looks(self) -> list[str]:
+        """The same on a desk in the light, and on a telephone in the dark.
+
+        There colours alone, but with EVERY_LOOK.
+        """
+        found: list[str] = []
+        for look in LOOKS if EVERY_LOOK else (Look(), Look("dark", 360)):
+            await self.page.emulate_media(color_scheme=look.scheme)
+            await self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
+            # until no colour is on its way to another
+            await self.settles(
+                "document.getAnimations().every(each => !(each instanceof CSSTransition))"
+            )
+            only = () if look == Look() or EVERY_LOOK else CONTRAST
+            found += [f"{look}: {each}" for each in await self.violations(only=only)]
+        return found
 
 
 @cache
@@ -130,7 +162,7 @@ async def opened(
     """
     context = await browser.new_context(
         viewport={"width": look.width, "height": HEIGHT},
-        color_scheme="dark" if look.theme == "dark" else "light",
+        color_scheme=look.scheme,
         locale=look.language,
         reduced_motion="reduce",
         java_script_enabled=scripts,

@@ -73,6 +73,7 @@ for module in (rows, statements, values):
 """
 
 
+@pytest.mark.long
 async def test_a_ledger_that_forgets_keys_is_found_out(tmp_path: Path) -> None:
     plan = Plan(attempts=120, kills=0, partners=30, seed=1, workers=2, twice=0.9)
     with GROUNDS["sqlite"](tmp_path) as ground:

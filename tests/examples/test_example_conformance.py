@@ -66,6 +66,7 @@ class ExamplePractice(SqlPractice):
         )
 
 
+@pytest.mark.long
 class TestMariadbExample(AdapterConformance):
     example: ClassVar[Example] = MARIADB
     kind = "mysql"

@@ -1,4 +1,7 @@
-"""200 bookings race through two gateways while the desk writes too; RACES=2000 makes it longer."""
+"""200 bookings race through two gateways while the desk writes too; RACES=2000 makes it longer.
+
+Each kind of lock and each engine races once, and all of them together in `make long`.
+"""
 
 import os
 import re
@@ -9,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.races.history import faults
-from tests.races.practice import KINDS, practice, working_days
+from tests.races.practice import practice, working_days
 from tests.races.rush import race
 
 COUNT = int(os.environ.get("RACES", "200"))
 # How long each booking takes between its writes, so that others get in between.
 PAUSE = 0.02
 DAYS = working_days(max(2, COUNT // 100), datetime.now(UTC).date())
-MORE = [("postgresql", True)] if "RACES" in os.environ else []
 NO_LOCK = (
     "from adapters.sql.engines.postgres_speech import PostgresSpeech\n"
     "PostgresSpeech.lock = lambda *_: None"
@@ -26,7 +28,13 @@ NO_SECOND_LOOK = "import adapters.sql.diary as diary\ndiary.Diary._same = lambda
 
 @pytest.mark.parametrize(
     ("kind", "slot_rows"),
-    [*((kind, False) for kind in KINDS), ("mariadb", True), *MORE],
+    [
+        ("sqlite", False),
+        ("postgresql", False),
+        pytest.param("mariadb", False, marks=pytest.mark.long),
+        ("mariadb", True),
+        pytest.param("postgresql", True, marks=pytest.mark.long),
+    ],
 )
 async def test_no_booking_overlaps_another_nor_what_the_desk_had_committed(
     kind: str, slot_rows: bool, tmp_path: Path
@@ -51,6 +59,7 @@ SLOW_COMMIT = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("broken", "pause", "more", "found"),
     [
