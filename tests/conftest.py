@@ -26,7 +26,7 @@ from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store
 from tests.adapters.clinic import copy_to
-from tests.adapters.servers import execute, postgres_database
+from tests.adapters.servers import drop_empty_databases, execute, postgres_database
 from tests.partner import ALL, Partner
 from tests.secrecy import secrets_at_rest, secrets_in
 from tests.world import WORLDS, World
@@ -58,6 +58,10 @@ _FIRST = ("cluster", "processes", "chaos", "races", "fuzz", "failures")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in _FIRST)
+
+
+def pytest_sessionfinish() -> None:
+    drop_empty_databases()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,33 +25,69 @@ def server(kind: str) -> URL:
     return make_url(url)
 
 
+# PostgreSQL's that are empty again: to make one and drop it takes longer than most tests do.
+_EMPTY: list[str] = []
+_DROP = {"postgresql": "DROP DATABASE {} WITH (FORCE)", "mysql": "DROP DATABASE {}"}
+_TO_EMPTY = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    "DO $$ DECLARE name text; BEGIN"
+    " FOR name IN SELECT nspname FROM pg_namespace"
+    " WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' LOOP"
+    " EXECUTE format('DROP SCHEMA %I CASCADE', name); END LOOP; END $$",
+    "CREATE SCHEMA public",
+    "GRANT USAGE ON SCHEMA public TO public",
+    "ALTER DATABASE {} RESET ALL",
+)
+# no test pulls the plug: none waits for the disk
+_HURRIED = "ALTER DATABASE {} SET synchronous_commit = off"
+
+
 @contextmanager
 def postgres_database(*statements: str, options: str = "") -> Iterator[str]:
-    """The address of a new database in which the statements were run."""
-    yield from _database("postgresql", "DROP DATABASE {} WITH (FORCE)", statements, options)
+    """The address of an empty database in which the statements were run."""
+    yield from _database("postgresql", statements, options)
 
 
 @contextmanager
 def mariadb_database(*statements: str) -> Iterator[str]:
     """The same on MariaDB or MySQL."""
-    yield from _database("mysql", "DROP DATABASE {}", statements)
+    yield from _database("mysql", statements)
 
 
-def _database(
-    kind: str, drop: str, statements: tuple[str, ...], options: str = ""
-) -> Iterator[str]:
-    address, name = server(kind), f"clinic_test_{uuid4().hex[:12]}"
-    outside = address.render_as_string(hide_password=False)
+def _database(kind: str, statements: tuple[str, ...], options: str = "") -> Iterator[str]:
+    address, may_stay = server(kind), kind == "postgresql" and not options
+    name = _EMPTY.pop() if may_stay and _EMPTY else _new_database(kind, options)
     inside = address.set(database=name).render_as_string(hide_password=False)
-    execute(outside, f"CREATE DATABASE {name} {options}")
-    if kind == "postgresql":  # no test pulls the plug: none waits for the disk
-        execute(outside, f"ALTER DATABASE {name} SET synchronous_commit = off")
     try:
         if statements:
             execute(inside, *statements)
         yield inside
     finally:
-        execute(outside, drop.format(name))
+        if may_stay:
+            execute(inside, *(each.replace("{}", name) for each in (*_TO_EMPTY, _HURRIED)))
+            _EMPTY.append(name)
+        else:
+            _drop(kind, name)
+
+
+def _new_database(kind: str, options: str) -> str:
+    name = f"clinic_test_{uuid4().hex[:12]}"
+    outside = server(kind).render_as_string(hide_password=False)
+    execute(outside, f"CREATE DATABASE {name} {options}")
+    if kind == "postgresql":
+        execute(outside, _HURRIED.format(name))
+    return name
+
+
+def _drop(kind: str, name: str) -> None:
+    execute(server(kind).render_as_string(hide_password=False), _DROP[kind].format(name))
+
+
+def drop_empty_databases() -> None:
+    """Leave nothing on the server, once no test wants a database any more."""
+    while _EMPTY:
+        _drop("postgresql", _EMPTY.pop())
 
 
 def execute(url: str, *statements: str) -> list[Any]:
