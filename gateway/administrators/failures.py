@@ -49,15 +49,6 @@ class Failures:
 
         return await self._store.run(tried)
 
-    async def wait(self, subjects: Sequence[str], now: datetime) -> timedelta:
-        """How long the next attempt still has to wait; zero where it need not."""
-        async with self._store.begin() as connection:
-            return await _longest(connection, subjects, now)
-
-    async def add(self, subjects: Sequence[str], now: datetime) -> None:
-        """One more of each, whether or not it had to wait."""
-        await self._store.run(lambda connection: _count(connection, subjects, now, 1))
-
     async def forgive(self, subjects: Sequence[str]) -> None:
         """They have signed in."""
         gone = table.c.subject.in_([_digest(each) for each in subjects])

@@ -10,8 +10,10 @@ import aiohttp
 from argon2 import PasswordHasher
 from yarl import URL
 
+from gateway.administrators.failures import Failures, of_name
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore
+from gateway.store import Store
 
 PASSWORD = "correct horse battery staple"
 # A hash says itself how dear it is: this one is cheap, so that many tests may sign in.
@@ -142,3 +144,12 @@ async def manager_of(
     page = await manager.sign_in()
     assert page.status == 303, page.plain
     return manager
+
+
+async def guessed(store: Store, name: str, times: int) -> None:
+    """Somebody tries so many passwords at that name, from now on, each once it may be tried."""
+    failures, at, tried = Failures(store), datetime.now(UTC), 0
+    while tried < times:
+        wait = await failures.try_now([of_name(name)], at)
+        at += wait
+        tried += not wait

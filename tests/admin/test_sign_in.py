@@ -8,7 +8,7 @@ import pytest
 from gateway.administrators.failures import FREE, Failures
 from gateway.administrators.passwords import Passwords
 from gateway.administrators.store import AdministratorStore
-from tests.admin.manager import PASSWORD, manager_of
+from tests.admin.manager import PASSWORD, guessed, manager_of
 from tests.conftest import RunningGateway
 
 
@@ -49,9 +49,7 @@ async def test_after_five_failures_the_next_attempt_waits_whoever_is_named(
     guesser = manager.other(name)
     assert [(await guesser.sign_in("a guess of mine")).status for _ in range(5)] == [401] * 5
     # four more make the wait longer than this test takes; without the five there would be none
-    failures = Failures(running_gateway.gateway.store)
-    for _ in range(4):
-        await failures.add([f"name {name.casefold()}"], datetime.now(UTC))
+    await guessed(running_gateway.gateway.store, name, 4)
     told = await guesser.sign_in(PASSWORD)
     assert told.status == 429
     assert int(told.headers["Retry-After"]) >= 1
@@ -63,8 +61,8 @@ async def test_one_name_is_one_name_however_it_is_spelt(
     manager = await manager_of(running_gateway, session)
     for name in ("Claire", "CLAIRE", "\uff23laire", "Cl\uff41ire", "  claire"):
         assert (await manager.other(name).sign_in("a guess of mine")).status == 401
-    wait = await Failures(running_gateway.gateway.store).wait(["name claire"], datetime.now(UTC))
-    assert wait > timedelta()
+    failures = Failures(running_gateway.gateway.store)
+    assert await failures.try_now(["name claire"], datetime.now(UTC)) > timedelta()
 
 
 async def test_a_stolen_cookie_opens_nothing_once_its_owner_has_signed_out(
@@ -86,15 +84,14 @@ async def test_the_old_password_cannot_be_guessed_without_waiting(
     new = {"new": "another battery staple", "again": "another battery staple"}
     guess = await manager.fill("/account", {"old": "a guess", **new}, "/account/password")
     assert guess.status == 422
-    failures = Failures(running_gateway.gateway.store)
-    for _ in range(FREE + 3):
-        await failures.add(["name claire"], datetime.now(UTC))
+    store = running_gateway.gateway.store
+    await guessed(store, "Claire", FREE + 3)
     told = await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     assert told.status == 429
     assert int(told.headers["Retry-After"]) >= 1
     deeds = (await manager.get("/audit/deeds")).plain
     assert "password change refused" in deeds
-    await failures.forgive(["name claire"])
+    await Failures(store).forgive(["name claire"])
     assert (
         await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     ).status == 303

@@ -17,6 +17,7 @@ from gateway.administrators.passwords import LONGEST, SHORTEST
 from gateway.administrators.store import AdministratorStore
 from gateway.cli import main
 from gateway.store import Store, open_store
+from tests.admin.manager import guessed
 
 T = TypeVar("T")
 WORD = "correct horse battery"
@@ -57,9 +58,8 @@ def test_whoever_is_kept_out_by_guesses_is_let_in_by_a_new_password(config: Path
     async def waits(guesses: int) -> bool:
         store = open_store(config.with_name("gateway.db"))
         try:
-            for _ in range(guesses):
-                await Failures(store).add([of_name("Claire")], datetime.now(UTC))
-            return bool(await Failures(store).wait([of_name("Claire")], datetime.now(UTC)))
+            await guessed(store, "Claire", guesses)
+            return bool(await Failures(store).try_now([of_name("Claire")], datetime.now(UTC)))
         finally:
             await store.aclose()
 
