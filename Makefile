@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types safety rules tables long fuzz looks reloads bench attack chaos bench-backends image-rehearsal lock screenshots clean stale
+.PHONY: help demo test check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends image-rehearsal lock screenshots clean stale
 export PYTHON
 
 help: ## List these targets
@@ -84,9 +84,6 @@ fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 
 reloads: $(checks) ## Change the policy a thousand times under load (RELOADS=1000)
 	RELOADS=$(RELOADS) $(bin)/python -m pytest tests/policy/test_reload.py -k one_policy $(ARGS)
-
-looks: $(checks) ## Ask axe of every page in both themes, widths and languages
-	LOOKS=all $(bin)/python -m pytest tests/browser -k "rules or left_out" $(ARGS)
 
 bench: $(checks) ## Measure what the gateway costs per request
 	$(bin)/python -m bench $(ARGS)

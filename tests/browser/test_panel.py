@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.admin.manager import PASSWORD, Manager, manager_of
-from tests.browser.browser import EVERY_LOOK, HEIGHT, Look, Watched, opened
+from tests.browser.browser import Look, Watched, opened
 from tests.conftest import RunningGateway, Template, begun
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -289,10 +289,7 @@ PAGES = (
 async def test_every_page_keeps_to_the_rules_for_everybody(
     browser: Browser, base: str, manager: Manager, gateway: RunningGateway, language: str
 ) -> None:
-    """In both themes, on a telephone and on a desk: axe, no sideways scrolling, no error.
-
-    Another language is other words in the same places: of it only what they need of the width.
-    """
+    """In both themes, on a telephone and on a desk: axe, no sideways scrolling, no error."""
     key = await gateway.mint()
     known = {"KEY": key.id, "CLIENT": (await gateway.ids())["clients"]}
     async with opened(browser, Look(language=language), base) as watched:
@@ -303,8 +300,4 @@ async def test_every_page_keeps_to_the_rules_for_everybody(
                 await enter(page, manager)
             await page.goto(base + re.sub("KEY|CLIENT", lambda part: known[part[0]], path))
             assert await page.locator("html").get_attribute("lang") == language
-            if language == "en" or EVERY_LOOK:
-                assert (path, await watched.violations_in_looks()) == (path, [])
-            await page.set_viewport_size({"width": 360, "height": HEIGHT})
-            await watched.settles("document.documentElement.scrollWidth <= 360")
-            await page.set_viewport_size({"width": 1280, "height": HEIGHT})
+            assert (path, await watched.violations_in_looks()) == (path, [])
