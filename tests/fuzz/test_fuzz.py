@@ -17,15 +17,13 @@ import pytest
 from tests.partner import Partner
 
 CASES = int(os.environ.get("FUZZ_CASES", "300"))
-LEVELS = ("BASIC", "STANDARD", "FULL")
+LEVELS = ("BASIC", pytest.param("STANDARD", marks=pytest.mark.long), "FULL")
 LISTS = ("/clients", "/patients", "/stock", "/stock/low")
 HOOKS = "tests.fuzz.hooks"
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize(
-    "level", ["BASIC", pytest.param("STANDARD", marks=pytest.mark.long), "FULL"]
-)
+@pytest.mark.parametrize("level", LEVELS)
 async def test_every_operation_keeps_the_documents_word(
     partner: Partner, tmp_path: Path, level: str, tell: Callable[[str], None]
 ) -> None:

@@ -1,6 +1,6 @@
 """200 bookings race through two gateways while the desk writes too; RACES=2000 makes it longer.
 
-Each kind of lock and each engine races once, and all of them together in `make long`.
+Each engine races once, and so does each kind of lock; `make long` has the other pairs of both.
 """
 
 import os
