@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from gateway.audit.chain import Head
+from gateway.background import ended
 from gateway.store import StoreError
 
 # Seconds between two heads, unless there is haste: not each write of reads is told.
@@ -56,10 +57,7 @@ class Recorder:
 
     async def aclose(self) -> None:
         """The last head, as that of a chain that has ended, where the store takes it in time."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
         if self._head is not None:
             with contextlib.suppress(StoreError, TimeoutError):
                 async with asyncio.timeout(LAST):

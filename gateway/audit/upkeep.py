@@ -4,7 +4,6 @@ It also tells the store of what processes wrote last that died.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
@@ -16,6 +15,7 @@ from gateway.audit.files import audit_folder
 from gateway.audit.index import Index, forget
 from gateway.audit.retention import Retention
 from gateway.audit.secrets import key_file, read_secrets
+from gateway.background import ended
 from gateway.settings import Settings
 from gateway.store import Store
 
@@ -79,10 +79,7 @@ class Upkeep:
 
     async def aclose(self) -> None:
         """Stop; what was not taken in is taken in the next time."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
 
     async def turn(self) -> None:
         """Take in what is new, and now and then drop what is old."""

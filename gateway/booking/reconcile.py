@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from adapters.base import Adapter, Draft, OutcomeUnknown
+from gateway.background import ended
 from gateway.booking.base import Told
 from gateway.booking.drafts import read
 from gateway.booking.looking import Lost, look
@@ -93,11 +94,8 @@ class Reconciler:
 
     async def aclose(self) -> None:
         """Stop; what is being looked up stays unknown."""
-        tasks = [*self._looks.values(), *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        with contextlib.suppress(Exception):  # what they met was told
+            await ended(self._task, *self._looks.values())
 
     async def round(self) -> None:
         """Take rows from the dead, and begin the look-ups that are due. StoreError."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
+from gateway.background import ended
 from gateway.policy.cases.run import cases_beside
 from gateway.policy.running.keeper import Keeper, Watcher
 from gateway.policy.running.presence import Presence
@@ -66,10 +67,9 @@ class Follower:
 
     async def aclose(self) -> None:
         """Stop following; write what is not written."""
-        for task in self._tasks:
-            task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            with suppress(Exception):
+                await ended(*self._tasks)
             with suppress(StoreError):
                 await self._tell()
             await self._presence.leave()

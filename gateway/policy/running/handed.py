@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, json
 
 from adapters.base import Report
+from gateway.background import ended
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.presence import Presence
@@ -142,8 +143,8 @@ class Taker:
     async def aclose(self) -> None:
         """Follow no more."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            with contextlib.suppress(Exception):
+                await ended(self._task)
             await self._presence.leave()
 
     async def _follow(self) -> None:
