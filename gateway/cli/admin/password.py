@@ -11,7 +11,8 @@ from gateway.administrators.failures import Failures, of_name
 from gateway.administrators.passwords import LONGEST, Passwords, check, made_up
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore, LastAdmin
-from gateway.cli.admin.opened import Deed, with_deeds
+from gateway.cli.admin.opened import with_deeds
+from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
