@@ -350,7 +350,8 @@ admin_sessions = Table(
     Index("admin_sessions_by_administrator", "administrator_id"),
 )
 
-# How often a name or an address has failed to sign in since it last did.
+# How often somebody has failed with a password since it was last right, by whose attempts count
+# together: a name's strangers, a browser, a session.
 admin_failures = Table(
     "admin_failures",
     metadata,

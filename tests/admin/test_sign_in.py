@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from gateway.administrators.failures import FREE, Failures
+from gateway.administrators.failures import FREE, Failures, of_session
 from gateway.administrators.passwords import Passwords
+from gateway.administrators.sessions import SessionStore
 from gateway.administrators.store import AdministratorStore
-from tests.admin.manager import PASSWORD, guessed, manager_of
+from tests.admin.manager import PASSWORD, guessed, manager_of, tried
 from tests.conftest import RunningGateway
 
 
@@ -62,7 +63,7 @@ async def test_one_name_is_one_name_however_it_is_spelt(
     for name in ("Claire", "CLAIRE", "\uff23laire", "Cl\uff41ire", "  claire"):
         assert (await manager.other(name).sign_in("a guess of mine")).status == 401
     failures = Failures(running_gateway.gateway.store)
-    assert await failures.try_now(["name claire"], datetime.now(UTC)) > timedelta()
+    assert await failures.try_now("name claire", datetime.now(UTC)) > timedelta()
 
 
 async def test_a_stolen_cookie_opens_nothing_once_its_owner_has_signed_out(
@@ -85,13 +86,14 @@ async def test_the_old_password_cannot_be_guessed_without_waiting(
     guess = await manager.fill("/account", {"old": "a guess", **new}, "/account/password")
     assert guess.status == 422
     store = running_gateway.gateway.store
-    await guessed(store, "Claire", FREE + 3)
+    [signed_in] = await SessionStore(store).list(datetime.now(UTC))
+    await tried(store, of_session(signed_in.id), FREE + 3)
     told = await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     assert told.status == 429
     assert int(told.headers["Retry-After"]) >= 1
     deeds = (await manager.get("/audit/deeds")).plain
     assert "password change refused" in deeds
-    await Failures(store).forgive(["name claire"])
+    await Failures(store).forgive(of_session(signed_in.id))
     assert (
         await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     ).status == 303

@@ -59,7 +59,7 @@ def test_whoever_is_kept_out_by_guesses_is_let_in_by_a_new_password(config: Path
         store = open_store(config.with_name("gateway.db"))
         try:
             await guessed(store, "Claire", guesses)
-            return bool(await Failures(store).try_now([of_name("Claire")], datetime.now(UTC)))
+            return bool(await Failures(store).try_now(of_name("Claire"), datetime.now(UTC)))
         finally:
             await store.aclose()
 

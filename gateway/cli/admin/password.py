@@ -56,12 +56,13 @@ def password(
             await _check_first(administrators, role or Role.ADMIN)
             async with deed("administrator added", name, role=role or Role.ADMIN):
                 await administrators.add(name, role or Role.ADMIN, kept, now, one_time=one_time)
+                await Failures(store).forgive(of_name(name))
             return True
         whose, told = known.administrator, {} if role is None else {"role": role}
         async with deed("password reset", whose.id, name=whose.name, **told):
             await administrators.set_password(whose.id, kept, one_time=one_time, role=role)
-        # whoever guessed at the name meanwhile keeps its owner out no longer
-        await Failures(store).forgive([of_name(name)])
+            # whoever guessed at the name meanwhile keeps its owner out no longer
+            await Failures(store).forgive(of_name(name))
         return False
 
     try:
