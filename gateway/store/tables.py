@@ -360,8 +360,8 @@ admin_failures = Table(
     Column("last_at", Instant, nullable=False),
 )
 
-# What was done in the panel, for it to show; the audit's chains have the same under seal. `details`
-# is JSON.
+# What was done in the panel and by commands, to be shown; the audit's chains have the same under
+# seal. `details` is JSON.
 admin_deeds = Table(
     "admin_deeds",
     metadata,

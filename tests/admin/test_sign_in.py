@@ -77,6 +77,32 @@ async def test_a_stolen_cookie_opens_nothing_once_its_owner_has_signed_out(
     assert (await thief.get("/keys")).status == 303
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:1", "/\nx", "x"],
+)
+async def test_signing_in_leads_to_pages_of_this_panel_alone(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession, wanted: str
+) -> None:
+    manager = (await manager_of(running_gateway, session)).other()
+    page = await manager.get("/sign-in")
+    form = {"asked": page.field("asked"), "name": "Claire", "password": PASSWORD}
+    told = await manager.send("/sign-in", form | {"next": wanted})
+    assert (told.status, told.headers["Location"]) == (303, "/keys")
+
+
+async def test_what_lets_somebody_in_rests_nowhere(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession
+) -> None:
+    manager = await manager_of(running_gateway, session)
+    files = [file for file in running_gateway.folder.rglob("*") if file.is_file()]
+    kept = b"".join(file.read_bytes() for file in files)
+    assert b"argon2id" in kept
+    held = [*manager.cookies.values(), PASSWORD]
+    assert len(held) >= 3
+    assert [each for each in held if each.encode() in kept] == []
+
+
 async def test_the_old_password_cannot_be_guessed_without_waiting(
     running_gateway: RunningGateway, session: aiohttp.ClientSession
 ) -> None:

@@ -21,6 +21,7 @@ from gateway.cli import deeds, main
 from gateway.store import open_store
 from tests.command import clinic_gateway
 from tests.conftest import Template
+from tests.small_disk import fill, mounted
 
 # Each command, and the deeds that it leaves; none where it changes nothing.
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -147,8 +148,10 @@ def test_each_deed_is_sealed_and_listed_under_the_account_that_ran_the_command(
         results = [each["result"] for each in lines if each["deed"] == deed]
         assert set(results) == {"begun", "done"}, deed
         assert results.count("begun") == results.count("done")
-    plain = run(folder, "audit", "deeds", "--who", who).stdout
-    assert plain.count(who) == len(TYPED)
+    plain = run(folder, "audit", "deeds", "--who", who).stdout.splitlines()
+    assert [line.split("  ")[1] for line in plain] == [who] * len(TYPED)
+    assert plain[-1].endswith("name X, permissions STOCK_READ, level BASIC, limit 1000")
+    assert run(folder, "audit", "deeds", "--who", "X").stdout == "nothing was done so far by X\n"
     assert run(folder, "audit", "verify").returncode == 0
 
 
@@ -178,6 +181,19 @@ def test_where_the_audit_cannot_be_written_no_command_does_anything(folder: Path
         assert (done.returncode, done.stdout) in {(1, ""), (2, "")}, (deed, done)
         assert str(audit) in done.stderr, deed
         assert kept(folder) == before, deed
+
+
+def test_on_a_full_disk_no_command_does_anything(folder: Path, tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", 2) as disk:
+        with (folder / "gateway.yaml").open("a") as file:
+            file.write(f"audit: {{folder: {disk}}}\n")
+        assert run(folder, *CREATE).returncode == 0
+        before, filler = kept(folder), fill(disk)
+        done = run(folder, "keys", "revoke", "X", "--yes")
+        assert (done.returncode, done.stdout, kept(folder)) == (1, "", before)
+        assert str(disk) in done.stderr
+        filler.unlink()
+        assert run(folder, "keys", "revoke", "X", "--yes").returncode == 0
 
 
 def test_what_a_command_could_not_do_stands_there_as_failed(folder: Path) -> None:

@@ -62,6 +62,16 @@ def _told(deed: Deed) -> dict[str, Any]:
 
 
 def _line(deed: Deed) -> str:
-    details = ", ".join(f"{name}={value}" for name, value in deed.details.items())
-    parts = (f"{when(deed.at)}  {deed.who}", f"{deed.deed} {deed.outcome}", deed.subject, details)
+    details = {name: _plain(value) for name, value in deed.details.items()}
+    told = ", ".join(f"{name} {value}" for name, value in details.items() if value)
+    parts = (f"{when(deed.at)}  {deed.who}", f"{deed.deed} {deed.outcome}", deed.subject, told)
     return "  ".join(part for part in parts if part)
+
+
+def _plain(value: Any) -> str:
+    """A detail in words; "" of nothing."""
+    if isinstance(value, dict):
+        return " ".join(f"{name}={each}" for name, each in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "" if value is None else str(value)
