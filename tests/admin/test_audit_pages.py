@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from getpass import getuser
 from html import unescape
 from importlib import import_module
 from pathlib import Path
@@ -391,6 +392,23 @@ async def test_deeds_name_what_they_were_done_to(
         assert f"<dd>{said}</dd>" in made
     for gone in (removed, changed):
         assert f'<span title="{denis.id}">Denis</span>' in gone
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+async def test_what_a_command_did_stands_there_under_the_account_that_ran_it(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession, language: str
+) -> None:
+    manager = await manager_of(running_gateway, session, language=language)
+    key_id = (await running_gateway.mint()).id
+    config = ["--config", str(running_gateway.folder / "gateway.yaml")]
+    typed = ["keys", "update", key_id, "--limit", "77", *config]
+    assert (await asyncio.to_thread(CliRunner().invoke, main, typed)).exit_code == 0
+    said, who = words(language), f"shell: {getuser()}"
+    [listed] = rows(await manager.get(f"/audit/deeds?who={quote(who)}"))
+    assert who in listed
+    assert said("deeds.key changed") in listed
+    assert f'<a href="/keys/{key_id}"' in listed
+    assert who in (await manager.get(f"/keys/{key_id}")).plain
 
 
 def test_each_deed_has_its_words() -> None:

@@ -29,9 +29,10 @@ MOST, LARGEST = 50, 10_000
 @config_option
 @json_option
 def deeds(who: str | None, limit: int, config: Path | None, as_json: bool) -> None:
-    """Say what administrators did in the panel, and commands on the gateway's machines.
+    """Say what administrators and commands did.
 
-    A command stands under the system account that ran it: `shell: root`.
+    A command stands under the system account that ran it: `shell: root`. The audit's files hold the
+    same under seal, which `audit verify` looks at.
     """
     found = asyncio.run(_last(place_of_audit(config), who or "", limit))
     if as_json:

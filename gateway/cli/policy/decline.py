@@ -14,10 +14,11 @@ from gateway.cli.policy.decision import decided, decision_options
 @config_option
 @json_option
 def decline(digest: str, by: str | None, reason: str, config: Path | None, as_json: bool) -> None:
-    """Decline the policy that a gateway holds back: the one that runs goes on.
+    """Decline the policy that a gateway holds back.
 
-    HASH is the waiting policy's, whole, as `policy status` prints it. `policy status` and the panel
-    show who declined it and why, until the file changes or somebody approves it after all.
+    The one that runs goes on. HASH is the waiting policy's, whole, as `policy status` prints it.
+    `policy status` and the panel show who declined it and why, until the file changes or somebody
+    approves it after all.
     """
     from gateway.policy.running.versions import DECLINED
 
