@@ -98,7 +98,13 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     async with _migrated(settings) as store:
-        return [each async for each in examine(settings, store, examination)]
+        found = examine(settings, store, examination)
+        if not booking:
+            return [each async for each in found]
+        from gateway.cli.deeds import recording
+
+        async with recording(settings, store) as deed, deed("test booking made"):
+            return [each async for each in found]
 
 
 @asynccontextmanager

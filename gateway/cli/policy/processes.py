@@ -14,6 +14,8 @@ from gateway.cli.options import fail
 from gateway.contract.fields import write_instant
 from gateway.inquiries.waiting import Asked
 from gateway.policy.running.versions import Event, Process, Versions
+from gateway.settings import Settings
+from gateway.store import Store
 
 T = TypeVar("T")
 NOBODY = "no gateway is running on this store"
@@ -26,15 +28,21 @@ def now() -> datetime:
 
 def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) -> T:
     """What comes of it, in the store of the configured gateway."""
+    return with_store(config, lambda _, store: use(Versions(store)))
+
+
+def with_store(config: Path | None, use: Callable[[Settings, Store], Awaitable[T]]) -> T:
+    """What comes of it; the end of the command where there is no store yet."""
     from gateway.cli.policy.named import own_store
     from gateway.settings import check_own_place, load_settings
 
     async def used() -> T:
         check_own_place(config)
-        async with own_store(load_settings(config)) as store:
+        settings = load_settings(config)
+        async with own_store(settings) as store:
             if store is None:
                 fail(NOBODY)
-            return await use(Versions(store))
+            return await use(settings, store)
 
     return asyncio.run(used())
 
@@ -100,9 +108,7 @@ def _lines(process: Process, declined: Event | None) -> list[str]:
             at = write_instant(declined.at)
             lines.append(f"  declined  by {declined.who} ({at}): {declined.reason}")
         lines.append("            clinic-gateway policy diff says what it shows more")
-        lines.append(
-            f"            clinic-gateway policy approve {state['waiting']} --by NAME --reason TEXT"
-        )
+        lines.append(f"            clinic-gateway policy approve {state['waiting']} --reason TEXT")
     if error := state["lastError"]:
         lines.append(f"  refused   {_place(error, state['file'])}{error['text']} ({error['at']})")
         lines.append(f"            clinic-gateway policy {_asks(error, state['file'])} says more")

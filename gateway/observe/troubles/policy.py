@@ -42,7 +42,7 @@ class PolicyNews:
             "policy held back: it shows more than the one that runs",
             waiting=waiting[:12],
             running=running[:12],
-            remedy=f"clinic-gateway policy approve {waiting} --by NAME --reason TEXT",
+            remedy=f"clinic-gateway policy approve {waiting} --reason TEXT",
         )
 
     def unchanged(self, running: str) -> None:
