@@ -47,18 +47,19 @@ class Said(Line):
 def approve(digest: str, by: str, reason: str, config: Path | None, as_json: bool) -> None:
     """Let the policy run that a gateway holds back, as it shows more than the one that runs.
 
-    HASH is the waiting policy's, whole, as `policy status` prints it. The approval is kept with its
-    name, reason and time, and counts once: when another policy has run meanwhile, this one waits
-    again.
+    HASH is the waiting policy's, whole, as `policy status` prints it; its cases must pass first.
+    The approval is kept with its name, reason and time, and counts once: when another policy has
+    run meanwhile, this one waits again.
     """
     from gateway.cli.policy.processes import now, tell, with_versions
     from gateway.inquiries.waiting import Asked, looked, waiting
     from gateway.policy.running.versions import APPROVED, Event, Versions
 
     async def approved(versions: Versions) -> Asked | str:
-        held = waiting(await versions.running(now()))
+        running = await versions.running(now())
+        held = waiting(running)
         if digest not in held:
-            return _why_not(digest, held)
+            return _why_not(digest, held, [each.state.get("waiting") for each in running])
         event = Event(at=now(), event=APPROVED, hash=digest, who=by, reason=reason)
         return await looked(versions, now, event)
 
@@ -68,7 +69,13 @@ def approve(digest: str, by: str, reason: str, config: Path | None, as_json: boo
     tell(asked.running, as_json=as_json, revision=asked.revision)
 
 
-def _why_not(digest: str, waiting: list[str]) -> str:
+def _why_not(digest: str, waiting: list[str], held: list[str | None]) -> str:
+    """`held` are the policies that wait, whatever for."""
+    if digest in held:
+        return (
+            f"the policy {digest} waits for its cases to pass, and can be approved then:"
+            " clinic-gateway policy test names those that fail"
+        )
     if not waiting:
-        return "no running gateway holds a policy back: there is nothing to approve"
+        return "no policy waits for an approval: there is nothing to approve"
     return f"the policy {digest} does not wait: {', '.join(waiting)} does"
