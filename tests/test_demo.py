@@ -74,7 +74,7 @@ def shell(line: str, exports: dict[str, str]) -> str:
 
 def curl_lines() -> list[str]:
     """The README's curl lines, in their order."""
-    blocks = re.findall(r"```sh\n(.*?)```", README.partition("## Test it")[0], re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", README.partition("### Hide a field")[0], re.DOTALL)
     whole = "\n".join(blocks).replace("\\\n", " ")
     return [line for line in whole.splitlines() if line.startswith("curl")]
 
