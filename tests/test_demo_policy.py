@@ -99,3 +99,21 @@ def test_the_readmes_first_edit_hides_at_once_and_names_the_cases_and_its_way_ba
     assert (told["waitsFor"], told["cases"]) == ("approval", None)
     assert '"email"' not in typed.type(ask)
     assert f"policy approve {told['waiting']}" in typed.type(status)
+
+
+@needs_curl
+def test_the_panels_manual_leads_to_a_change_that_waits_for_an_approval(typed: Typed) -> None:
+    """Its steps: the address of clients opens at STANDARD, then two cases are told so."""
+    file = typed._demo.state / "policies.yaml"
+    head, clients = file.read_text().split("\nclients:", 1)
+    moved = clients.replace("updatedAt]", "updatedAt, address]", 1).replace("[address]", "[]", 1)
+    file.write_text(f"{head}\nclients:{moved}")
+    told = typed.waits_until(lambda told: told["waitsFor"] == "cases")
+    cases = typed._demo.state / "policies.test.yaml"
+    lines = cases.read_text().splitlines()
+    for problem in told["cases"]["problems"]:
+        at = next(n for n in range(problem["line"], len(lines)) if "sees:" in lines[n])
+        lines[at] = lines[at].replace("email,", "email, address,")
+    cases.write_text("\n".join(lines))
+    told = typed.waits_until(lambda told: told["waitsFor"] == "approval")
+    assert (told["state"], told["cases"]) == ("held back", None)

@@ -50,8 +50,8 @@ def check(
 ) -> None:
     """Say whether a policy file can be used, or all that is wrong with it.
 
-    FILE is the configured policy where it is left out. The cases beside it are tried, as at a
-    start. Exit 1 where a gateway would not take it, or not the whole of it: where its cases fail,
+    FILE is the configured policy where it is left out. The cases beside it are tried, as a gateway
+    does. Exit 1 where a gateway would not take it, or not the whole of it: where its cases fail,
     what it shows more waits until they pass. What is allowed and risky is a warning; the practice
     system only gives notes.
     """

@@ -94,9 +94,9 @@ class Keeper:
             return
         now = self._now()
         self._put(Standing(policy=policy, loaded_at=now, file_hash=found.hash, failing=failing))
-        self._version = Version(hash=policy.hash, content=found.content, file=policy.file)
+        self._version = _version(policy, found.content)
         if last is None or last.hash != policy.hash:
-            self._ran(policy, found.content)
+            self._ran(self._version)
         self._watcher.loaded(last.hash if last else policy.hash, policy.hash, now)
         if failing:
             self._tell_cases(failing)
@@ -138,12 +138,13 @@ class Keeper:
         if policy.hash == self.standing.policy.hash:
             self._stay(examined, found)
         elif await self._may_run(examined):
-            self._run(policy, found.content, failing=failing)
+            self._run(policy, _version(policy, found.content), failing)
         else:
             running = self.policy()
             less = await asyncio.to_thread(self._examiner.common, running, policy)
             if less is not None:
-                self._run(less, write_rules(less.rules).encode(), (running.hash, policy.hash))
+                text, made_of = write_rules(less.rules).encode(), (running.hash, policy.hash)
+                self._run(less, _version(less, text, made_of))
             self._hold(examined, found)
         if failing != before:
             self._tell_cases(failing)
@@ -182,16 +183,10 @@ class Keeper:
         approved = waiting is not None and await self._approved(waiting.hash)
         self._unasked = False
         if approved and waiting is not None:
-            self._run(waiting, self._file.seen.content)
+            self._run(waiting, _version(waiting, self._file.seen.content))
 
-    def _run(
-        self,
-        policy: Policy,
-        content: bytes,
-        made_of: tuple[str, str] | None = None,
-        failing: tuple[Problem, ...] = (),
-    ) -> None:
-        old, now = self.policy(), self._now()
+    def _run(self, policy: Policy, version: Version, failing: tuple[Problem, ...] = ()) -> None:
+        old, now, made_of = self.policy(), self._now(), version.made_of
         standing = Standing(
             policy=policy,
             loaded_at=now,
@@ -200,19 +195,12 @@ class Keeper:
             failing=failing,
         )
         self._put(standing)
-        self._ran(policy, content, made_of, failing)
+        self._ran(version, failing)
         self._watcher.loaded(old.hash, policy.hash, now)
 
-    def _ran(
-        self,
-        policy: Policy,
-        content: bytes,
-        made_of: tuple[str, str] | None = None,
-        failing: tuple[Problem, ...] = (),
-    ) -> None:
-        version = Version(hash=policy.hash, content=content, file=policy.file, made_of=made_of)
+    def _ran(self, version: Version, failing: tuple[Problem, ...] = ()) -> None:
         self._version = version
-        self._note(RAN, policy.hash, version=version, reason=_reason(failing))
+        self._note(RAN, version.hash, version=version, reason=_reason(failing))
 
     def _hold(self, examined: Examined, found: Found) -> None:
         before, waiting, failing = self.standing, examined.policy, examined.failing
@@ -223,7 +211,7 @@ class Keeper:
         known = before.waiting.hash if before.waiting else None
         if known == waiting.hash and before.waits_for == waits_for:
             return
-        version = Version(hash=waiting.hash, content=found.content, file=waiting.file)
+        version = _version(waiting, found.content)
         self._note(HELD, waiting.hash, version=version, reason=_reason(failing))
         self._watcher.held(waiting.hash, self.policy().hash, waits_for)
 
@@ -262,3 +250,8 @@ class Keeper:
 def _reason(failing: tuple[Problem, ...]) -> str | None:
     """What an event says of cases that fail."""
     return f"{summary(failing)}: {failing[0]}"[:LONGEST] if failing else None
+
+
+def _version(policy: Policy, content: bytes, made_of: tuple[str, str] | None = None) -> Version:
+    """A policy with its text, as the store keeps it."""
+    return Version(hash=policy.hash, content=content, file=policy.file, made_of=made_of)
