@@ -54,7 +54,10 @@ state: .
 shutdown_delay: 0
 
 # Which field opens at which level, beside this file: change it, and the running demo follows.
-policy: policies.yaml
+# What a change hides takes effect at once; what it opens waits for an approval.
+policy:
+  file: policies.yaml
+  widening: approve
 
 backend:
   # The sample clinic: a database that looks like an old practice system's.

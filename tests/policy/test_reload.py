@@ -16,7 +16,7 @@ import pytest
 
 from gateway.app import build
 from gateway.policy.running import follow
-from gateway.policy.running.keeper import PATIENCE, STEADY
+from gateway.policy.running.file import PATIENCE, STEADY
 from gateway.settings import StartRefused, load_settings
 from gateway.store import StoreError
 from tests.command import clinic_gateway
@@ -190,7 +190,7 @@ async def test_the_status_tells_whether_the_policy_is_wrong_or_its_cases(
     cases.write_text("version: 1\ncases: 5\n")
     code, shown, _ = await command(gateway, "reload")
     lines = shown.splitlines()
-    assert (code, lines[-2].startswith("  refused   policies.test.yaml line 2: ")) == (1, True)
+    assert (code, lines[-2].startswith("            policies.test.yaml line 2: ")) == (0, True)
     assert lines[-1].split() == ["clinic-gateway", "policy", "test", "says", "more"]
     cases.unlink()
     save(file, TEXT.replace("lastName]", "lastNam]"))
@@ -388,7 +388,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
     gateway = partner.gateway
     keeper, follower = gateway.gateway.keeper, gateway.gateway.follower
-    keeper._steady = 0.0
+    keeper._file.steady = 0.0
     fields: dict[str, frozenset[str]] = {}
     texts = (NARROW, TEXT)
     stop, failed = asyncio.Event(), []

@@ -15,9 +15,9 @@ from gateway.cli.policy.decision import decided, decision_options
 def approve(digest: str, by: str | None, reason: str, config: Path | None, as_json: bool) -> None:
     """Let the policy run that a gateway holds back, as it shows more than the one that runs.
 
-    HASH is the waiting policy's, whole, as `policy status` prints it. The approval is kept with the
-    system account that gave it, its reason and its time, and counts once: when another policy has
-    run meanwhile, this one waits again.
+    HASH is the waiting policy's, whole, as `policy status` prints it; its cases must pass first.
+    The approval is kept with the system account that gave it, its reason and its time, and counts
+    once: when another policy has run meanwhile, this one waits again.
     """
     from gateway.cli.policy.processes import tell
     from gateway.policy.running.versions import APPROVED

@@ -1,7 +1,7 @@
 """What somebody decides on the shell of a policy that waits: who, why, and a deed in the audit."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,11 @@ def decided(
 
     async def done(settings: Any, store: Any) -> Asked:
         versions = Versions(store)
-        held = waiting(await versions.running(now()))
-        if digest not in held:
-            fail(_why_not(digest, held))
+        running = await versions.running(now())
+        decidable = waiting(running)
+        if digest not in decidable:
+            held = [each.state.get("waiting") for each in running]
+            fail(_why_not(digest, decidable, held))
         async with (
             recording(settings, store) as deed,
             deed(f"policy {decision}", digest, reason=reason, **remark),
@@ -92,7 +94,13 @@ def decided(
     return with_store(config, done), actor()
 
 
-def _why_not(digest: str, waiting: list[str]) -> str:
-    if not waiting:
-        return "no running gateway holds a policy back: there is nothing to decide"
-    return f"the policy {digest} does not wait: {', '.join(waiting)} does"
+def _why_not(digest: str, decidable: Sequence[str], held: Sequence[str | None]) -> str:
+    """`decidable` are the policies that wait for a decision, `held` those that wait at all."""
+    if digest in held:
+        return (
+            f"the policy {digest} waits for its cases to pass, and can be decided on then:"
+            " clinic-gateway policy test names those that fail"
+        )
+    if not decidable:
+        return "no policy waits for an approval: there is nothing to decide"
+    return f"the policy {digest} does not wait: {', '.join(decidable)} does"
