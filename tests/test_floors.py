@@ -9,7 +9,7 @@ from typing import TypeGuard
 ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; who stands on the same floor does not see each other.
 FLOORS = (
-    {"gateway.contract", "gateway.background", "gateway.packing"},
+    {"gateway.contract", "gateway.background", "gateway.packing", "gateway.purposes"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",

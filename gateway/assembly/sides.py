@@ -15,9 +15,10 @@ from gateway.serving import PanelSide, PublicSide, SystemSide
 from gateway.settings import Settings, StartRefused, split_address
 from gateway.web.entrance import Entrance, entrance
 from gateway.web.front import Front
+from gateway.web.parts import Readiness
 from gateway.web.proxies import Proxies
 from gateway.web.server import AppRunner, PublicServer, bind, refusal_of
-from gateway.web.system import Readiness, system_server
+from gateway.web.system import system_server
 from gateway.web.tls import Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
