@@ -1,5 +1,7 @@
 """The tables of the README, made from the code: `make tables` writes them into their places.
 
+The proxy files of the examples are written too.
+
 A block is marked by comments with its name; its first two lines, the head, stay as they are.
 """
 
@@ -20,6 +22,7 @@ from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.kinds import KINDS as CODES
 from gateway.policy.reading.schema import policy_schema
 from gateway.settings import GROUPS, Settings, names
+from tests.edge import shipped
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -252,3 +255,4 @@ if __name__ == "__main__":
     (ROOT / "policies.schema.json").write_text(f"{schema}\n", encoding="utf-8")
     for page in PAGES:
         page.write_text(filled(page.read_text()))
+    shipped.write()

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from examples.cluster import databases, files
 from tests.adapters.servers import execute, server
 from tests.processes.gateways import Several, eventually, is_running
 from tests.redis_server import redis_server
-from tests.wire.proxies import command, free_port
+from tests.wire.proxies import changed, command, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROXY = ROOT / "examples" / "cluster" / "haproxy.cfg"
@@ -113,7 +113,6 @@ class Stack:
 @contextmanager
 def stack(folder: Path) -> Iterator[Stack]:
     """One that serves; skips the test where a part of it is missing."""
-    words = command("haproxy", PROXY)
     address, name = server("postgresql"), f"clinic_test_{uuid4().hex[:12]}"
     superuser = address.render_as_string(hide_password=False)
     practice = folder / "practice"
@@ -136,7 +135,10 @@ def stack(folder: Path) -> Iterator[Stack]:
         ends.callback(_drop, superuser, places)
         databases.make(secrets / files.CONFIGURATION, superuser, scale=0.1)
         nodes = _nodes(ends, folder, secrets / files.CONFIGURATION)
-        port = _proxy(ends, words, nodes)
+        port = free_port()
+        ends.enter_context(
+            proxy(folder, port, [(node.port, node.operations_port) for node in nodes])
+        )
         yield Stack(
             nodes,
             port,
@@ -155,18 +157,30 @@ def _nodes(ends: ExitStack, folder: Path, config: Path) -> tuple[Node, Node]:
     return made[0], made[1]
 
 
-def _proxy(ends: ExitStack, words: list[str], nodes: tuple[Node, Node]) -> int:
-    """HAProxy with the variables that compose.yaml gives it, once it has found both nodes."""
-    port = free_port()
-    told = {"LISTEN": f"127.0.0.1:{port}"}
-    for number, node in enumerate(nodes, 1):
-        told[f"NODE_{number}"] = f"127.0.0.1:{node.port}"
-        told[f"NODE_{number}_OPERATIONS"] = str(node.operations_port)
-    process = subprocess.Popen(words, env={**os.environ, **told}, stderr=subprocess.DEVNULL)
-    ends.callback(process.wait, 5)
-    ends.callback(process.terminate)
-    eventually(lambda: _listens(port), alive=process)
-    return port
+def fitted(folder: Path, port: int, nodes: Sequence[tuple[int, int]]) -> Path:
+    """The shipped file with this machine's ports, and nothing else changed."""
+    changes = {"bind :8080": f"bind 127.0.0.1:{port}"}
+    for number, (public, operations) in enumerate(nodes, 1):
+        address = f"172.31.254.1{number}:8080"
+        # the longer one first: it holds the shorter one
+        changes |= {
+            f"{address} check port 8081": f"127.0.0.1:{public} check port {operations}",
+            address: f"127.0.0.1:{public}",
+        }
+    return changed(PROXY, folder, changes)
+
+
+@contextmanager
+def proxy(folder: Path, port: int, nodes: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """HAProxy before nodes with these ports, public and of operations, once it listens."""
+    words = command("haproxy", fitted(folder, port, nodes))
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        eventually(lambda: _listens(port), alive=process)
+        yield
+    finally:
+        process.terminate()
+        process.wait(5)
 
 
 def _listens(port: int) -> bool:

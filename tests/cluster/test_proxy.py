@@ -2,17 +2,16 @@
 
 import asyncio
 import json
-import os
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from tests.cluster.stack import PROXY
+from tests.cluster.stack import proxy
 from tests.streams import Streams
-from tests.wire.proxies import command, free_port
+from tests.wire.proxies import free_port
 
 UNKNOWN = "Booking outcome unknown."
 
@@ -33,21 +32,15 @@ class Dying:
 
 
 @asynccontextmanager
-async def proxied(nodes: list[Dying]) -> AsyncIterator[int]:
+async def proxied(folder: Path, nodes: list[Dying]) -> AsyncIterator[int]:
     servers = [Streams(each.serve) for each in nodes]
-    told = {"LISTEN": f"127.0.0.1:{free_port()}"}
-    for number, server in enumerate(servers, 1):
-        await server.open()
-        port = str(server.port)
-        told |= {f"NODE_{number}": f"127.0.0.1:{port}", f"NODE_{number}_OPERATIONS": port}
-    process = await asyncio.create_subprocess_exec(
-        *command("haproxy", PROXY), env={**os.environ, **told}, stderr=subprocess.DEVNULL
-    )
+    port = free_port()
     try:
-        yield int(told["LISTEN"].rpartition(":")[2])
+        for each in servers:
+            await each.open()
+        with proxy(folder, port, [(each.port, each.port) for each in servers]):
+            yield port
     finally:
-        process.terminate()
-        await process.wait()
         for each in servers:
             await each.close()
 
@@ -77,17 +70,17 @@ async def answer(port: int, method: str, *headers: str) -> tuple[int, dict[str, 
     ],
 )
 async def test_a_booking_is_sent_once_and_its_outcome_is_said_to_be_unknown(
-    headers: tuple[str, ...], then: str
+    headers: tuple[str, ...], then: str, tmp_path: Path
 ) -> None:
     nodes = [Dying(), Dying()]
-    async with proxied(nodes) as port:
+    async with proxied(tmp_path, nodes) as port:
         assert await answer(port, "POST", *headers) == (504, {"message": f"{UNKNOWN} {then}"})
     assert [*nodes[0].asked, *nodes[1].asked] == [b"POST"]
 
 
-async def test_a_read_is_asked_of_the_other_node_too() -> None:
+async def test_a_read_is_asked_of_the_other_node_too(tmp_path: Path) -> None:
     nodes = [Dying(), Dying()]
-    async with proxied(nodes) as port:
+    async with proxied(tmp_path, nodes) as port:
         status, said = await answer(port, "GET")
     assert (status, said) == (502, {"message": "Service temporarily unavailable"})
     assert all(b"GET" in node.asked for node in nodes)

@@ -1,0 +1,122 @@
+"""`clinic-gateway proxy`: the file of a proxy that fits the configuration."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.words import Group
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+_FILES = "/etc/clinic-gateway/gateway"
+_plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
+
+
+@click.group(cls=Group)
+def proxy() -> None:
+    """Print the configuration of a proxy that fits the gateway's own."""
+
+
+def _path(_: click.Context, __: click.Parameter, value: str) -> str:
+    if value and not _plain_path(value):
+        raise click.BadParameter("must be an absolute path of letters, digits and . _ - @ + /")
+    return value
+
+
+def _address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    from gateway.settings import split_address
+
+    if value is not None:
+        try:
+            split_address(f"127.0.0.1{value}" if value[:1] == ":" else value)
+        except ValueError as error:
+            raise click.BadParameter("must be an address such as :443 or 10.0.0.5:443") from error
+    return value
+
+
+def _file_option(name: str, ending: str, what: str) -> Callable[[CommandT], CommandT]:
+    return click.option(
+        name,
+        default=f"{_FILES}.{ending}",
+        show_default=True,
+        metavar="FILE",
+        callback=_path,
+        help=f"{what}, where public_url begins with https://.",
+    )
+
+
+def _proxy_options(command: CommandT) -> CommandT:
+    """The options of every kind of proxy."""
+    for add in (
+        click.option(
+            "--listen",
+            metavar="ADDRESS",
+            callback=_address,
+            help="Where partners reach the proxy; by default the port of public_url.",
+        ),
+        click.option(
+            "--node",
+            "named",
+            multiple=True,
+            metavar="NAME=HOST[:PORT[/OPERATIONS_PORT]]",
+            help="A gateway behind it (repeatable); without any, the one on this machine.",
+        ),
+        json_option,
+        config_option,
+    ):
+        command = add(command)
+    return command
+
+
+@proxy.command()
+@_proxy_options
+@_file_option("--certificate", "pem", "The certificate, its chain and its key, in one file")
+def haproxy(certificate: str, **given: Any) -> None:
+    """Print a haproxy.cfg."""
+    _print("haproxy", certificate=certificate, **given)
+
+
+@proxy.command()
+@_proxy_options
+@_file_option("--key", "key", "The key of the certificate")
+@_file_option("--certificate", "crt", "The certificate and its chain")
+def nginx(certificate: str, key: str, **given: Any) -> None:
+    """Print an nginx.conf."""
+    _print("nginx", certificate=certificate, key=key, **given)
+
+
+def _print(
+    program: str,
+    *,
+    config: Path | None,
+    as_json: bool,
+    named: tuple[str, ...],
+    **place: Any,
+) -> None:
+    """The file on stdout, what had better be changed on stderr; exit 1 where it could not work."""
+    from gateway.edge.node import named_node, node_here
+    from gateway.edge.obstacles import in_the_way, obstacles, warnings
+    from gateway.edge.rendering import rendered
+    from gateway.edge.site import Place, site_of
+    from gateway.settings import load_settings
+
+    settings = load_settings(config)
+    try:
+        nodes = [named_node(each, settings) for each in named] or [node_here(settings)]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--node") from error
+    if found := list(obstacles(settings, nodes)):
+        fail("\n".join(found))
+    site = site_of(settings, nodes, Place(**place))
+    if found := list(in_the_way(site)):
+        fail("\n".join(found))
+    told = list(warnings(settings, site))
+    for each in told:
+        click.echo(f"warning: {each}", err=True)
+    text = rendered(program, site)
+    shown = {"program": program, "warnings": told, "configuration": text}
+    click.echo(json.dumps(shown, indent=2) if as_json else text, nl=as_json)

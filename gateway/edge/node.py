@@ -1,0 +1,79 @@
+"""A gateway as its proxy reaches it: its address, and where it says whether it is ready."""
+
+import re
+from dataclasses import dataclass
+
+from gateway.settings import Settings, split_address
+
+_named = re.compile(
+    r"(?P<name>[A-Za-z0-9][\w.-]*)=(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][\w.-]*)"
+    r"(?::(?P<port>[0-9]{1,5})(?:/(?P<operations_port>[0-9]{1,5}))?)?",
+    re.ASCII,
+).fullmatch
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  # nosec B104
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One gateway; hosts are addresses without brackets, or names."""
+
+    name: str
+    host: str
+    port: int
+    operations_host: str
+    operations_port: int
+
+    @property
+    def address(self) -> str:
+        """Where partners' calls are sent."""
+        return f"{bracketed(self.host)}:{self.port}"
+
+    @property
+    def check(self) -> str:
+        """Where HAProxy asks whether it is ready, as words of its `server` line."""
+        elsewhere = "" if self.operations_host == self.host else f"addr {self.operations_host} "
+        return f"{elsewhere}port {self.operations_port}"
+
+
+def bracketed(host: str) -> str:
+    """The host as it stands before a port."""
+    return f"[{host}]" if ":" in host else host
+
+
+def node_here(settings: Settings) -> Node:
+    """The one gateway that listens on this machine."""
+    host, port = split_address(settings.listen)
+    operations_host, operations_port = split_address(settings.operations_listen)
+    return Node(
+        name="gateway",
+        host=_ANYWHERE.get(host, host),
+        port=port,
+        operations_host=_ANYWHERE.get(operations_host, operations_host),
+        operations_port=operations_port,
+    )
+
+
+def named_node(text: str, settings: Settings) -> Node:
+    """The node of `NAME=HOST[:PORT[/OPERATIONS_PORT]]`; ports that are not given are the settings'.
+
+    ValueError for anything else.
+    """
+    found = _named(text)
+    if found is None:
+        raise ValueError(f"{text} is no NAME=HOST[:PORT[/OPERATIONS_PORT]]")
+    host = found["host"].strip("[]")
+    here = node_here(settings)
+    return Node(
+        name=found["name"],
+        host=host,
+        port=_port(found["port"] or here.port),
+        operations_host=host,
+        operations_port=_port(found["operations_port"] or here.operations_port),
+    )
+
+
+def _port(value: str | int) -> int:
+    port = int(value)
+    if not 0 < port <= 65535:
+        raise ValueError(f"{value} is no port")
+    return port
