@@ -13,6 +13,7 @@ from gateway.cli.words import Group
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _FILES = "/etc/clinic-gateway/gateway"
+_plain_address = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:[0-9]{1,5}", re.ASCII).fullmatch
 _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 
 
@@ -28,13 +29,8 @@ def _path(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 def _address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    from gateway.settings import split_address
-
-    if value is not None:
-        try:
-            split_address(f"127.0.0.1{value}" if value[:1] == ":" else value)
-        except ValueError as error:
-            raise click.BadParameter("must be an address such as :443 or 10.0.0.5:443") from error
+    if value is not None and (not _plain_address(value) or int(value.rpartition(":")[2]) > 65535):
+        raise click.BadParameter("must be an address such as :443 or 10.0.0.5:443")
     return value
 
 

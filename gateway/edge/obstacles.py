@@ -1,6 +1,7 @@
 """Which settings cannot work behind a proxy, and which had better be others."""
 
 from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
 
 from gateway.edge.node import Node
 from gateway.edge.site import Site
@@ -17,6 +18,11 @@ def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
         yield (
             "public_url is not set, so that links would lead partners past the proxy: set it to the"
             " address that partners call, such as https://gateway.example.org"
+        )
+    elif path := urlsplit(settings.public_url).path:
+        yield (
+            f"public_url has a path, {path}, which this proxy does not take off: give the gateway a"
+            " host or a port of its own"
         )
     if settings.tls_certificate is not None:
         yield (
@@ -109,9 +115,7 @@ def _is_other(host: str, node: Node) -> bool:
 
 def warnings(settings: Settings, site: Site) -> Iterator[str]:
     """What works, and is better changed."""
-    host = site.public_url.partition("://")[2].partition("/")[0].rpartition(":")[0]
-    url_host = (host or site.public_url.partition("://")[2]).strip("[]")
-    if not site.certificate and not is_loopback(url_host):
+    if not site.certificate and not is_loopback(urlsplit(site.public_url).hostname or ""):
         yield (
             f"public_url is {site.public_url}: partners' keys would cross the network in the clear;"
             " let it begin with https://"

@@ -157,9 +157,9 @@ def _nodes(ends: ExitStack, folder: Path, config: Path) -> tuple[Node, Node]:
     return made[0], made[1]
 
 
-def fitted(folder: Path, port: int, nodes: Sequence[tuple[int, int]]) -> Path:
-    """The shipped file with this machine's ports, and nothing else changed."""
-    changes = {"bind :8080": f"bind 127.0.0.1:{port}"}
+def fitted(folder: Path, port: int, nodes: Sequence[tuple[int, int]], looks: str) -> Path:
+    """The shipped file with this machine's ports and another time between looks."""
+    changes = {"bind :8080": f"bind 127.0.0.1:{port}", "inter 1s": f"inter {looks}"}
     for number, (public, operations) in enumerate(nodes, 1):
         address = f"172.31.254.1{number}:8080"
         # the longer one first: it holds the shorter one
@@ -171,9 +171,11 @@ def fitted(folder: Path, port: int, nodes: Sequence[tuple[int, int]]) -> Path:
 
 
 @contextmanager
-def proxy(folder: Path, port: int, nodes: Sequence[tuple[int, int]]) -> Iterator[None]:
+def proxy(
+    folder: Path, port: int, nodes: Sequence[tuple[int, int]], looks: str = "1s"
+) -> Iterator[None]:
     """HAProxy before nodes with these ports, public and of operations, once it listens."""
-    words = command("haproxy", fitted(folder, port, nodes))
+    words = command("haproxy", fitted(folder, port, nodes, looks))
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: _listens(port), alive=process)

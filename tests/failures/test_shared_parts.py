@@ -48,7 +48,8 @@ def shared(template: Template, tmp_path_factory: pytest.TempPathFactory) -> Iter
         config.write_text(
             "public_url: http://127.0.0.1:8080\ntrusted_proxies: 127.0.0.1\nnodes: 2\n"
             f"store: {store.url}\nlimiter: {limiter.url}/0\n"
-            "listen: 127.0.0.1:0\noperations_listen: 127.0.0.1:0\nadmin_listen: ''\nshutdown_delay: 0\n"
+            "listen: 127.0.0.1:0\noperations_listen: 127.0.0.1:0\nadmin_listen: ''\n"
+            "shutdown_delay: 0\n"
             f"backend: {{url: 'sqlite:///{folder}/clinic.db', mapping: {MAPPING},"
             " secret_file: sealing.secret}\n"
         )
