@@ -1,4 +1,4 @@
-"""Stand-ins for gateways, which a proxy's tests put behind it, and a partner that asks through it."""
+"""Stand-ins for gateways behind a proxy, and a partner that asks through it."""
 
 import asyncio
 import json
