@@ -21,6 +21,7 @@ from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.kinds import KINDS as CODES
 from gateway.policy.reading.schema import policy_schema
+from gateway.purposes import NEEDED_FOR, Purpose
 from gateway.settings import GROUPS, Settings, names
 from tests.edge import shipped
 
@@ -178,6 +179,26 @@ def metrics() -> list[str]:
     return rows
 
 
+def purposes() -> list[str]:
+    rows = []
+    for part, needed in NEEDED_FOR.items():
+        cells = (YES[Purpose.READS in needed], YES[Purpose.BOOKINGS in needed], PARTS[part])
+        rows.append(f"| `{part}` | {' | '.join(cells)} |")
+    return rows
+
+
+PARTS = {
+    "backend": "The practice system answers, and has all that the mapping names.",
+    "store": "The gateway's own database can be read and written.",
+    "keys": "The keys were read within 5 seconds. Reads stop only after 60 seconds without.",
+    "audit": "The audit can be written. Reads stop only once no more entries find room to wait.",
+    "loop": "The event loop has not stood still for a second lately.",
+    "limiter": "Always ready: where it is down each process counts its share (`degraded`).",
+    "policy": "Always ready: a good policy runs, whatever its file is like (`state`).",
+    "workers": "With several workers: one of them is ready, by the parts of its own that it tells.",
+}
+
+
 MERGED = {"sum": "sum", "max": "largest", "min": "smallest", "each": "each"}
 
 
@@ -230,6 +251,7 @@ TABLES = {
     "filters": filters,
     "settings": settings,
     "metrics": metrics,
+    "purposes": purposes,
     "converters": converters,
     "values": values,
     "masks": masks,
