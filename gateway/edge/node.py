@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from gateway.settings import Settings, split_address
 
@@ -10,7 +11,6 @@ _named = re.compile(
     r"(?::(?P<port>[0-9]{1,5})(?:/(?P<operations_port>[0-9]{1,5}))?)?",
     re.ASCII,
 ).fullmatch
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  # nosec B104
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,14 @@ class Node:
         return f"{elsewhere}port {self.operations_port}"
 
 
+def is_anywhere(host: str) -> bool:
+    """Whether it stands for all addresses of a machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return not host
+
+
 def bracketed(host: str) -> str:
     """The host as it stands before a port."""
     return f"[{host}]" if ":" in host else host
@@ -46,11 +54,18 @@ def node_here(settings: Settings) -> Node:
     operations_host, operations_port = split_address(settings.operations_listen)
     return Node(
         name="gateway",
-        host=_ANYWHERE.get(host, host),
+        host=_from_here(host),
         port=port,
-        operations_host=_ANYWHERE.get(operations_host, operations_host),
+        operations_host=_from_here(operations_host),
         operations_port=operations_port,
     )
+
+
+def _from_here(host: str) -> str:
+    """The address under which this machine reaches a listener of its own."""
+    if not is_anywhere(host):
+        return host
+    return "::1" if ":" in host else "127.0.0.1"
 
 
 def named_node(text: str, settings: Settings) -> Node:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from gateway.edge.node import Node
+from gateway.edge.node import Node, is_anywhere
 from gateway.edge.site import Site
 from gateway.settings import Settings, is_loopback, split_address
 from gateway.web.proxies import Proxies
@@ -110,7 +110,7 @@ def in_the_way(site: Site) -> Iterator[str]:
 
 def _is_other(host: str, node: Node) -> bool:
     """Whether the proxy listens on another address of the same machine."""
-    return host not in {"", "0.0.0.0", "::", node.host}  # noqa: S104  # nosec B104
+    return not is_anywhere(host) and host != node.host
 
 
 def warnings(settings: Settings, site: Site) -> Iterator[str]:
