@@ -81,13 +81,15 @@ def named_node(text: str, settings: Settings) -> Node:
     return Node(
         name=found["name"],
         host=host,
-        port=_port(found["port"] or here.port),
+        port=_port(found["port"]) if found["port"] else here.port,
         operations_host=host,
-        operations_port=_port(found["operations_port"] or here.operations_port),
+        operations_port=(
+            _port(found["operations_port"]) if found["operations_port"] else here.operations_port
+        ),
     )
 
 
-def _port(value: str | int) -> int:
+def _port(value: str) -> int:
     port = int(value)
     if not 0 < port <= 65535:
         raise ValueError(f"{value} is no port")

@@ -19,7 +19,12 @@ def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
             "public_url is not set, so that links would lead partners past the proxy: set it to the"
             " address that partners call, such as https://gateway.example.org"
         )
-    elif path := urlsplit(settings.public_url).path:
+    elif (path := _path(settings.public_url)) is None:
+        yield (
+            f"public_url is {settings.public_url}, which has no host or no port that there is:"
+            " correct it"
+        )
+    elif path:
         yield (
             f"public_url has a path, {path}, which this proxy does not take off: give the gateway a"
             " host or a port of its own"
@@ -33,6 +38,16 @@ def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     yield from _untrusted(settings, nodes)
     yield from _out_of_reach(settings, nodes)
     yield from _apart(settings, nodes)
+
+
+def _path(url: str) -> str | None:
+    """The path; None where the host or the port are none."""
+    try:
+        found = urlsplit(url)
+        named = found.hostname and found.port != 0
+    except ValueError:
+        return None
+    return found.path if named else None
 
 
 def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
@@ -55,14 +70,16 @@ def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
 
 def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     """The proxy does not reach them from its machine."""
-    for setting, address in (
-        ("listen", settings.listen),
-        ("operations_listen", settings.operations_listen),
+    others = [node.name for node in nodes if not is_loopback(node.host)]
+    for setting, address, ports in (
+        ("listen", settings.listen, [node.port for node in nodes]),
+        ("operations_listen", settings.operations_listen, [node.operations_port for node in nodes]),
     ):
         host, port = split_address(address)
-        others = [node.name for node in nodes if not is_loopback(node.host)]
         # the one gateway of this machine may have each listener elsewhere
         here = len(nodes) == 1 and host in {nodes[0].host, nodes[0].operations_host}
+        if 0 in ports:
+            yield f"{setting} is {address}, any free port: name one, which the proxy can know"
         if is_loopback(host) and others and not here:
             yield (
                 f"{setting} is {address}, which the proxy cannot reach on {', '.join(others)}:"

@@ -1,5 +1,6 @@
 """The stack of compose.yaml as plain processes: made by the same code, from the same files."""
 
+import csv
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from tests.redis_server import redis_server
 from tests.wire.proxies import changed, command, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+STATS = "haproxy.sock"
 PROXY = ROOT / "examples" / "cluster" / "haproxy.cfg"
 # On a busy machine nothing may be late that would only be late; and who is silent is dead sooner.
 BOOKING_TIMEOUT = 6
@@ -158,8 +160,13 @@ def _nodes(ends: ExitStack, folder: Path, config: Path) -> tuple[Node, Node]:
 
 
 def fitted(folder: Path, port: int, nodes: Sequence[tuple[int, int]], looks: str) -> Path:
-    """The shipped file with this machine's ports and another time between looks."""
-    changes = {"bind :8080": f"bind 127.0.0.1:{port}", "inter 1s": f"inter {looks}"}
+    """The shipped file with this machine's ports, another time between looks, and a look inside."""
+    first = "global\n    log stderr"
+    changes = {
+        first: f"global\n    stats socket {folder}/{STATS}\n    log stderr",
+        "bind :8080": f"bind 127.0.0.1:{port}",
+        "inter 1s": f"inter {looks}",
+    }
     for number, (public, operations) in enumerate(nodes, 1):
         address = f"172.31.254.1{number}:8080"
         # the longer one first: it holds the shorter one
@@ -183,6 +190,20 @@ def proxy(
     finally:
         process.terminate()
         process.wait(5)
+
+
+def checks(folder: Path) -> dict[str, tuple[str, str]]:
+    """`backend/node` -> whether HAProxy takes it to be up, and what came of its last look."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(folder / STATS))
+        asking.sendall(b"show stat\n")
+        with asking.makefile() as told:
+            rows = [*csv.DictReader(line for line in told if line.strip())]
+    return {
+        f"{row['# pxname']}/{row['svname']}": (row["status"], row["check_status"])
+        for row in rows
+        if row["check_status"]
+    }
 
 
 def _listens(port: int) -> bool:

@@ -138,6 +138,13 @@ def test_behind_other_proxies_it_adds_by_whom_it_was_called(tmp_path: Path) -> N
     [
         ({"public_url": None}, (), "public_url is not set"),
         ({"public_url": "https://example.org/gateway"}, (), "public_url has a path"),
+        (
+            {"public_url": "https://example.org:99999"},
+            (),
+            "public_url is https://example.org:99999",
+        ),
+        ({"public_url": "https://[::1"}, (), "public_url is https://[::1, which has no host"),
+        ({"listen": "127.0.0.1:0"}, (), "listen is 127.0.0.1:0, any free port: name one"),
         ({"tls_certificate": "a.crt", "tls_key": "a.key"}, (), "tls_certificate is set"),
         ({"trusted_proxies": None}, (), "trusted_proxies is empty"),
         ({"trusted_proxies": "10.0.0.5"}, (), "trusted_proxies does not name 127.0.0.1"),

@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 
 from adapters.sample import MAPPING
-from tests.cluster.stack import proxy
+from tests.cluster.stack import checks, proxy
 from tests.conftest import Template
 from tests.failures.test_processes_ill import posted
 from tests.failures.test_whole_gateway import appointments
@@ -225,6 +225,16 @@ def ready_for_reads(seen: Seen) -> None:
     statuses, took = zip(*seen.ready, strict=True)
     assert statuses.count(200) > 0.9 * len(statuses)
     assert sorted(took)[len(took) // 2] < 0.5
+
+
+def test_the_proxy_finds_both_nodes_ready_for_both_purposes(shared: Shared) -> None:
+    """Not only that it asks them all the same, which it would where none is ready."""
+    wanted = {
+        f"{purpose}/node-{number}": ("UP", "L7OK")
+        for purpose in ("reads", "bookings")
+        for number in (1, 2)
+    }
+    eventually(lambda: checks(shared.clinic.parent) == wanted)
 
 
 async def test_no_read_fails_and_nothing_is_booked_twice_while_the_shared_store_stands_still(
