@@ -190,12 +190,12 @@ def purposes() -> list[str]:
 PARTS = {
     "backend": "The practice system answers, and has all that the mapping names.",
     "store": "The gateway's own database can be read and written.",
-    "keys": "The keys were read within 5 seconds. Reads stop only after 60 seconds without.",
-    "audit": "The audit can be written. Reads stop only once no more entries find room to wait.",
-    "loop": "The event loop has not stood still for a second lately.",
-    "limiter": "Always ready: where it is down each process counts its share (`degraded`).",
-    "policy": "Always ready: a good policy runs, whatever its file is like (`state`).",
-    "workers": "With several workers: one of them is ready, by the parts of its own that it tells.",
+    "keys": "The keys were read in the last 5 seconds. Reads stop only after 60 seconds.",
+    "audit": "The audit can be written. Reads stop only when too many entries wait to be written.",
+    "loop": "The event loop was not blocked for a second or more in the last 5 seconds.",
+    "limiter": "Always: if it is down, each process counts its share (`degraded`).",
+    "policy": "Always: a valid policy runs, whatever its file contains (`state`).",
+    "workers": "With several workers: at least one of them is ready, judged by its own parts.",
 }
 
 

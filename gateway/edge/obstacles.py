@@ -1,4 +1,4 @@
-"""Which settings cannot work behind a proxy, and which had better be others."""
+"""Settings that cannot work behind a proxy, and settings that should be changed."""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ from gateway.edge.site import Site
 from gateway.settings import Settings, is_loopback, split_address
 from gateway.web.proxies import Proxies
 
-# Seconds after which a proxy has surely left out a node that says that it ends.
+# Seconds within which a proxy leaves out a node that says that it is ending.
 NOTICED = 3.0
 
 
@@ -16,24 +16,24 @@ def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     """Why a proxy before these gateways would not work, each with its remedy."""
     if settings.public_url is None:
         yield (
-            "public_url is not set, so that links would lead partners past the proxy: set it to the"
+            "public_url is not set, so links would lead partners past the proxy: set it to the"
             " address that partners call, such as https://gateway.example.org"
         )
     elif (path := _path(settings.public_url)) is None:
         yield (
-            f"public_url is {settings.public_url}, which has no host or no port that there is:"
+            f"public_url is {settings.public_url}, which names no host or an impossible port:"
             " correct it"
         )
     elif path:
         yield (
-            f"public_url has a path, {path}, which this proxy does not take off: give the gateway a"
+            f"public_url has a path, {path}, which this proxy does not remove: give the gateway a"
             " host or a port of its own"
         )
     if settings.tls_certificate is not None:
         yield (
-            "tls_certificate is set, so that the gateway speaks TLS itself, which this proxy does"
-            " not speak to it: leave out tls_certificate and tls_key, and name the proxy's"
-            " certificate with --certificate"
+            "tls_certificate is set, so the gateway expects TLS, but this proxy calls it without:"
+            " remove tls_certificate and tls_key, and name the proxy's certificate with"
+            " --certificate"
         )
     yield from _untrusted(settings, nodes)
     yield from _out_of_reach(settings, nodes)
@@ -54,8 +54,8 @@ def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     """The gateways do not believe the proxy."""
     if not settings.proxies:
         yield (
-            "trusted_proxies is empty, so that all partners would share the proxy's address: name"
-            " the address from which the proxy calls"
+            "trusted_proxies is empty, so all partners would seem to call from the proxy's address:"
+            " set it to the address from which the proxy calls"
         )
         return
     trusts = Proxies(settings.proxies, settings.proxy_hops).trusts
@@ -79,7 +79,7 @@ def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
         # the one gateway of this machine may have each listener elsewhere
         here = len(nodes) == 1 and host in {nodes[0].host, nodes[0].operations_host}
         if 0 in ports:
-            yield f"{setting} is {address}, any free port: name one, which the proxy can know"
+            yield f"{setting} is {address}, which takes any free port: set a fixed one"
         if is_loopback(host) and others and not here:
             yield (
                 f"{setting} is {address}, which the proxy cannot reach on {', '.join(others)}:"
@@ -91,8 +91,8 @@ def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     """They do not share what several gateways have to."""
     if len(nodes) != settings.nodes:
         yield (
-            f"nodes is {settings.nodes}, and {_many(len(nodes))} here: set nodes to as many as"
-            " serve, and name each with --node NAME=HOST"
+            f"nodes is {settings.nodes}, but {_many(len(nodes))} here: set nodes to the number of"
+            " gateways, and name each with --node NAME=HOST"
         )
     names = [node.name for node in nodes]
     for name in sorted({each for each in names if names.count(each) > 1}):
@@ -100,13 +100,13 @@ def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     if len(nodes) > 1:
         if settings.limiter.get_secret_value() == "memory:":
             yield (
-                "limiter is memory:, so that each node would admit every limit whole: name a"
-                " limiter that they share, such as redis://127.0.0.1:6379"
+                "limiter is memory:, so each node would admit the whole limit: set a limiter that"
+                " the nodes share, such as redis://127.0.0.1:6379"
             )
         if settings.store is None or settings.store.get_secret_value().startswith("sqlite"):
             yield (
-                "store is a file of one machine, so that each node would have keys and bookings of"
-                " its own: name a database that they share, such as"
+                "store is a file on one machine, so each node would have keys and bookings of its"
+                " own: set a database that the nodes share, such as"
                 " postgresql://user:password@host/database"
             )
 
@@ -120,8 +120,8 @@ def in_the_way(site: Site) -> Iterator[str]:
     for node in site.nodes:
         if is_loopback(node.host) and site.port == node.port and not _is_other(site.host, node):
             yield (
-                f"port {site.port} is that of {node.name} on the same machine: have the proxy"
-                " listen on another one with --listen, or change listen of the gateway"
+                f"port {site.port} is already used by {node.name} on the same machine: choose"
+                " another port with --listen, or change listen of the gateway"
             )
 
 
@@ -131,7 +131,7 @@ def _is_other(host: str, node: Node) -> bool:
 
 
 def warnings(settings: Settings, site: Site) -> Iterator[str]:
-    """What works, and is better changed."""
+    """What works but should be changed."""
     if not site.certificate and not is_loopback(urlsplit(site.public_url).hostname or ""):
         yield (
             f"public_url is {site.public_url}: partners' keys would cross the network in the clear;"
@@ -139,6 +139,6 @@ def warnings(settings: Settings, site: Site) -> Iterator[str]:
         )
     if len(site.nodes) > 1 and settings.shutdown_delay < NOTICED:
         yield (
-            f"shutdown_delay is {settings.shutdown_delay:g}, sooner than the proxy notices that a"
-            f" node ends: set it to {NOTICED:g} or more"
+            f"shutdown_delay is {settings.shutdown_delay:g}, shorter than the proxy takes to notice"
+            f" that a node is ending: set it to {NOTICED:g} or more"
         )
