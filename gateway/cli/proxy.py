@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,8 +22,8 @@ def proxy() -> None:
     """Print the configuration of a proxy that fits the gateway's own."""
 
 
-def _path(_: click.Context, __: click.Parameter, value: str) -> str:
-    if value and not _plain_path(value):
+def _path(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _plain_path(value):
         raise click.BadParameter("must be an absolute path of letters, digits and . _ - @ + /")
     return value
 
@@ -37,11 +37,9 @@ def _address(_: click.Context, __: click.Parameter, value: str | None) -> str | 
 def _file_option(name: str, ending: str, what: str) -> Callable[[CommandT], CommandT]:
     return click.option(
         name,
-        default=f"{_FILES}.{ending}",
-        show_default=True,
         metavar="FILE",
         callback=_path,
-        help=f"{what}, where public_url begins with https://.",
+        help=f"{what}, if public_url begins with https://; by default {_FILES}.{ending}.",
     )
 
 
@@ -59,7 +57,7 @@ def _proxy_options(command: CommandT) -> CommandT:
             "named",
             multiple=True,
             metavar="NAME=HOST[:PORT[/OPERATIONS_PORT]]",
-            help="A gateway behind it (repeatable); without any, the one on this machine.",
+            help="A gateway behind the proxy (repeatable); by default the one on this machine.",
         ),
         json_option,
         config_option,
@@ -71,29 +69,37 @@ def _proxy_options(command: CommandT) -> CommandT:
 @proxy.command()
 @_proxy_options
 @_file_option("--certificate", "pem", "The certificate, its chain and its key, in one file")
-def haproxy(certificate: str, **given: Any) -> None:
+def haproxy(certificate: str | None, **given: Any) -> None:
     """Print a haproxy.cfg."""
-    _print("haproxy", certificate=certificate, **given)
+    _print("haproxy", {"certificate": (certificate, f"{_FILES}.pem")}, **given)
 
 
 @proxy.command()
 @_proxy_options
 @_file_option("--key", "key", "The key of the certificate")
 @_file_option("--certificate", "crt", "The certificate and its chain")
-def nginx(certificate: str, key: str, **given: Any) -> None:
+def nginx(certificate: str | None, key: str | None, **given: Any) -> None:
     """Print an nginx.conf."""
-    _print("nginx", certificate=certificate, key=key, **given)
+    _print(
+        "nginx",
+        {"certificate": (certificate, f"{_FILES}.crt"), "key": (key, f"{_FILES}.key")},
+        **given,
+    )
 
 
 def _print(
     program: str,
+    tls: Mapping[str, tuple[str | None, str]],
     *,
     config: Path | None,
     as_json: bool,
     named: tuple[str, ...],
-    **place: Any,
+    listen: str | None,
 ) -> None:
-    """The file on stdout, what had better be changed on stderr; exit 1 where it could not work."""
+    """Print the file, and warnings on stderr; exit 1 if the settings cannot work behind a proxy.
+
+    `tls` has the files of TLS, as they were given and by default.
+    """
     from gateway.edge.node import named_node, node_here
     from gateway.edge.obstacles import in_the_way, obstacles, warnings
     from gateway.edge.rendering import rendered
@@ -107,7 +113,9 @@ def _print(
         raise click.BadParameter(str(error), param_hint="--node") from error
     if found := list(obstacles(settings, nodes)):
         fail("\n".join(found))
-    site = site_of(settings, nodes, Place(**place))
+    site = site_of(settings, nodes, Place(listen=listen, **_files(tls)))
+    if given := [f"--{name}" for name, (path, _) in tls.items() if path and not site.certificate]:
+        raise click.UsageError(f"{given[0]} needs a public_url that begins with https://")
     if found := list(in_the_way(site)):
         fail("\n".join(found))
     told = list(warnings(settings, site))
@@ -116,3 +124,7 @@ def _print(
     text = rendered(program, site)
     shown = {"program": program, "warnings": told, "configuration": text}
     click.echo(json.dumps(shown, indent=2) if as_json else text, nl=as_json)
+
+
+def _files(tls: Mapping[str, tuple[str | None, str]]) -> dict[str, str]:
+    return {name: path or default for name, (path, default) in tls.items()}

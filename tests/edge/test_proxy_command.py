@@ -232,3 +232,19 @@ def test_what_would_not_stay_one_word_of_the_file_is_wrong_use(
         done = run(tmp_path, program, HERE, *words)
         assert (done.exit_code, done.stdout) == (2, ""), done.output
         assert words[0] in done.stderr
+
+
+def test_a_certificate_that_would_not_be_used_is_wrong_use(tmp_path: Path) -> None:
+    settings = HERE | {"public_url": "http://127.0.0.1:9000"}
+    done = run(tmp_path, "nginx", settings, "--key", "/etc/own.key")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--key needs a public_url that begins with https://" in done.stderr
+
+
+def test_the_files_of_tls_are_those_that_are_named(tmp_path: Path) -> None:
+    haproxy = run(tmp_path, "haproxy", HERE, "--certificate", "/etc/own.pem").stdout
+    assert " ssl crt /etc/own.pem " in haproxy
+    words = ("--certificate", "/etc/own.crt", "--key", "/etc/own.key")
+    nginx = run(tmp_path, "nginx", HERE, *words).stdout
+    assert "ssl_certificate /etc/own.crt;" in nginx
+    assert "ssl_certificate_key /etc/own.key;" in nginx
