@@ -37,7 +37,11 @@ def system_server(readiness: Readiness, figures: Figures, events: Events) -> Lis
         return _response(200, b'{"alive":true}')
 
     async def readyz(query: Query) -> web.Response:
-        report = await readiness.report(_purpose(query))
+        try:
+            purpose = _purpose(query)
+        except InvalidRequest as error:
+            return _refusal(error)
+        report = await readiness.report(purpose)
         return _response(200 if report["ready"] else 503, orjson.dumps(report))
 
     async def metrics(_: Query) -> web.Response:
@@ -73,10 +77,7 @@ def _listener(
             return _refusal(NotFound(), paths=list(pages))
         if request.method not in {"GET", "HEAD"}:
             return _refusal(MethodNotAllowed("GET, HEAD"))
-        try:
-            return await page(request.query)
-        except InvalidRequest as error:
-            return _refusal(error)
+        return await page(request.query)
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)
