@@ -4,12 +4,16 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group
+
+if TYPE_CHECKING:
+    from gateway.edge.site import Site
+    from gateway.settings import Settings
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _FILES = "/etc/clinic-gateway/gateway"
@@ -100,30 +104,40 @@ def _print(
 
     `tls` has the files of TLS, as they were given and by default.
     """
-    from gateway.edge.node import named_node, node_here
-    from gateway.edge.obstacles import in_the_way, obstacles, warnings
+    from gateway.edge.obstacles import warnings
     from gateway.edge.rendering import rendered
-    from gateway.edge.site import Place, site_of
     from gateway.settings import load_settings
 
     settings = load_settings(config)
-    try:
-        nodes = [named_node(each, settings) for each in named] or [node_here(settings)]
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--node") from error
-    if found := list(obstacles(settings, nodes)):
-        fail("\n".join(found))
-    site = site_of(settings, nodes, Place(listen=listen, **_files(tls)))
+    site = _site(settings, named, listen, _files(tls))
     if given := [f"--{name}" for name, (path, _) in tls.items() if path and not site.certificate]:
         raise click.UsageError(f"{given[0]} needs a public_url that begins with https://")
-    if found := list(in_the_way(site)):
-        fail("\n".join(found))
     told = list(warnings(settings, site))
     for each in told:
         click.echo(f"warning: {each}", err=True)
     text = rendered(program, site)
     shown = {"program": program, "warnings": told, "configuration": text}
     click.echo(json.dumps(shown, indent=2) if as_json else text, nl=as_json)
+
+
+def _site(
+    settings: "Settings", named: tuple[str, ...], listen: str | None, tls: Mapping[str, str]
+) -> "Site":
+    """What the file is made of; exit 1 with everything that is in the way."""
+    from gateway.edge.node import named_node, node_here
+    from gateway.edge.obstacles import in_the_way, obstacles
+    from gateway.edge.site import Place, site_of
+
+    try:
+        nodes = [named_node(each, settings) for each in named] or [node_here(settings)]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--node") from error
+    if found := list(obstacles(settings, nodes)):
+        fail("\n".join(found))
+    site = site_of(settings, nodes, Place(listen=listen, **tls))
+    if found := list(in_the_way(site)):
+        fail("\n".join(found))
+    return site
 
 
 def _files(tls: Mapping[str, tuple[str | None, str]]) -> dict[str, str]:
