@@ -73,7 +73,7 @@ rules: $(VENV)-semgrep/.installed ## Look for what checks/rules.yaml forbids
 	$(semgrep) --test checks/rules.py
 	$(semgrep) --quiet --error gateway adapters attack bench
 
-tables: $(checks) ## Write the README's tables anew from the code
+tables: $(checks) ## Write the README's tables and the examples' proxy files anew from the code
 	$(bin)/python -m tests.tables
 
 long: $(checks) ## Run the tests that take long and that `make test` leaves out

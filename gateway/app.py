@@ -45,8 +45,8 @@ from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import open_own_store, sole_use
 from gateway.web.doorman import reserve_files
+from gateway.web.parts import Probe, Readiness, watch_parts, watch_readiness
 from gateway.web.server import check_runtime
-from gateway.web.system import Probe, Readiness, watch_parts, watch_readiness
 
 
 def utc_now() -> datetime:
@@ -127,7 +127,8 @@ async def _gateway(kit: Kit) -> Gateway:
     answering = await open_answering(kit, practice, wanted)
     await look_after(kit, store, practice.adapter, owners)
     keep_audit(kit, own)
-    readiness = Readiness({**_deciding(kit, practice, keeper), **answering.parts})
+    parts = {**_deciding(kit, practice, keeper), **answering.parts}
+    readiness = kit.closing(Readiness(parts))
     watch_readiness(readiness, kit.metrics)
     look = standing(kit, own).look
 
@@ -180,7 +181,8 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     behind = partial(policy_behind, lambda: keeper.standing, reports, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
     own_parts = {"store": of_store(store), "workers": of_workers(workers, reports)}
-    readiness = Readiness({**_deciding(kit, practice, keeper, behind), **own_parts})
+    parts = {**_deciding(kit, practice, keeper, behind), **own_parts}
+    readiness = kit.closing(Readiness(parts))
     watch_readiness(readiness, kit.metrics)
     watch_process(kit.metrics)
     look = standing(kit, store).look
@@ -249,7 +251,7 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
         counters=shared.counters,
     )
     answering = await open_answering(kit, practice, wanted)
-    readiness = Readiness(answering.parts)
+    readiness = kit.closing(Readiness(answering.parts))
     watch_parts(readiness, kit.metrics)
 
     async def report() -> Report:

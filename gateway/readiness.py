@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from gateway.audit.buffer import Unwritten
 from gateway.audit.journal import Journal
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
-from gateway.keys.ring import UNKNOWN_FOR, MemoryKeyRing
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.limits import Limiter
 from gateway.observe.lag import Lag
 from gateway.pipeline.places import Places
 from gateway.policy.running.standing import Standing
 from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
-from gateway.store import Store, StoreError
-from gateway.web.system import Probe
+from gateway.purposes import NotReady, Purpose
+from gateway.store import Store
+from gateway.web.parts import Probe
 
 # Seconds for which the event loop may stand still, and how long that counts.
 LAG_TOO_MUCH = 1.0
@@ -25,10 +25,6 @@ LAG_COUNTS = 5.0
 TAKEN_WITHIN = timedelta(seconds=3)
 # The workers that serve by another policy than the one in force.
 Behind = Callable[[], Sequence[Mapping[str, Any]]]
-
-
-class Stood(Exception):
-    """The event loop was blocked."""
 
 
 def of_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Probe:
@@ -71,11 +67,13 @@ def of_workers(workers: Workers, reports: Reports) -> Probe:
 
 
 def of_keys(ring: MemoryKeyRing) -> Probe:
-    """The keys were read so lately that what is known of them counts."""
+    """The keys were read lately; reads go on for as long as the keys that are known still count."""
 
     async def told() -> Mapping[str, Any]:
-        if ring.age > UNKNOWN_FOR:
-            raise StoreError(f"the keys were last read {ring.age:.0f} seconds ago")
+        age = ring.age
+        if age > UNKNOWN_FOR:
+            stops = (Purpose.BOOKINGS,) if age <= KNOWN_FOR else None
+            raise NotReady(f"the keys were last read {age:.0f} seconds ago", stops)
         return {"known": len(ring)}
 
     return told
@@ -110,14 +108,18 @@ def policy_behind(
 
 
 def of_audit(journal: Journal) -> Probe:
-    """Entries come to rest on disk; whether the store knows how far."""
+    """Entries come to rest on disk; whether the store knows how far.
+
+    Where they do not, reads go on for as long as their entries find room to wait.
+    """
 
     async def told() -> Mapping[str, Any]:
         audit = journal.audit
         if audit.broken:
             waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
             why = f"{audit.place}: {audit.broken}; {waiting}"
-            raise Unwritten(f"the audit cannot be written: {why}")
+            stops = None if audit.is_full else (Purpose.BOOKINGS,)
+            raise NotReady(f"the audit cannot be written: {why}", stops)
         return {"head": "not recorded in the store"} if journal.unrecorded else {}
 
     return told
@@ -132,7 +134,7 @@ def of_loop(lag: Lag, places: Places) -> Probe:
     async def told() -> Mapping[str, Any]:
         late, ago = lag.most(LAG_COUNTS)
         if late >= LAG_TOO_MUCH:
-            raise Stood(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
+            raise NotReady(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
         fewer = {"placesPerKey": places.now} if places.now < places.most else {}
         return {"lag": round(late, 3), **fewer}
 

@@ -1,5 +1,7 @@
 """The tables of the README, made from the code: `make tables` writes them into their places.
 
+The proxy files of the examples are written too.
+
 A block is marked by comments with its name; its first two lines, the head, stay as they are.
 """
 
@@ -19,7 +21,9 @@ from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.kinds import KINDS as CODES
 from gateway.policy.reading.schema import policy_schema
+from gateway.purposes import NEEDED_FOR, Purpose
 from gateway.settings import GROUPS, Settings, names
+from tests.edge import shipped
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -175,6 +179,26 @@ def metrics() -> list[str]:
     return rows
 
 
+def purposes() -> list[str]:
+    rows = []
+    for part, needed in NEEDED_FOR.items():
+        cells = (YES[Purpose.READS in needed], YES[Purpose.BOOKINGS in needed], PARTS[part])
+        rows.append(f"| `{part}` | {' | '.join(cells)} |")
+    return rows
+
+
+PARTS = {
+    "backend": "The practice system answers, and has all that the mapping names.",
+    "store": "The gateway's own database can be read and written.",
+    "keys": "The keys were read in the last 5 seconds. Reads stop only after 60 seconds.",
+    "audit": "The audit can be written. Reads stop only when too many entries wait to be written.",
+    "loop": "The event loop was not blocked for a second or more in the last 5 seconds.",
+    "limiter": "Always: if it is down, each process counts its share (`degraded`).",
+    "policy": "Always: a valid policy runs, whatever its file contains (`state`).",
+    "workers": "With several workers: at least one of them is ready, judged by its own parts.",
+}
+
+
 MERGED = {"sum": "sum", "max": "largest", "min": "smallest", "each": "each"}
 
 
@@ -227,6 +251,7 @@ TABLES = {
     "filters": filters,
     "settings": settings,
     "metrics": metrics,
+    "purposes": purposes,
     "converters": converters,
     "values": values,
     "masks": masks,
@@ -252,3 +277,4 @@ if __name__ == "__main__":
     (ROOT / "policies.schema.json").write_text(f"{schema}\n", encoding="utf-8")
     for page in PAGES:
         page.write_text(filled(page.read_text()))
+    shipped.write()

@@ -20,6 +20,7 @@ from tests.conftest import Begin, Start
 from tests.partner import Partner
 from tests.world import SOME_ID, WORLDS, World, record_of
 
+BOTH = {"for": ["reads", "bookings"]}
 TYPES = "/appointments/types"
 SLOTS = "/appointments/available-slots"
 
@@ -117,7 +118,7 @@ async def test_a_practice_system_that_keeps_failing_is_left_alone_and_everybody_
     world = World(one=one)
     changes = {"breaker_failures": 3, "breaker_pause": 0.2}
     partner = await partner_of(world, backend=changes)
-    assert (await backend(session, partner)) == {"ready": True, "breaker": "closed"}
+    assert (await backend(session, partner)) == {"ready": True, **BOTH, "breaker": "closed"}
     assert "gateway_backend_breaker 0.0" in await figures(session, partner)
     world.ping = ping
     for _ in range(6):
@@ -147,7 +148,7 @@ async def test_readiness_tells_the_truth_while_the_practice_system_is_left_alone
 
     partner = await partner_of(World(one=one), backend={"breaker_failures": 1})
     assert (await partner.get(f"/clients/{SOME_ID}")).status == 503
-    assert await backend(session, partner) == {"ready": True, "breaker": "half-open"}
+    assert await backend(session, partner) == {"ready": True, **BOTH, "breaker": "half-open"}
     assert "gateway_backend_breaker 1.0" in await figures(session, partner)
 
 

@@ -9,7 +9,7 @@ from typing import TypeGuard
 ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; who stands on the same floor does not see each other.
 FLOORS = (
-    {"gateway.contract", "gateway.background", "gateway.packing"},
+    {"gateway.contract", "gateway.background", "gateway.packing", "gateway.purposes"},
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",
@@ -27,7 +27,7 @@ FLOORS = (
     {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
     {"gateway.inquiries"},
     {"gateway.web", "gateway.admin"},
-    {"gateway.serving", "gateway.readiness"},
+    {"gateway.serving", "gateway.readiness", "gateway.edge"},
     {"gateway.assembly"},
     {"gateway.app"},
     {"gateway.cli"},
@@ -77,7 +77,7 @@ ROOMS_OF = {
     ),
     "aiohttp_jinja2": ("gateway.admin",),
     "aiohttp_session": ("gateway.admin",),
-    "jinja2": ("gateway.admin.panel",),
+    "jinja2": ("gateway.admin.panel", "gateway.edge.rendering"),
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.proxies",),

@@ -29,10 +29,10 @@ from gateway.usage.counting import Usage
 from gateway.web.documents import Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
+from gateway.web.parts import Probe
 from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer
-from gateway.web.system import Probe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

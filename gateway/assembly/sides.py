@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
 
@@ -12,12 +11,13 @@ from aiohttp import web
 from gateway.assembly.kit import Kit
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
 from gateway.serving import PanelSide, PublicSide, SystemSide
-from gateway.settings import Settings, StartRefused, split_address
+from gateway.settings import Settings, StartRefused, is_loopback, split_address
 from gateway.web.entrance import Entrance, entrance
 from gateway.web.front import Front
+from gateway.web.parts import Readiness
 from gateway.web.proxies import Proxies
 from gateway.web.server import AppRunner, PublicServer, bind, refusal_of
-from gateway.web.system import Readiness, system_server
+from gateway.web.system import system_server
 from gateway.web.tls import Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
@@ -98,11 +98,7 @@ def is_open(settings: Settings) -> bool:
     """Whether other machines can reach the panel's address."""
     if not settings.admin_listen:
         return False
-    host, _ = split_address(settings.admin_listen)
-    try:
-        return not ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return host.lower() != "localhost"
+    return not is_loopback(split_address(settings.admin_listen)[0])
 
 
 def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:

@@ -122,10 +122,15 @@ class Buffer:
 
     def check(self, *, creates: bool) -> None:
         """Unavailable where what a call does could not be noted, while the audit is broken."""
+        if creates or self.is_full:
+            raise Unavailable(RETRY_AFTER)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether entries wait for so long, or so many do, that not even a read may add one."""
         failing = self._failing_since
         late = failing is not None and self._clock() - failing >= LONGEST_WAIT
-        if creates or late or self.waiting >= MOST_WAITING or self._bytes >= MOST_BYTES:
-            raise Unavailable(RETRY_AFTER)
+        return late or self.waiting >= MOST_WAITING or self._bytes >= MOST_BYTES
 
     async def begin(self, entry: Entry) -> None:
         """It is on disk, and there is room for what follows from it; Unwritten where not so."""

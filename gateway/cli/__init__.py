@@ -17,6 +17,7 @@ COMMANDS = {
     "admin": "gateway.cli.admin:admin",
     "vets": "gateway.cli.directory:vets",
     "sample": "gateway.cli.directory:sample",
+    "proxy": "gateway.cli.proxy:proxy",
     "backend": "gateway.cli.backend:backend",
     "openapi": "gateway.cli.describe:openapi",
     "settings": "gateway.cli.configuration:settings",

@@ -217,7 +217,7 @@ FIGURES = (
         "Seconds since the keys were read from the store, or known to be unchanged there.",
         merge=Merge.MAX,
     ),
-    _gauge("ready", "Whether the gateway should get calls: 0 no, 1 yes.", merge=Merge.MIN),
+    _gauge("ready", "Whether every part is ready: 0 no, 1 yes.", merge=Merge.MIN),
     _gauge(
         "part_ready", "The same of each part, as /readyz tells it.", "part", merge=Merge.MIN
     ),

@@ -8,6 +8,7 @@ from typing import Any
 from gateway.observe.merged import Snapshot, exposition, lasting, merged
 from gateway.processes.reports import Report
 from gateway.processes.sums import Sums, keep_sums, kept_sums
+from gateway.purposes import NotReady, Purpose
 
 # A worker's report, and whether it has just made it.
 Told = tuple[Report, bool]
@@ -15,10 +16,6 @@ Told = tuple[Report, bool]
 MOST_GONE = 200
 # Seconds that the disk has to take the sums.
 PATIENCE = 0.5
-
-
-class NoWorker(Exception):
-    """No worker can do its work; the text says why of each."""
 
 
 class Workers:
@@ -64,20 +61,22 @@ class Workers:
         await asyncio.wait([self._keeping], timeout=PATIENCE)
 
     def told(self, reports: Sequence[Told]) -> Mapping[str, Any]:
-        """The workers for readiness; NoWorker where none of them answers and is ready.
+        """The workers for readiness; NotReady, with why of each, where none of them is ready.
 
-        As long as one is, partners are answered: what does not answer takes no calls.
+        As long as one is, partners are answered: what does not answer takes no calls. So a purpose
+        is stopped where all workers stop it.
         """
         each = [_told(*told) for told in sorted(reports, key=lambda told: told[0].worker)]
         if not any(told["ready"] for told in each):
             reasons = [f"worker {told['worker']}: {told['reason']}" for told in each]
-            raise NoWorker("; ".join(reasons) or "no worker answers")
+            stopped = [p for p in Purpose if all(p in told["stops"] for told in each)]
+            raise NotReady("; ".join(reasons) or "no worker answers", stopped)
         return {"wanted": self._wanted, "running": len(each), "each": each}
 
 
 def _told(report: Report, now: bool) -> dict[str, Any]:
     reason = _reason(report, now)
-    why = {} if reason is None else {"reason": reason}
+    why = {} if reason is None else {"stops": _stopped(report, now), "reason": reason}
     return {
         "worker": report.worker,
         "pid": report.pid,
@@ -85,6 +84,14 @@ def _told(report: Report, now: bool) -> dict[str, Any]:
         **why,
         "parts": report.parts,
     }
+
+
+def _stopped(report: Report, now: bool) -> list[Purpose]:
+    """The purposes for which the worker takes no calls."""
+    if not now or report.stopping:
+        return list(Purpose)
+    stops = {purpose for part in report.parts.values() for purpose in part.get("stops", ())}
+    return [purpose for purpose in Purpose if purpose in stops]
 
 
 def _reason(report: Report, now: bool) -> str | None:

@@ -10,7 +10,12 @@ from gateway.settings.groups import (
     CacheSettings,
     TracingSettings,
 )
-from gateway.settings.kinds import read_sealing_secret, split_address, split_networks
+from gateway.settings.kinds import (
+    is_loopback,
+    read_sealing_secret,
+    split_address,
+    split_networks,
+)
 from gateway.settings.loading import (
     ConfigurationErrors,
     check_own_place,
@@ -32,6 +37,7 @@ __all__ = [
     "StartRefused",
     "TracingSettings",
     "check_own_place",
+    "is_loopback",
     "lacking",
     "load_settings",
     "names",

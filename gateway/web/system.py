@@ -1,94 +1,50 @@
 """The operations listener: is it alive, is it ready and if not why, and the figures."""
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
 from aiohttp import web
+from multidict import MultiMapping
 
-from gateway.contract.errors import GatewayError, MethodNotAllowed, NotFound
+from gateway.contract.errors import (
+    GatewayError,
+    InvalidField,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+)
 from gateway.observe.logs import Events
-from gateway.observe.metrics import CONTENT_TYPE, Metrics
+from gateway.observe.metrics import CONTENT_TYPE
+from gateway.purposes import Purpose
 from gateway.web.documents import JSON
 from gateway.web.entrance import entrance
+from gateway.web.parts import Readiness
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 
-# Raises where the part is not ready; what it returns is shown.
-Probe = Callable[[], Awaitable[Mapping[str, Any]]]
+Query = MultiMapping[str]
 # All figures, as Prometheus reads them.
 Figures = Callable[[], Awaitable[bytes]]
-REMEMBERED = 1.0
-PATIENCE = 2.0
 # Those who watch the gateway are few.
 CONNECTIONS = 50
-
-
-class Readiness:
-    """Asks each part, at most once a second, and remembers that the end has begun."""
-
-    def __init__(self, probes: Mapping[str, Probe]) -> None:
-        self._probes = probes
-        self._asked = -REMEMBERED
-        self.parts: dict[str, dict[str, Any]] = {}
-        self._lock = asyncio.Lock()
-        self.stopping = False
-
-    @property
-    def ready(self) -> bool:
-        """As it was found when the parts were asked last."""
-        return not self.stopping and all(part["ready"] for part in self.parts.values())
-
-    async def report(self) -> dict[str, Any]:
-        """`ready`, and for each part whether it is and if not why."""
-        async with self._lock:
-            if time.monotonic() - self._asked >= REMEMBERED:
-                found = await asyncio.gather(*map(self._ask, self._probes.values()))
-                self.parts = dict(zip(self._probes, found, strict=True))
-                self._asked = time.monotonic()
-        stopping = {"reason": "the gateway is shutting down"} if self.stopping else {}
-        return {"ready": self.ready, **stopping, "parts": self.parts}
-
-    async def _ask(self, probe: Probe) -> dict[str, Any]:
-        try:
-            async with asyncio.timeout(PATIENCE):
-                return {"ready": True, **await probe()}
-        except TimeoutError:
-            return {"ready": False, "reason": "no answer in time"}
-        except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
-            reason, *more = str(error).splitlines() or [type(error).__name__]
-            further = f" (and {len(more)} more)" if more else ""
-            return {"ready": False, "reason": reason + further}
-
-
-def watch_readiness(readiness: Readiness, metrics: Metrics) -> None:
-    """Tell it among the figures, as it was when it was asked last."""
-    metrics.ask("gateway_ready", lambda: float(readiness.ready))
-    watch_parts(readiness, metrics)
-
-
-def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
-    """Tell of the parts alone, where they are not a whole gateway's."""
-
-    def parts() -> Mapping[tuple[str, ...], float]:
-        return {(name,): float(part["ready"]) for name, part in readiness.parts.items()}
-
-    metrics.ask_all("gateway_part_ready", parts)
 
 
 def system_server(readiness: Readiness, figures: Figures, events: Events) -> Listener:
     """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
 
-    async def healthz() -> web.Response:
+    async def healthz(_: Query) -> web.Response:
         return _response(200, b'{"alive":true}')
 
-    async def readyz() -> web.Response:
-        report = await readiness.report()
+    async def readyz(query: Query) -> web.Response:
+        try:
+            purpose = _purpose(query)
+        except InvalidRequest as error:
+            return _refusal(error)
+        report = await readiness.report(purpose)
         return _response(200 if report["ready"] else 503, orjson.dumps(report))
 
-    async def metrics() -> web.Response:
+    async def metrics(_: Query) -> web.Response:
         await readiness.report()
         return _response(200, await figures(), CONTENT_TYPE)
 
@@ -98,8 +54,21 @@ def system_server(readiness: Readiness, figures: Figures, events: Events) -> Lis
     return _listener({"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}, failed)
 
 
+def _purpose(query: Query) -> Purpose | None:
+    """What it is to be ready for; None for all. InvalidRequest."""
+    if not query:
+        return None
+    known = [each.value for each in Purpose]
+    given = [*query.items()]
+    if len(given) != 1 or given[0] not in {("for", each) for each in known}:
+        raise InvalidRequest(
+            InvalidField("query", f"must be for={' or for='.join(known)}, or none")
+        )
+    return Purpose(given[0][1])
+
+
 def _listener(
-    pages: Mapping[str, Callable[[], Awaitable[web.Response]]],
+    pages: Mapping[str, Callable[[Query], Awaitable[web.Response]]],
     failed: Callable[[BaseException], None],
 ) -> Listener:
     async def answer(request: web.BaseRequest) -> web.Response:
@@ -108,7 +77,7 @@ def _listener(
             return _refusal(NotFound(), paths=list(pages))
         if request.method not in {"GET", "HEAD"}:
             return _refusal(MethodNotAllowed("GET, HEAD"))
-        return await page()
+        return await page(request.query)
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)

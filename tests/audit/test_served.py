@@ -16,16 +16,17 @@ import pytest
 
 from adapters.base import Draft, Record, SlotTaken
 from gateway.audit import buffer as buffering
-from gateway.audit.buffer import Unwritten
 from gateway.audit.chain import Head
 from gateway.audit.entries import Entry, Mark
 from gateway.audit.writer import Writer
 from gateway.contract.resources import APPOINTMENT
+from gateway.purposes import NotReady
 from gateway.readiness import of_audit
 from gateway.settings import AuditSettings
 from gateway.store import StoreError
 from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
+from tests.readiness import forget_answers
 from tests.small_disk import fill, mounted
 from tests.world import SOME_ID, World, record_of
 
@@ -48,7 +49,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 async def ready(gateway: RunningGateway, session: aiohttp.ClientSession) -> tuple[int, Any]:
     """What /readyz says now, and of the audit."""
-    gateway.gateway.system.readiness._asked = -10.0
+    forget_answers(gateway.gateway)
     async with session.get(f"{gateway.operations}/readyz") as response:
         return response.status, (await response.json())["parts"]["audit"]
 
@@ -101,7 +102,7 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     assert len(world.asked) == asked + read
     (small_disk / "filler").unlink()
     await gateway.gateway.public.runner.server.request_handler._observers.flush()
-    assert (await ready(gateway, session))[1] == {"ready": True}
+    assert (await ready(gateway, session))[1] == {"ready": True, "for": ["reads", "bookings"]}
     assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 1
     assert (await partner.get(f"/clients/{SOME_ID}")).status == 200
     assert (await partner.post("/appointments", DRAFT)).status == 201
@@ -125,9 +126,11 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
 
 @pytest.mark.parametrize(("waiting", "told"), [(1, "1 entry waits"), (2, "2 entries wait")])
 async def test_the_readiness_counts_what_waits_in_good_words(waiting: int, told: str) -> None:
-    buffer = SimpleNamespace(broken="not a directory", waiting=waiting, place=Path("/a"))
+    buffer = SimpleNamespace(
+        broken="not a directory", waiting=waiting, is_full=False, place=Path("/a")
+    )
     journal: Any = SimpleNamespace(audit=buffer)
-    with pytest.raises(Unwritten, match=f"written: /a: not a directory; {told}$"):
+    with pytest.raises(NotReady, match=f"written: /a: not a directory; {told}$"):
         await of_audit(journal)()
 
 
@@ -266,4 +269,7 @@ async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
     await journal.flush()
     await journal._recorder._record_newest()
     status, part = await ready(partner.gateway, session)
-    assert (status, part) == (200, {"ready": True, "head": "not recorded in the store"})
+    assert (status, part) == (
+        200,
+        {"ready": True, "for": ["reads", "bookings"], "head": "not recorded in the store"},
+    )

@@ -61,6 +61,8 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "policy show": (),
     "policy status": (),
     "policy test": (),
+    "proxy haproxy": (),
+    "proxy nginx": (),
     "sample": (),
     "serve": (),
     "settings": (),

@@ -1,12 +1,13 @@
 """The stack of compose.yaml as plain processes: made by the same code, from the same files."""
 
+import csv
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,10 @@ from examples.cluster import databases, files
 from tests.adapters.servers import execute, server
 from tests.processes.gateways import Several, eventually, is_running
 from tests.redis_server import redis_server
-from tests.wire.proxies import command, free_port
+from tests.wire.proxies import changed, command, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+STATS = "haproxy.sock"
 PROXY = ROOT / "examples" / "cluster" / "haproxy.cfg"
 # On a busy machine nothing may be late that would only be late; and who is silent is dead sooner.
 BOOKING_TIMEOUT = 6
@@ -113,7 +115,6 @@ class Stack:
 @contextmanager
 def stack(folder: Path) -> Iterator[Stack]:
     """One that serves; skips the test where a part of it is missing."""
-    words = command("haproxy", PROXY)
     address, name = server("postgresql"), f"clinic_test_{uuid4().hex[:12]}"
     superuser = address.render_as_string(hide_password=False)
     practice = folder / "practice"
@@ -136,7 +137,10 @@ def stack(folder: Path) -> Iterator[Stack]:
         ends.callback(_drop, superuser, places)
         databases.make(secrets / files.CONFIGURATION, superuser, scale=0.1)
         nodes = _nodes(ends, folder, secrets / files.CONFIGURATION)
-        port = _proxy(ends, words, nodes)
+        port = free_port()
+        ends.enter_context(
+            proxy(folder, port, [(node.port, node.operations_port) for node in nodes])
+        )
         yield Stack(
             nodes,
             port,
@@ -155,18 +159,51 @@ def _nodes(ends: ExitStack, folder: Path, config: Path) -> tuple[Node, Node]:
     return made[0], made[1]
 
 
-def _proxy(ends: ExitStack, words: list[str], nodes: tuple[Node, Node]) -> int:
-    """HAProxy with the variables that compose.yaml gives it, once it has found both nodes."""
-    port = free_port()
-    told = {"LISTEN": f"127.0.0.1:{port}"}
-    for number, node in enumerate(nodes, 1):
-        told[f"NODE_{number}"] = f"127.0.0.1:{node.port}"
-        told[f"NODE_{number}_OPERATIONS"] = str(node.operations_port)
-    process = subprocess.Popen(words, env={**os.environ, **told}, stderr=subprocess.DEVNULL)
-    ends.callback(process.wait, 5)
-    ends.callback(process.terminate)
-    eventually(lambda: _listens(port), alive=process)
-    return port
+def fitted(folder: Path, port: int, nodes: Sequence[tuple[int, int]], looks: str) -> Path:
+    """The shipped file with this machine's ports, another time between looks, and a look inside."""
+    first = "global\n    log stderr"
+    changes = {
+        first: f"global\n    stats socket {folder}/{STATS}\n    log stderr",
+        "bind :8080": f"bind 127.0.0.1:{port}",
+        "inter 1s": f"inter {looks}",
+    }
+    for number, (public, operations) in enumerate(nodes, 1):
+        address = f"172.31.254.1{number}:8080"
+        # the longer one first: it holds the shorter one
+        changes |= {
+            f"{address} check port 8081": f"127.0.0.1:{public} check port {operations}",
+            address: f"127.0.0.1:{public}",
+        }
+    return changed(PROXY, folder, changes)
+
+
+@contextmanager
+def proxy(
+    folder: Path, port: int, nodes: Sequence[tuple[int, int]], looks: str = "1s"
+) -> Iterator[None]:
+    """HAProxy before nodes with these ports, public and of operations, once it listens."""
+    words = command("haproxy", fitted(folder, port, nodes, looks))
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        eventually(lambda: _listens(port), alive=process)
+        yield
+    finally:
+        process.terminate()
+        process.wait(5)
+
+
+def checks(folder: Path) -> dict[str, tuple[str, str]]:
+    """`backend/node` -> whether HAProxy takes it to be up, and what came of its last look."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(folder / STATS))
+        asking.sendall(b"show stat\n")
+        with asking.makefile() as told:
+            rows = [*csv.DictReader(line for line in told if line.strip())]
+    return {
+        f"{row['# pxname']}/{row['svname']}": (row["status"], row["check_status"])
+        for row in rows
+        if row["check_status"]
+    }
 
 
 def _listens(port: int) -> bool:

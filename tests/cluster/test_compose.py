@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import stat
 import subprocess
@@ -153,20 +152,22 @@ def test_a_gateway_has_the_time_to_end(secrets: Path) -> None:
 
 def test_the_proxy_is_whom_the_gateways_trust_and_finds_them(secrets: Path) -> None:
     settings = load_settings(secrets / files.CONFIGURATION, {})
-    proxy = SERVICES["proxy"]
+    proxy, text = SERVICES["proxy"], PROXY.read_text("utf-8")
     assert settings.trusted_proxies == proxy["networks"]["front"]["ipv4_address"]
     for number, name in enumerate(GATEWAYS, 1):
         address = SERVICES[name]["networks"]["front"]["ipv4_address"]
-        assert proxy["environment"][f"NODE_{number}"] == address + settings.listen[-5:]
-        told = proxy["environment"][f"NODE_{number}_OPERATIONS"]
-        assert told == settings.operations_listen.rpartition(":")[2]
-    assert proxy["environment"]["LISTEN"] == ":" + proxy["ports"][0].rpartition(":")[2]
+        check = settings.operations_listen.rpartition(":")[2]
+        server = f"server node-{number} {address}{settings.listen[-5:]}"
+        assert f"    {server} check port {check}\n" in text
+        assert text.count(server) == 4
+    assert f"    bind :{proxy['ports'][0].rpartition(':')[2]}\n" in text
+    [(shipped, target, _)] = volumes("proxy")
+    assert ((ROOT / shipped).resolve(), Path(target).name) == (PROXY, "haproxy.cfg")
 
 
 def test_the_proxy_takes_its_configuration() -> None:
-    environ = {**os.environ, **SERVICES["proxy"]["environment"]}
     words = [*command("haproxy", PROXY), "-c"]
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
 

@@ -30,6 +30,7 @@ from tests.failures.ill_backend import (
     silent,
 )
 from tests.partner import Partner
+from tests.readiness import forget_answers
 
 PATIENCE = 0.4
 DOWN, LATE, NONSENSE = (
@@ -111,7 +112,7 @@ class Seen:
 
     async def ready(self) -> tuple[int, Any]:
         """The status of /readyz now, and what it says of the practice system."""
-        self.partner.gateway.gateway.system.readiness._asked = -10.0
+        forget_answers(self.partner.gateway.gateway)
         async with self._session.get(f"{self.partner.gateway.operations}/readyz") as answer:
             return answer.status, (await answer.json())["parts"]["backend"]
 

@@ -22,6 +22,7 @@ from gateway.settings import AuditSettings, BackendSettings, StartRefused
 from gateway.web.server import check_runtime
 from tests.conftest import RunningGateway, Start, Template, begun
 from tests.partner import Partner
+from tests.readiness import forget_answers
 from tests.small_disk import fill, mounted
 
 HOUR = timedelta(hours=1)
@@ -29,7 +30,7 @@ HOUR = timedelta(hours=1)
 
 async def parts(gateway: RunningGateway, session: aiohttp.ClientSession) -> dict[str, Any]:
     """What /readyz says now of each part."""
-    gateway.gateway.system.readiness._asked = -10.0
+    forget_answers(gateway.gateway)
     async with session.get(f"{gateway.operations}/readyz") as answer:
         found: dict[str, Any] = (await answer.json())["parts"]
     return found

@@ -57,7 +57,7 @@ async def test_two_nodes_count_together_and_each_its_share_when_redis_is_gone(
         ends += await asyncio.gather(*(call(each) for each in (first, second) * 4))
     assert sorted(ends, reverse=True) == [(429, 0)] * 10 + [(200, n) for n in range(29, -1, -1)]
     place = f"redis://127.0.0.1:{server.port}/0"
-    assert (await readiness(first, session))[1] == {"ready": True, "url": place}
+    assert (await readiness(first, session))[1] == {"ready": True, "for": [], "url": place}
 
     server.kill()
     alone = [await call(first) for _ in range(20)]

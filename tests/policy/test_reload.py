@@ -23,6 +23,7 @@ from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.policy.test_keeper import MIXED, NARROW, TEXT, WIDE
+from tests.readiness import forget_answers
 from tests.world import SOME_ID, World
 
 RELOADS = int(os.environ.get("RELOADS", "60"))
@@ -57,7 +58,7 @@ async def ready(session: aiohttp.ClientSession, gateway: RunningGateway) -> Any:
     On a busy machine a store may be slow for a moment, and is told to be.
     """
     for _ in range(20):
-        gateway.gateway.system.readiness._asked = -100.0
+        forget_answers(gateway.gateway)
         async with session.get(gateway.operations + "/readyz") as response:
             told = await response.json()
             if response.status == 200:

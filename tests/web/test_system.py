@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import io
 import json
 import time
@@ -12,15 +13,17 @@ import pytest
 from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, OutcomeUnknown
 from adapters.problems import DocumentErrors, Problem
 from gateway import backend
+from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.row import STATES
 from gateway.keys.ring import MemoryKeyRing
 from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
 from gateway.observe.outlet import Outlet
+from gateway.purposes import Purpose
 from gateway.store import Store, StoreError
-from gateway.web import system
-from gateway.web.system import Readiness
+from gateway.web import parts as asking
+from gateway.web.parts import Readiness
 from tests.conftest import Begin, RunningGateway
 from tests.web.wire import say
 from tests.world import SOME_ID, WORLDS, World, WorldAdapter
@@ -108,7 +111,12 @@ async def test_a_practice_system_that_is_down_makes_it_not_ready_but_alive(
     partner = await partner_of(World(ping=down))
     status, text = await get(session, partner.gateway, "/readyz")
     assert status == 503
-    assert '"backend":{"ready":false,"reason":"no route to the practice"}' in text
+    assert json.loads(text)["parts"]["backend"] == {
+        "ready": False,
+        "for": ["reads", "bookings"],
+        "stops": ["reads", "bookings"],
+        "reason": "no route to the practice",
+    }
     assert (await get(session, partner.gateway, "/healthz"))[0] == 200
 
 
@@ -183,35 +191,158 @@ async def test_the_ledgers_states_and_its_oldest_unknown_booking_are_told(
     assert 0.3 <= age <= time.monotonic() - asked + 0.1
 
 
+def probe(asked: list[str], name: str, answer: Callable[[], Awaitable[object]]) -> Any:
+    async def ask() -> dict[str, str]:
+        asked.append(name)
+        await answer()
+        return {}
+
+    return ask
+
+
+async def nothing() -> None:
+    return None
+
+
 async def test_parts_are_asked_once_a_second_and_silence_is_no_answer(monkeypatch: Any) -> None:
     asked: list[str] = []
-
-    def probe(name: str, answer: Callable[[], Awaitable[None]]) -> Any:
-        async def ask() -> dict[str, str]:
-            asked.append(name)
-            await answer()
-            return {}
-
-        return ask
-
-    async def nothing() -> None:
-        return None
-
-    async def silence() -> None:
-        await asyncio_event_that_never_comes()
-
-    monkeypatch.setattr(system, "PATIENCE", 0.01)
-    readiness = Readiness({"a": probe("a", nothing), "b": probe("b", silence)})
+    monkeypatch.setattr(asking, "PATIENCE", 0.01)
+    silence = asyncio.Event().wait
+    readiness = Readiness(
+        {"keys": probe(asked, "keys", nothing), "store": probe(asked, "store", silence)}
+    )
     first, second = await readiness.report(), await readiness.report()
     assert first == second
-    assert asked == ["a", "b"]
-    assert first["parts"]["b"] == {"ready": False, "reason": "no answer in time"}
+    assert asked == ["keys", "store"]
+    assert first["parts"]["store"]["reason"] == "no answer in time"
+    assert not first["parts"]["store"]["ready"]
+    await readiness.aclose()
 
 
-async def asyncio_event_that_never_comes() -> None:
-    import asyncio
+async def test_a_part_that_hangs_holds_up_no_answer_even_where_it_cannot_be_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A database's driver takes its time to give up a connection on which nothing comes back."""
+    monkeypatch.setattr(asking, "PATIENCE", 0.2)
+    monkeypatch.setattr(asking, "REMEMBERED", 0.0)
+    hangs, ends = False, asyncio.Event()
 
-    await asyncio.Event().wait()
+    async def store() -> dict[str, Any]:
+        while hangs and not ends.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await ends.wait()
+        return {}
+
+    readiness = Readiness({"store": store, "keys": probe([], "keys", nothing)})
+    assert (await readiness.report())["ready"]
+    hangs = True
+    told, longest = [], 0.0
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        began = time.monotonic()
+        told.append((await readiness.report())["parts"]["store"]["ready"])
+        longest = max(longest, time.monotonic() - began)
+    assert (told[0], told[-1]) == (True, False), (
+        "what it said last counts for as long as it may take"
+    )
+    assert sorted(told, reverse=True) == told
+    assert longest < 0.8, "it waits for a moment, not for the part"
+    ends.set()
+    await readiness.aclose()
+
+
+async def test_reads_do_not_wait_for_what_only_bookings_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asking, "PATIENCE", 60.0)
+    asked: list[str] = []
+    readiness = Readiness(
+        {
+            "keys": probe(asked, "keys", nothing),
+            "store": probe(asked, "store", asyncio.Event().wait),
+        }
+    )
+    async with asyncio.timeout(30):
+        told = await readiness.report(Purpose.READS)
+    assert told == {
+        "ready": True,
+        "for": "reads",
+        "parts": {"keys": {"ready": True, "for": (Purpose.READS, Purpose.BOOKINGS)}},
+    }
+    assert asked == ["keys"]
+
+
+# What fails -> the part that says so, and what the gateway is ready for all the same.
+FAILURES: dict[str, tuple[str, set[str]]] = {
+    "practice": ("backend", set()),
+    "store": ("store", {"reads"}),
+    "keys for 6 s": ("keys", {"reads"}),
+    "keys for 61 s": ("keys", set()),
+    "audit": ("audit", {"reads"}),
+    "audit, and no more room": ("audit", set()),
+    "loop": ("loop", set()),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+async def test_a_gateway_is_ready_for_what_it_can_do(
+    failure: str, partner_of: Begin, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down() -> None:
+        raise BackendUnavailable("the practice system cannot be reached")
+
+    async def gone(self: Store) -> None:
+        raise StoreError("the store can't be used (disk I/O error)")
+
+    partner = await partner_of(World(ping=down if failure == "practice" else lambda: None))
+    gateway = partner.gateway.gateway
+    if failure == "store":
+        monkeypatch.setattr(type(gateway.store), "ping", gone)
+    elif failure.startswith("keys"):
+        age = float(failure.split()[2])
+        monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: age))
+    elif failure.startswith("audit"):
+        monkeypatch.setattr(Buffer, "is_full", "room" in failure)
+        gateway.public.front._pipeline._audit.broken = "no space left on device"
+    elif failure == "loop":
+        monkeypatch.setattr(Lag, "most", lambda lag, seconds: (1.5, 2.0))
+    part, left = FAILURES[failure]
+    status, whole = await get(session, partner.gateway, "/readyz")
+    told = json.loads(whole)
+    assert (status, told["ready"]) == (503, False)
+    assert {name for name, each in told["parts"].items() if not each["ready"]} == {part}
+    assert {purpose for purpose in Purpose if told[purpose]} == left
+    for purpose in Purpose:
+        status, text = await get(session, partner.gateway, f"/readyz?for={purpose}")
+        told = json.loads(text)
+        assert (status, told["ready"]) == ((200, True) if purpose in left else (503, False))
+        assert told["for"] == purpose
+        assert all(purpose in each["for"] for each in told["parts"].values())
+
+
+async def test_a_gateway_that_ends_is_ready_for_nothing(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession
+) -> None:
+    assert (await get(session, running_gateway, "/readyz"))[0] == 200
+    running_gateway.gateway.system.readiness.stopping = True
+    for path in ("/readyz", "/readyz?for=reads", "/readyz?for=bookings"):
+        status, text = await get(session, running_gateway, path)
+        assert (status, json.loads(text)["reason"]) == (503, "the gateway is shutting down")
+
+
+@pytest.mark.parametrize("query", ["for=writes", "for=", "for=reads&for=reads", "of=reads"])
+async def test_a_purpose_that_is_none_is_refused_with_those_that_there_are(
+    query: str, running_gateway: RunningGateway, session: aiohttp.ClientSession
+) -> None:
+    status, text = await get(session, running_gateway, f"/readyz?{query}")
+    problem = "must be for=reads or for=bookings, or none"
+    assert (status, json.loads(text)) == (
+        400,
+        {
+            "message": f"Invalid request: query {problem}",
+            "errors": [{"field": "query", "problem": problem}],
+        },
+    )
 
 
 async def test_figures_are_in_prometheus_form_and_tell_of_calls(
@@ -258,7 +389,8 @@ async def test_the_tables_are_looked_at_now_and_then_and_until_nothing_is_missin
 
     readiness = Readiness({"backend": backend})
     part = (await readiness.report())["parts"]["backend"]
-    assert part == {"ready": False, "reason": "clinic.yaml:3:1: no such table (and 1 more)"}
+    assert not part["ready"]
+    assert part["reason"] == "clinic.yaml:3:1: no such table (and 1 more)"
     missing[0] = False
     await probe()
     await probe()

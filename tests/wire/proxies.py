@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,7 +46,6 @@ def free_port() -> int:
 
 def fitted(program: str, folder: Path, port: int, gateway: int, operations: int) -> Path:
     """The example with the addresses and the folder of this machine, and nothing else changed."""
-    text = (EXAMPLES / FILES[program]).read_text()
     changes = {
         "nginx": {
             "listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;",
@@ -54,21 +53,27 @@ def fitted(program: str, folder: Path, port: int, gateway: int, operations: int)
             "/run/nginx.pid;": f"{folder}/nginx.pid;",
             "/var/log/nginx/partners.log": f"{folder}/partners.log",
             "worker_processes auto;": "worker_processes 1;",
+            "/etc/clinic-gateway/": f"{folder}/",
         },
         "haproxy": {
             "bind :443 ssl": f"bind 127.0.0.1:{port} ssl",
-            "server first 127.0.0.1:8080 check port 8081": (
-                f"server first 127.0.0.1:{gateway} check port {operations}"
-            ),
+            "server gateway 127.0.0.1:8080": f"server gateway 127.0.0.1:{gateway}",
+            "check port 8081": f"check port {operations}",
+            "/etc/clinic-gateway/": f"{folder}/",
         },
     }[program]
+    return changed(EXAMPLES / FILES[program], folder, changes)
+
+
+def changed(shipped: Path, folder: Path, changes: Mapping[str, str]) -> Path:
+    """A copy in that folder in which each of these places is another one."""
+    text = shipped.read_text("utf-8")
     for old, new in changes.items():
-        assert text.count(old) == 1, f"{FILES[program]}: {old}"
+        assert old in text, f"{shipped}: {old}"
         text = text.replace(old, new)
-    text = text.replace("/etc/clinic-gateway/", f"{folder}/")
-    fitted = folder / FILES[program]
-    fitted.write_text(text)
-    return fitted
+    copy = folder / shipped.name
+    copy.write_text(text, "utf-8")
+    return copy
 
 
 def command(program: str, configuration: Path) -> list[str]:

@@ -27,8 +27,13 @@ class Sink:
     program: str
     answer: bytes = OK
     heard: list[bytes] = field(default_factory=list)
-    port: int = 0
     proxy: int = 0
+    server: asyncio.Server = field(init=False)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.server.sockets[0].getsockname()[1])
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await _head(reader):
@@ -64,13 +69,12 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
 @pytest.fixture(params=FILES)
 async def sink(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Sink]:
     sink = Sink(request.param)
-    server = await asyncio.start_server(sink, "127.0.0.1", 0)
-    sink.port = server.sockets[0].getsockname()[1]
+    sink.server = await asyncio.start_server(sink, "127.0.0.1", 0)
     try:
         async with proxied(request.param, tmp_path, sink.port, sink.port) as sink.proxy:
             yield sink
     finally:
-        server.close()
+        sink.server.close()
 
 
 async def test_a_proxy_puts_its_own_word_in_place_of_the_callers(sink: Sink) -> None:
@@ -90,15 +94,32 @@ async def test_a_proxy_puts_its_own_word_in_place_of_the_callers(sink: Sink) -> 
     ]
 
 
-async def test_a_booking_whose_answer_is_lost_is_sent_once(sink: Sink) -> None:
+@pytest.mark.parametrize(
+    ("header", "then"),
+    [
+        ("", "Check before booking again."),
+        ("Idempotency-Key: k\r\n", "Ask again with the same Idempotency-Key."),
+    ],
+)
+async def test_a_booking_whose_answer_is_lost_is_sent_once_and_said_to_be_unknown(
+    sink: Sink, header: str, then: str
+) -> None:
     sink.answer = b""
-    status, headers, body = await sink.ask(HEAD.format("POST", "Content-Length: 0\r\n"))
+    sent = HEAD.format("POST", f"Content-Length: 0\r\n{header}")
+    status, headers, body = await sink.ask(sent)
     assert len(sink.heard) == 1
-    assert (status, headers["content-type"]) in {
-        (502, "application/json"),
-        (503, "application/json"),
-    }
-    assert set(json.loads(body)) == {"message"}
+    assert (status, headers["content-type"]) == (504, "application/json")
+    assert json.loads(body) == {"message": f"Booking outcome unknown. {then}"}
+
+
+async def test_a_booking_that_nobody_took_is_not_said_to_be_unknown(sink: Sink) -> None:
+    sink.server.close()
+    await asyncio.sleep(0)
+    for method in ("POST", "GET"):
+        sent = HEAD.format(method, "Content-Length: 0\r\n" if method == "POST" else "")
+        status, headers, body = await sink.ask(sent)
+        assert (status, headers["retry-after"]) == (503, "1")
+        assert json.loads(body) == {"message": "Service temporarily unavailable"}
 
 
 @pytest.mark.parametrize(
