@@ -33,6 +33,7 @@ from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body
 from gateway.web.connections import Connection
 from gateway.web.documents import NAMES, Documents
+from gateway.web.hosts import check_addressed
 from gateway.web.noting import Observers
 from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies, Written
@@ -246,6 +247,7 @@ def refuse_oddities(request: web.BaseRequest) -> None:
     version = request.version
     if version is not HttpVersion11 and version not in _VERSIONS:
         raise NotARequest
+    check_addressed(request)
     if TRANSFER_ENCODING in headers:
         if request.version.minor == 0:
             raise NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")

@@ -14,8 +14,8 @@ import pytest
 
 from gateway.pipeline import shed
 from gateway.web import acceptor, connections, server
-from gateway.web.connections import LARGEST_HEAD
 from gateway.web.entrance import Entrance
+from gateway.web.heads import LARGEST_HEAD
 from gateway.web.unsent import Unsent
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
