@@ -29,7 +29,6 @@ SPARE = 1_000
 SPARE_BYTES = 8 << 20
 # Seconds that a write may take before the disk counts as one that does not answer.
 PATIENCE = 5.0
-RETRY_AFTER = 5  # seconds
 
 
 class Unwritten(Exception):
@@ -125,7 +124,7 @@ class Buffer:
         failing = self._failing_since
         late = failing is not None and self._clock() - failing >= LONGEST_WAIT
         if creates or late or self.waiting >= MOST_WAITING or self._bytes >= MOST_BYTES:
-            raise Unavailable(RETRY_AFTER)
+            raise Unavailable(EVERY)
 
     async def begin(self, entry: Entry) -> None:
         """It is on disk, and there is room for what follows from it; Unwritten where not so."""

@@ -141,7 +141,7 @@ class Front:
             answer = self._refusal(request, call, error)
         except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
             creates = isinstance(wanted, Target) and wanted.operation.creates
-            error = BookingUnknown() if creates else Unavailable()
+            error = BookingUnknown() if creates else Unavailable(0)
             self._observers.note(call, name, error.status, error, began)
             raise
         finally:
