@@ -10,7 +10,7 @@ from gateway.settings.groups import (
     CacheSettings,
     TracingSettings,
 )
-from gateway.settings.kinds import read_sealing_secret, split_address, split_networks
+from gateway.settings.kinds import read_sealing_secret, split_address, split_hosts, split_networks
 from gateway.settings.loading import (
     ConfigurationErrors,
     check_own_place,
@@ -39,6 +39,7 @@ __all__ = [
     "shipped_policy",
     "sources",
     "split_address",
+    "split_hosts",
     "split_networks",
     "variable",
 ]

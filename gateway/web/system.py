@@ -13,6 +13,7 @@ from gateway.observe.logs import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.web.documents import JSON
 from gateway.web.entrance import entrance
+from gateway.web.hosts import check_addressed, check_own
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 
@@ -78,8 +79,13 @@ def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
     metrics.ask_all("gateway_part_ready", parts)
 
 
-def system_server(readiness: Readiness, figures: Figures, events: Events) -> Listener:
-    """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
+def system_server(
+    readiness: Readiness, figures: Figures, events: Events, hosts: frozenset[str] = frozenset()
+) -> Listener:
+    """/healthz, /readyz and /metrics, and nothing of aiohttp's own.
+
+    `hosts` are the names under which it is asked, beside localhost and addresses.
+    """
 
     async def healthz() -> web.Response:
         return _response(200, b'{"alive":true}')
@@ -95,14 +101,21 @@ def system_server(readiness: Readiness, figures: Figures, events: Events) -> Lis
     def failed(error: BaseException) -> None:
         events.fault("the operations listener failed", error)
 
-    return _listener({"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}, failed)
+    pages = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
+    return _listener(pages, failed, hosts)
 
 
 def _listener(
     pages: Mapping[str, Callable[[], Awaitable[web.Response]]],
     failed: Callable[[BaseException], None],
+    hosts: frozenset[str],
 ) -> Listener:
     async def answer(request: web.BaseRequest) -> web.Response:
+        try:
+            check_addressed(request)
+            check_own(request, hosts)
+        except GatewayError as error:
+            return _refusal(error)
         page = pages.get(request.path)
         if page is None:
             return _refusal(NotFound(), paths=list(pages))

@@ -362,8 +362,8 @@ async def test_an_answer_that_is_the_last_on_its_connection_is_not_kept_for_ever
     inside: Entrance = running_gateway.gateway.system.runner.server.entrance  # type: ignore[union-attr]
     inside.unsent.patience = 0.3
     with small_line(running_gateway.gateway.system.socket) as line:
-        asked = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
-        line.sendall(asked * 9 + asked.replace(b"x\r\n", b"x\r\nConnection: close\r\n"))
+        asked = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        line.sendall(asked * 9 + asked.replace(b"st\r\n", b"st\r\nConnection: close\r\n"))
         await until(lambda: len(inside.doorman) == 1)
         await asyncio.sleep(0.1)
         assert len(inside.doorman) == 1
@@ -497,5 +497,5 @@ async def test_the_operations_listener_answers_while_the_public_one_is_full(
 ) -> None:
     gateway = await start_gateway(connections=1)
     async with held(gateway.port, "127.0.0.1"):
-        asked = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         assert (await say(gateway.gateway.operations_port, asked)).statuses == [200]
