@@ -7,7 +7,7 @@ from ipaddress import IPv6Address, ip_address
 from aiohttp import web
 from multidict import istr
 
-from gateway.contract.errors import GatewayError, NotARequest
+from gateway.contract.errors import NotARequest
 
 HOST = istr("Host")
 # A name or an IPv4 address, or an IP literal in brackets; then perhaps a port.
@@ -16,13 +16,6 @@ _match = re.compile(
     r"(?::[0-9]*)?"
 ).fullmatch
 _SCHEMES = frozenset({"http", "https"})
-
-
-class OtherHost(GatewayError):
-    """The request is addressed to a name that is none of the listener's own."""
-
-    status = 421
-    message = "This is not served under that host name: list it in operations_hosts"
 
 
 def check_addressed(request: web.BaseRequest) -> None:
@@ -64,18 +57,17 @@ def is_address(host: str) -> bool:
     return True
 
 
-def check_own(request: web.BaseRequest, names: frozenset[str]) -> None:
-    """OtherHost unless the request is addressed to one of the names, to an address or to localhost.
+def is_own(request: web.BaseRequest, names: frozenset[str]) -> bool:
+    """Whether the request is addressed to one of the names, to an IP address, or to localhost.
 
     A page in a browser can have a name of its own lead to this machine (DNS rebinding), but neither
-    an address nor localhost. A browser sends a Host always; HTTP/1.0 need not.
+    an address nor localhost. A browser always sends a Host; HTTP/1.0 need not.
     """
     text = request.headers.get(HOST)
     if text is None:
-        return
+        return True
     host = host_of(text)
-    if not (host == "localhost" or is_address(host) or host in names):
-        raise OtherHost
+    return host == "localhost" or is_address(host) or host in names
 
 
 def _check_target(method: str, target: str) -> None:

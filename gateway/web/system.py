@@ -13,7 +13,7 @@ from gateway.observe.logs import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.web.documents import JSON
 from gateway.web.entrance import entrance
-from gateway.web.hosts import check_addressed, check_own
+from gateway.web.hosts import check_addressed, is_own
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 
@@ -23,6 +23,7 @@ Probe = Callable[[], Awaitable[Mapping[str, Any]]]
 Figures = Callable[[], Awaitable[bytes]]
 REMEMBERED = 1.0
 PATIENCE = 2.0
+_OTHER_HOST = b'{"message":"Not served under this host name: list it in operations_hosts"}'
 # Those who watch the gateway are few.
 CONNECTIONS = 50
 
@@ -113,9 +114,10 @@ def _listener(
     async def answer(request: web.BaseRequest) -> web.Response:
         try:
             check_addressed(request)
-            check_own(request, hosts)
         except GatewayError as error:
             return _refusal(error)
+        if not is_own(request, hosts):
+            return _response(421, _OTHER_HOST)
         page = pages.get(request.path)
         if page is None:
             return _refusal(NotFound(), paths=list(pages))
