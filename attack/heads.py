@@ -10,7 +10,7 @@ from attack.base import Row
 from attack.measured import struck
 from attack.target import Target
 
-CONNECTIONS = 50
+CONNECTIONS = 10
 # Fifty times as many bytes as a head needs, in lines that are short enough each.
 LARGE = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(
     b"X-%02d: %s\r\n" % (number, b"a" * 3900) for number in range(30)

@@ -9,10 +9,13 @@ from typing import Any
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from gateway.web.heads import BLANKS, HEAD_END, LARGEST_HEAD, Head
+
+# Bytes that are thrown away behind a request that was refused.
+LARGEST_REST = 1024 * 1024
 
 
 class BoundedReader(RequestHandler):
@@ -27,9 +30,10 @@ class BoundedReader(RequestHandler):
         "_body",
         "_head",
         "_is_between",
-        "_is_refused",
         "_payload",
+        "_rest",
         "_unread",
+        "is_refused",
         "is_silent",
     )
 
@@ -39,10 +43,10 @@ class BoundedReader(RequestHandler):
         # bytes of a body that are still to come; of one that nobody can count, without an end
         self._body: float = 0
         self._payload = EMPTY_PAYLOAD
-        # what the parser has not been given yet, from `_at` on
+        # what the parser has not been given yet, from `_at` on; later, how much was thrown away
         self._unread, self._at = b"", 0
-        # a head was refused: nothing that follows is read
-        self._is_refused = False
+        # a request was refused that could not be read: nothing that follows is one
+        self.is_refused = False
         # what comes next is a head
         self._is_between = True
         # nothing has come yet
@@ -68,19 +72,20 @@ class BoundedReader(RequestHandler):
         """Give the parser head by head and body by body, as far as it takes them."""
         if not data:  # the parser may go on, which kept something back
             super().data_received(data)
-        if self._is_refused:
+        if self.is_refused:
+            self._throw_away(data)
             return
         self._unread, self._at = self._unread[self._at :] + data, 0
         while self._at < len(self._unread) and self._takes_more():
             self._read_piece()
-        if self._at == len(self._unread) or self._is_refused:
+        if self._at == len(self._unread) or self.is_refused:
             self._unread, self._at = b"", 0
-        within = self._body or self._head.size or self._unread or self._is_refused
+        within = self._body or self._head.size or self._unread or self.is_refused
         self._is_between = not within and not self._reading_paused
 
     def _takes_more(self) -> bool:
         """Whether the parser gives a message for each head at once, and keeps nothing back."""
-        if self._is_refused or self._reading_paused:
+        if self.is_refused or self._reading_paused:
             return False
         return len(self._messages) < self._max_msg_queue_size
 
@@ -95,9 +100,12 @@ class BoundedReader(RequestHandler):
         try:
             self._at, is_head = self._head.take(self._unread, start)
         except HttpProcessingError as error:
-            self._refuse_head(error)
+            self._end_with(_ErrInfo(400, error, ""))
             return
         super().data_received(self._unread[start : self._at])
+        if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+            self._end_with(self._messages.pop()[0])
+            return
         if is_head and self._messages and self._messages[-1][1] is not EMPTY_PAYLOAD:
             self._expect_body()
 
@@ -110,16 +118,31 @@ class BoundedReader(RequestHandler):
         """Who waits for a body hears that the parser cannot read it."""
         if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
             return
-        self._is_refused = True
+        self._end_with(self._messages.pop()[0])
         if not self._payload.is_eof():
             self._payload.set_exception(web.RequestPayloadError("the body cannot be read"))
 
-    def _refuse_head(self, error: HttpProcessingError) -> None:
-        """It is answered after the requests that came before, and is the last."""
-        self._is_refused = True
-        self._messages.append((_ErrInfo(400, error, ""), EMPTY_PAYLOAD))
+    def _end_with(self, refusal: Any) -> None:
+        """It is answered after the requests that came before, and is the last.
+
+        What follows is read and thrown away for a moment: a close with something unread would be a
+        reset, which takes the answer from a caller who still sends.
+        """
+        self.is_refused = True
+        self._rest = StreamReader(self, LARGEST_HEAD, loop=self._loop)
+        self._messages.append((refusal, self._rest))
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    def _throw_away(self, data: bytes) -> None:
+        self._at += len(data)
+        if self._at > LARGEST_REST:
+            self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self.is_refused:
+            self._rest.feed_eof()
+        super().connection_lost(exc)
 
 
 def body_size(message: Any) -> float:

@@ -65,6 +65,8 @@ class Written(web.StreamResponse):
         if connection.unsent_bytes():
             await connection.sent()
         connection.answers += 1
+        if connection.is_refused and not connection.has_more and transport.can_write_eof():
+            transport.write_eof()
 
 
 class Clock:

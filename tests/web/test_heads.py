@@ -165,3 +165,31 @@ async def test_a_request_line_has_two_blanks(line: bytes, piece: int) -> None:
 
     with pytest.raises(MoreBlanks):
         take_all()
+
+
+@pytest.mark.parametrize("first", [CLOSING, b"GET  / HTTP/1.1\r\n", b"GET / HTTP/9.1\r\n"])
+async def test_who_still_sends_hears_the_refusal_and_no_reset(
+    running_gateway: RunningGateway, first: bytes
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", running_gateway.port)
+    for _ in range(20):
+        writer.write(first + b"X: " + b"a" * 4000 + b"\r\n")
+        await asyncio.sleep(0.005)
+    async with asyncio.timeout(10):
+        heard = Heard(await reader.read(), closed=True)
+    assert heard.statuses in ([431], [400])
+    # the gateway has said all, and listens on for a moment
+    writer.write(b"a" * 4000)
+    await writer.drain()
+    writer.close()
+    front = running_gateway.gateway.public.front
+    await until(lambda: front.running == 0)
+
+
+async def test_who_never_stops_sending_is_cut_off(running_gateway: RunningGateway) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", running_gateway.port)
+    with pytest.raises(ConnectionError):
+        async with asyncio.timeout(10):
+            while True:
+                writer.write(b"GET  / HTTP/1.1\r\n" * 1000)
+                await writer.drain()
