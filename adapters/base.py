@@ -223,11 +223,21 @@ class Rejected(AdapterError):
 
 
 class BackendUnavailable(AdapterError):
-    """The practice system cannot be reached, or is too busy; nothing was done."""
+    """The practice system cannot be reached, or is too busy; nothing was done.
+
+    `retry_after` are the seconds before which it is not asked again, 0 where nothing keeps it from
+    being asked at once.
+    """
+
+    retry_after = 0.0
 
 
 class LeftAlone(BackendUnavailable):
     """It failed too often in a row, so that it was not asked."""
+
+    def __init__(self, text: str, retry_after: float) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 class BackendTimeout(AdapterError):

@@ -1,8 +1,10 @@
 """Leaves alone a practice system that keeps failing: purgatory's circuit, one probe at a time."""
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from adapters.base import LeftAlone
 from adapters.unloaded import without
@@ -20,6 +22,8 @@ class Breaker:
     Thereafter it is half-open: one call goes through, and its end closes or opens it again. A
     failure counts only where nothing was answered since its call began, so that many slow calls
     that end together open nothing while others are answered. `changed` hears each new state.
+
+    Meanwhile others may wait for the end of that one with `probed`.
 
     What a call learns is told with the turn that `enter` gave it, so that one that began before
     the last change changes nothing any more. While it is `closed`, the next turn is `turn`.
@@ -40,7 +44,9 @@ class Breaker:
         self._clock = clock
         self.turn = self._changed_at = 0
         self._open_until = 0.0
-        self._probing = False
+        # while one call tries it: when that ends at the latest, and that it has ended
+        self._probe_until: float | None = None
+        self._probed = asyncio.Event()
         # whether anything has failed since the last answer
         self._failing = False
         self.closed = True
@@ -50,21 +56,42 @@ class Breaker:
         """`closed`, `open` or `half-open`; what was open is half-open once it is entered again."""
         return _NAMES[self._circuit.state]
 
+    @property
+    def wait(self) -> float:
+        """Seconds until a call may go through, as far as that is known; 0 where it may now."""
+        if self.closed:
+            return 0.0
+        until = self._open_until if self._circuit.state == OPENED else self._probe_until
+        return 0.0 if until is None else max(0.0, until - self._clock())
+
     def check(self) -> None:
         """LeftAlone, at once, where no call goes through."""
         if self.closed:
             return
         if self._circuit.state == OPENED and self._clock() < self._open_until:
-            raise LeftAlone("it failed too often in a row and is left alone for a while")
-        if self._probing:
-            raise LeftAlone("it failed too often in a row and is being tried by one call")
+            text = "it failed too often in a row and is left alone for a while"
+            raise LeftAlone(text, self.wait)
+        if self._probe_until is not None:
+            text = "it failed too often in a row and is being tried by one call"
+            raise LeftAlone(text, self.wait)
 
-    def enter(self) -> int:
-        """The turn of a call that goes through, the one probe included; else as `check`."""
+    async def probed(self, patience: float) -> None:
+        """Wait for the end of the call that tries it, where there is one, for so many seconds."""
+        if self._probe_until is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._probed.wait()
+
+    def enter(self, seconds: float) -> int:
+        """The turn of a call that goes through, the one probe included; else as `check`.
+
+        The call takes so many seconds at most.
+        """
         if not self.closed:
             self.check()
             self.end_pause()
-            self._probing = True
+            self._probe_until = self._clock() + seconds
+            self._probed.clear()
         return self.turn
 
     def answered(self, turn: int) -> None:
@@ -87,13 +114,17 @@ class Breaker:
     def left(self, turn: int) -> None:
         """The call ended and nothing was learned: it was cancelled, or the adapter has a fault."""
         if turn >= self._changed_at:
-            self._probing = False
+            self._end_probe()
 
     def end_pause(self) -> None:
         """The next call may be the probe, whatever is left of the pause."""
         if self._circuit.state == OPENED:
             self._circuit.set_state(HalfOpenedState())
             self._settle()
+
+    def _end_probe(self) -> None:
+        self._probe_until = None
+        self._probed.set()
 
     def _settle(self) -> None:
         """Take in what the circuit has made of it."""
@@ -102,7 +133,7 @@ class Breaker:
         if not changes:
             return
         self.closed = self._circuit.state == CLOSED
-        self._probing = False
+        self._end_probe()
         self.turn += 1
         self._changed_at = self.turn
         if self._circuit.state == OPENED:

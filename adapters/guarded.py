@@ -83,6 +83,7 @@ class Guarded(Around):
         super().__init__(inner)
         self._breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
         self._called = called
+        self._patience = limits.patience
         self.room = Room(limits.in_flight, limits.queue, limits.patience)
         bookings = max(1, limits.in_flight // 2)
         self._bookings = Room(bookings, limits.queue, limits.patience)
@@ -142,7 +143,7 @@ class Guarded(Around):
     async def _book(self, kind: "Kind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
         try:
             # what cannot go through must not wait for room
-            self._breaker.check()
+            await self._check()
             with waiting():
                 await self._bookings.enter()
         except BackendUnavailable:
@@ -158,7 +159,7 @@ class Guarded(Around):
         self, kind: "Kind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
     ) -> T:
         at_once = self._breaker.closed and self.room.take()
-        turn = self._breaker.turn if at_once else await self._admit(kind.verb, resource)
+        turn = self._breaker.turn if at_once else await self._admit(kind, resource)
         outcome, asking, began = "given up", ASKING.get(), perf_counter()
         begun = asking.begin(kind.verb, resource) if asking.traced else None
         try:
@@ -191,20 +192,26 @@ class Guarded(Around):
             if begun is not None:
                 asking.end(begun, outcome)
 
-    async def _admit(self, verb: str, resource: str) -> int:
+    async def _admit(self, kind: "Kind", resource: str) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""
         try:
-            self._breaker.check()
+            await self._check()
             with waiting():
                 await self.room.enter()
             try:
-                return self._breaker.enter()
+                return self._breaker.enter(kind.deadline.seconds)
             except BackendUnavailable:
                 self.room.leave()
                 raise
         except BackendUnavailable:
-            self._called(verb, resource, "not asked", None)
+            self._called(kind.verb, resource, "not asked", None)
             raise
+
+    async def _check(self) -> None:
+        """LeftAlone where no call goes through; while one tries, its end is waited for a moment."""
+        with waiting():
+            await self._breaker.probed(self._patience)
+        self._breaker.check()
 
     def _worth_another(self, kind: "Kind", span: Span) -> bool:
         """Whether a read is tried once more.
@@ -224,6 +231,8 @@ class Guarded(Around):
             self._breaker.answered(turn)
         else:
             self._breaker.left(turn)
+        if isinstance(error, BackendUnavailable):
+            error.retry_after = self._breaker.wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from attack import crowds, injection, junk, slowhttptest, timing
+from attack import crowds, heads, injection, junk, slowhttptest, timing
 from attack.base import GROWTH, SLOWEST, Attack, Missing, Row
 from attack.measured import RECOVERY
 from attack.target import started
@@ -22,6 +22,9 @@ ATTACKS = (
     Attack("slow-bodies", "bodies that never end, from many addresses, with a key", crowds.bodies),
     Attack("slow-readers", "pages that nobody takes, with a key", crowds.readers),
     Attack("junk-keys", "keys that nobody has, as fast as they are answered", junk.flood),
+    Attack("strangers", "the same, and none at all, from one address", junk.strangers),
+    Attack("large-heads", "heads beyond 16 KiB, in one write and in pieces", heads.large_heads),
+    Attack("refusals", "more connections of one address than it may hold", heads.beyond),
     Attack("timing", "whether time tells what is wrong with a key", timing.run),
     Attack("injection", "sqlmap on every place of every operation", injection.run),
 )

@@ -1,4 +1,4 @@
-"""A flood of keys that nobody has, as fast as they are answered."""
+"""Floods of calls without a key, or with keys that nobody has, as fast as they are answered."""
 
 import asyncio
 import secrets
@@ -14,27 +14,34 @@ CONNECTIONS = 50
 
 
 def flood(target: Target) -> Row:
-    """Each request with another key, well-formed or not."""
+    """Each request with another key, well-formed or not, from many addresses."""
+    addresses = [f"127.2.0.{number + 1}" for number in range(CONNECTIONS)]
+    return _flood("junk-keys", target, addresses, [True])
+
+
+def strangers(target: Target) -> Row:
+    """The same from one address, and as many requests without any key."""
+    return _flood("strangers", target, ["127.2.1.1"] * CONNECTIONS, [True, False])
+
+
+def _flood(name: str, target: Target, addresses: list[str], keyed: list[bool]) -> Row:
+    async def flooded() -> int:
+        until = time.monotonic() + target.seconds
+        asking = (_one(target, each, until, keyed) for each in addresses)
+        return sum(await asyncio.gather(*asking))
 
     def strike(target: Target) -> Iterator[str]:
-        yield f"{asyncio.run(_flood(target))} junk keys"
+        yield f"{asyncio.run(flooded())} refusals on {len(addresses)} connections"
 
-    return struck("junk-keys", target, strike)
-
-
-async def _flood(target: Target) -> int:
-    until = time.monotonic() + target.seconds
-    addresses = (f"127.2.0.{number + 1}" for number in range(CONNECTIONS))
-    answered = await asyncio.gather(*(_one(target, each, until) for each in addresses))
-    return sum(answered)
+    return struck(name, target, strike)
 
 
-async def _one(target: Target, source: str, until: float) -> int:
+async def _one(target: Target, source: str, until: float, keyed: list[bool]) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", target.port, local_addr=(source, 0))
     answered = 0
     try:
         while time.monotonic() < until:
-            writer.write(_request(target))
+            writer.write(_request(target, keyed=keyed[answered % len(keyed)]))
             await _refusal(reader)
             answered += 1
     finally:
@@ -42,9 +49,9 @@ async def _one(target: Target, source: str, until: float) -> int:
     return answered
 
 
-def _request(target: Target) -> bytes:
-    key = f"vk_{secrets.token_urlsafe(36)}"
-    return f"GET {target.path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n\r\n".encode()
+def _request(target: Target, *, keyed: bool) -> bytes:
+    key = f"X-API-Key: vk_{secrets.token_urlsafe(36)}\r\n" if keyed else ""
+    return f"GET {target.path} HTTP/1.1\r\nHost: x\r\n{key}\r\n".encode()
 
 
 async def _refusal(reader: asyncio.StreamReader) -> None:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Self
 
 from attack.base import Row
@@ -36,6 +37,8 @@ WARM_UP = 500
 SOON = 20
 """Seconds until a key expires: it is made by a command, which takes its time."""
 PATH = "/api/v1/clients"
+ADDRESS = b"10.000.000.000"
+"""As long as what takes its place."""
 WIRE, NEAR = "over the wire", "in one process"
 Times = dict[str, list[float]]
 
@@ -45,6 +48,7 @@ class Connection:
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self._addresses = (b"10.%d.%d.%d" % each for each in product(range(100, 200), repeat=3))
         self._socket = self._connected()
 
     def __enter__(self) -> Self:
@@ -59,7 +63,12 @@ class Connection:
         return made
 
     def ask(self, sent: bytes) -> tuple[float, bytes]:
-        """The seconds until the whole answer was there, and the answer."""
+        """The seconds until the whole answer was there, and the answer.
+
+        Each call comes from another address, as the proxy says: who calls often without a good key
+        waits, whatever is wrong with it.
+        """
+        sent = sent.replace(ADDRESS, next(self._addresses))
         began = time.perf_counter()
         self._socket.sendall(sent)
         heard = self._socket.recv(1 << 16)
@@ -88,6 +97,7 @@ def requests(secrets: Mapping[str, tuple[str, ...]]) -> dict[str, bytes]:
         names = ["X-API-Key", "X-API-Key" if len(given) > 1 else "X-API-Kex"]
         values = [given[0], given[-1]]
         lines = [f"{name}: {value}" for name, value in zip(names, values, strict=True)]
+        lines.append(f"X-Forwarded-For: {ADDRESS.decode()}")
         head = [f"GET {PATH} HTTP/1.1", "Host: x", *lines, "", ""]
         made[state] = "\r\n".join(head).encode()
     return made

@@ -129,7 +129,7 @@ class RedisMemory:
         So a connection that is slow to make is there for who comes later.
         """
         try:
-            turn = self._breaker.enter()
+            turn = self._breaker.enter(PATIENCE)
         except BackendUnavailable:
             asked.close()
             return None

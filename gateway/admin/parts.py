@@ -24,10 +24,10 @@ from gateway.store import Store
 class Parts:
     """One gateway, as its panel sees it.
 
-    `origins` are the addresses under which browsers may reach the panel; `zone` is the clock on the
-    clinic's wall; `snapshot` gives the figures of all processes of this machine, those of the
-    ledger as they were told last. `used` gives what keys have used of their hour, None where what
-    counts is down.
+    `origins` are the addresses under which browsers may reach the panel; `more_headers` stand on
+    every answer; `zone` is the clock on the clinic's wall; `snapshot` gives the figures of all
+    processes of this machine, those of the ledger as they were told last. `used` gives what keys
+    have used of their hour, None where what counts is down.
     """
 
     settings: Settings
@@ -37,6 +37,7 @@ class Parts:
     public_url: str
     origins: frozenset[str]
     is_secure: bool
+    more_headers: Mapping[str, str]
     only_through_proxies: bool
     trusts: Callable[[str], bool]
     caller: Callable[[str, MultiMapping[str]], str]

@@ -33,6 +33,7 @@ from gateway.web.parts import Probe
 from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer
+from gateway.web.tls import STRICT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, whose)
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     public_url = settings.public_url_at(wanted.port)
-    replies = Replies(public_url)
+    replies = Replies(public_url, {} if settings.tls_certificate is None else STRICT)
     documents = Documents(
         public_url=public_url, keys=ring, policy=policy, adapter=adapter, now=kit.now
     )

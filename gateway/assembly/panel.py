@@ -20,6 +20,7 @@ from gateway.settings import Settings, split_address
 from gateway.store import Store
 from gateway.web.parts import Readiness
 from gateway.web.proxies import Proxies
+from gateway.web.tls import STRICT
 
 # What this machine is called by its own browsers.
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -52,6 +53,7 @@ def panel_of(kit: Kit, practice: Practice, watched: Watched, sockets: Sockets) -
         public_url=settings.public_url_at(sockets.public.getsockname()[1]),
         origins=_origins(settings, listening.getsockname()[1]),
         is_secure=settings.admin_url is not None and settings.admin_url.startswith("https:"),
+        more_headers=STRICT if speaks_tls else {},
         # what the network can reach without TLS of its own is reached through the proxy alone
         only_through_proxies=is_open(settings) and not speaks_tls,
         trusts=proxies.trusts,

@@ -11,7 +11,7 @@ from aiohttp import web
 from gateway.assembly.kit import Kit
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
 from gateway.serving import PanelSide, PublicSide, SystemSide
-from gateway.settings import Settings, StartRefused, is_loopback, split_address
+from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
 from gateway.web.entrance import Entrance, entrance
 from gateway.web.front import Front
 from gateway.web.parts import Readiness
@@ -145,7 +145,10 @@ def system_side(
     kit: Kit, readiness: Readiness, listening: socket, figures: Callable[[], Awaitable[bytes]]
 ) -> SystemSide:
     """Where the operator asks."""
-    server = system_server(readiness, figures, kit.events)
+    settings = kit.settings
+    own, _ = split_address(settings.operations_listen)
+    hosts = frozenset({own.lower(), *split_hosts(settings.operations_hosts)})
+    server = system_server(readiness, figures, kit.events, hosts)
     runner = web.ServerRunner(server, shutdown_timeout=CUT_OFF)
     return SystemSide(readiness=readiness, runner=runner, socket=listening)
 

@@ -29,7 +29,6 @@ SPARE = 1_000
 SPARE_BYTES = 8 << 20
 # Seconds that a write may take before the disk counts as one that does not answer.
 PATIENCE = 5.0
-RETRY_AFTER = 5  # seconds
 
 
 class Unwritten(Exception):
@@ -123,7 +122,7 @@ class Buffer:
     def check(self, *, creates: bool) -> None:
         """Unavailable where what a call does could not be noted, while the audit is broken."""
         if creates or self.is_full:
-            raise Unavailable(RETRY_AFTER)
+            raise Unavailable(EVERY)
 
     @property
     def is_full(self) -> bool:

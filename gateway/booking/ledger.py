@@ -101,7 +101,7 @@ class Ledger:
             try:
                 row = await self._claim(attempt, until)
             except StoreError as error:
-                raise Unavailable from error
+                raise Unavailable(error.retry_after) from error
             if isinstance(row, Booked):
                 return row
             # shielded: a caller who goes away leaves a booking that is finished, and known

@@ -46,6 +46,7 @@ class Room:
         oldest = min(self._since.values(), default=now)
         if now - oldest < PATIENCE:
             return
-        if now < max(self._next_at, oldest + PATIENCE + REST):
-            raise StoreError("the store has not answered in time")
+        next_at = max(self._next_at, oldest + PATIENCE + REST)
+        if now < next_at:
+            raise StoreError("the store has not answered in time", next_at - now)
         self._next_at = now + REST

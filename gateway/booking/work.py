@@ -99,7 +99,7 @@ class Work:
             raise
         except StoreError as error:
             await self._outcomes.settle(row, LEFT)
-            raise Unavailable from error
+            raise Unavailable(error.retry_after) from error
         if found is None and not is_over:
             await self._outcomes.settle(row, LEFT)
             raise OutcomeUnknown("an attempt of another process may still be at work")
@@ -133,7 +133,7 @@ class Work:
                 raise Lost
         except StoreError as error:
             await self._outcomes.settle(row, None)
-            raise Unavailable from error
+            raise Unavailable(error.retry_after) from error
 
     async def _refused(
         self, attempt: Attempt, draft: Draft, row: Row, error: NotFound | SlotTaken

@@ -4,7 +4,10 @@ GatewayError
 |-- KeyMissing 401, KeyInvalid 401
 |-- Forbidden 403
 |-- NotFound 404, MethodNotAllowed 405
-|-- BodyTooSlow 408, BodyTooLarge 413, NotJson 415
+|-- BodyTooSlow 408, BodyTooLarge 413
+|-- NotJson 415
+|   |-- NotUtf8
+|   `-- Encoded
 |-- ExpectationFailed 417, HeadersTooLarge 431
 |-- InvalidRequest 400     with all problems at once
 |   |-- NotARequest        what is no HTTP request
@@ -21,6 +24,7 @@ GatewayError
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, ClassVar
 
 # So many problems of one request are named; the rest are counted.
@@ -115,10 +119,25 @@ class BodyTooLarge(GatewayError):
 
 
 class NotJson(GatewayError):
-    """The body's media type is another one, or it is compressed."""
+    """The body's media type is another one."""
 
     status = 415
     message = "Content-Type must be application/json"
+
+
+class NotUtf8(NotJson):
+    """The body is said to be in another charset."""
+
+    message = "Content-Type must be application/json with charset=utf-8 or no charset"
+
+
+class Encoded(NotJson):
+    """The body is compressed."""
+
+    message = "Content-Encoding must be left out: the body must not be compressed"
+
+    def headers(self) -> Mapping[str, str]:
+        return {"Accept-Encoding": "identity"}
 
 
 class ExpectationFailed(GatewayError):
@@ -212,14 +231,18 @@ class BackendUnusable(GatewayError):
 
 
 class Unavailable(GatewayError):
-    """Something that the answer needs is down, or load is shed."""
+    """Something that the answer needs is down, or load is shed.
+
+    `retry_after` are the seconds before which nothing else can be said, 0 where that is not known:
+    the header has whole seconds, rounded up, and at least one.
+    """
 
     status = 503
     message = "Service temporarily unavailable"
 
-    def __init__(self, retry_after: int = 5) -> None:
+    def __init__(self, retry_after: float) -> None:
         super().__init__(retry_after)
-        self.retry_after = retry_after
+        self.retry_after = max(1, ceil(retry_after))
 
     def headers(self) -> Mapping[str, str]:
         return {"Retry-After": str(self.retry_after)}
@@ -260,7 +283,7 @@ STATUS_SUMMARIES: Mapping[int, str] = {
     408: "The body arrived too slowly.",
     409: "The time is not, or no longer, one of the free slots.",
     413: "The body is larger than 64 KiB.",
-    415: "The body is not application/json.",
+    415: "The body is not application/json in UTF-8, or it is compressed.",
     417: "The Expect header asks for something other than 100-continue.",
     429: "The hourly request limit is exceeded.",
     431: "The request line or the headers are too long.",

@@ -30,11 +30,6 @@ UUID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 TIME_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
-# Texts that come in hold no control characters; a text of several lines may hold newlines. Both
-# are written in the words that Python's and JavaScript's regular expressions share.
-PLAIN_LINE = r"^[^\u0000-\u001f\u007f-\u009f]*$"
-PLAIN_TEXT = r"^[^\u0000-\u0009\u000b-\u001f\u007f-\u009f]*$"
-
 _uuid = re.compile(UUID_PATTERN).fullmatch
 _date = re.compile(DATE_PATTERN).fullmatch
 _whole_number = re.compile(r"0|-?[1-9][0-9]{0,17}").fullmatch

@@ -12,8 +12,6 @@ from gateway.contract.about import ABOUT
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.answers import components, responses
 from gateway.contract.fields import (
-    PLAIN_LINE,
-    PLAIN_TEXT,
     TEXT,
     Field,
     Format,
@@ -30,6 +28,7 @@ from gateway.contract.operations import (
     Operation,
     Param,
 )
+from gateway.contract.texts import PLAIN_LINE, PLAIN_TEXT
 
 VERSION = "1.0.0"
 API_KEY = "apiKey"

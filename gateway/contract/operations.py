@@ -58,7 +58,11 @@ CREATE_APPOINTMENT_BODY = (
     Field(
         name="reason",
         longest=500,
-        summary="Reason for the visit, plain text.",
+        summary=(
+            "Reason for the visit, plain text: newlines, but no other control characters, and none"
+            " that are not seen or change the direction of writing (zero-width characters, such as"
+            " the joiner in composed emoji; U+2028, U+2029; bidirectional controls)."
+        ),
         example="Yearly vaccination",
     ),
     Field(name="isUrgent", format=BOOLEAN, default=False, summary="Whether it is urgent."),

@@ -7,7 +7,14 @@ from gateway.keys.key import Key
 
 
 class KeysUnreadable(Exception):
-    """The key store has not been readable for so long that nobody can say who a caller is."""
+    """The key store has not been readable for so long that nobody can say who a caller is.
+
+    `retry_after` are the seconds until it is read again.
+    """
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(retry_after)
+        self.retry_after = retry_after
 
 
 class KeysBehind(Exception):

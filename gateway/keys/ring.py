@@ -93,12 +93,12 @@ class MemoryKeyRing:
             if not settled:
                 raise KeysBehind
             if age > KNOWN_FOR:
-                raise KeysUnreadable
+                raise KeysUnreadable(POLL)
         key, end = self._entries.get(digest, _NOBODY)
         if now < end:
             return key
         if age > UNKNOWN_FOR:
-            raise KeysUnreadable
+            raise KeysUnreadable(POLL)
         return None
 
     def owner_of(self, digest: bytes) -> str:

@@ -28,9 +28,9 @@ def authenticate(
     secret = secrets[0] if len(secrets) == 1 else NOBODYS
     try:
         key = keys.find(digest(secret), now, settled=settled)
-    except KeysUnreadable:
+    except KeysUnreadable as error:
         # the outage has been said once: not for every call again
-        raise Unavailable from None
+        raise Unavailable(error.retry_after) from None
     if key is None:
         raise KeyInvalid
     keys.touch(key.id, now)

@@ -41,6 +41,8 @@ _BY_NAME = {kind.__name__: kind for kind in TRANSLATED}
 
 def translated(error: AdapterError) -> GatewayError:
     """What the partner is told; an error that is none of the adapters' own is our fault."""
+    if isinstance(error, base.BackendUnavailable):
+        return Unavailable(error.retry_after)
     for kind in type(error).__mro__:
         if kind in TRANSLATED:
             return TRANSLATED[kind]()

@@ -8,7 +8,7 @@ from time import monotonic
 from urllib.parse import urlencode
 
 from adapters.base import Adapter, AdapterError, Page, Record
-from gateway.audit.buffer import Buffer, Unwritten
+from gateway.audit.buffer import EVERY, Buffer, Unwritten
 from gateway.audit.entries import BEGUN, Entry
 from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
@@ -206,7 +206,7 @@ class Pipeline:
         try:
             await self._audit.begin(begun)
         except Unwritten as error:
-            raise Unavailable from error
+            raise Unavailable(EVERY) from error
 
     def _list(
         self, call: Call, operation: Operation, values: Values, page: Page, body: bytes

@@ -10,8 +10,7 @@ from gateway.contract.errors import Crowded
 from gateway.pipeline.call import Call
 from gateway.pipeline.places import Changed, Places
 
-RETRY_AFTER = 1  # seconds
-# Seconds that a call waits for room.
+# Seconds that a call waits for room: so long after a refusal everybody who waits now is gone.
 PATIENCE = 1.0
 # So many times as many calls of one key may wait as may ever be inside: each holds a connection.
 LONGEST = 10
@@ -101,12 +100,12 @@ class Gate:
         self._waited[key_id] = self._clock()
         if self._waiting(key_id) >= LONGEST * self.places.most:
             self._told(KEY)
-            raise Crowded(RETRY_AFTER)
+            raise Crowded(self._patience)
         let_in = await self._wait(line, _Waiting(next(self._numbers), call, size))
         if not let_in and not call.gone:
             self._told(self._why(key_id, size))
         if not let_in or call.gone:
-            raise Crowded(RETRY_AFTER)
+            raise Crowded(self._patience)
 
     def crowded(self, key_id: str) -> bool:
         """Whether a call of that key waits for room, or did so just now."""

@@ -5,20 +5,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
-import orjson
 from msgspec import Struct
 
 from adapters.problems import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
+from gateway.contract.texts import HIDDEN, HIDDEN_FURTHER
 from gateway.pipeline.cursor import Cursors, bound_to
+from gateway.pipeline.json_body import read_object
 
 Texts = dict[str, str]
 
 _surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
+_hidden = re.compile(f"[{HIDDEN}{HIDDEN_FURTHER}]").search
 _visible = re.compile("[!-~]{1,255}").fullmatch
 _LONGEST_NAME = 40  # shorter than the secret of a key, which somebody may have taken for a name
 _MOST_HINTS = 5
@@ -83,9 +85,8 @@ class Reader:
         """The same for a call with a body."""
         _, problems = self._read("", raw_query, visible)
         made = Creation({}, _idempotency_key(list(idempotency_keys), problems))
-        members = _json_object(body, problems)
-        if members is not None:
-            problems += self._body(members, made.body)
+        if (found := read_object(body, problems)) is not None:
+            problems += self._body(*found, made.body)
         if problems:
             raise InvalidRequest(*problems)
         return made
@@ -152,9 +153,15 @@ class Reader:
             problem = "must be taken from the Link header of the page before, with its filters"
             problems.append(InvalidField(CURSOR.name, problem))
 
-    def _body(self, members: dict[str, Any], read: dict[str, Any]) -> Iterator[InvalidField]:
+    def _body(
+        self, members: dict[str, Any], repeated: Collection[str], read: dict[str, Any]
+    ) -> Iterator[InvalidField]:
+        for name in repeated:
+            yield InvalidField(name[:_LONGEST_NAME], "must be given once")
         known = [each.name for each in self._operation.body]
         for each in self._operation.body:
+            if each.name in repeated:
+                continue
             if each.name not in members:
                 if each.required:
                     yield InvalidField(each.name, "is required")
@@ -197,8 +204,7 @@ def _read_member(member: Field, value: Any) -> Any:
         raise _Unfit(member.format.problem)
     if member.format is TEXT:
         _check_length(value, 0, member.longest)
-        if _controls_but_newline(value):
-            raise _Unfit("must not contain control characters other than newline")
+        _check_seen(value)
     try:
         return member.format.read(value)
     except ValueError as error:
@@ -211,21 +217,18 @@ def _check_length(text: str, shortest: int, longest: int | None) -> None:
         raise _Unfit(f"must have {least} {longest} characters")
 
 
+def _check_seen(text: str) -> None:
+    """Whoever reads a text of several lines sees all of it, in the order in which it was sent."""
+    if _controls_but_newline(text):
+        raise _Unfit("must not contain control characters other than newline")
+    if found := _hidden(text):
+        code = f"U+{ord(found[0]):04X}"
+        raise _Unfit(f"must not contain {code}: it is not seen, or changes what is seen")
+
+
 def _check_size(value: int, least: int, most: int) -> None:
     if not least <= value <= most:
         raise _Unfit(f"must be from {least} to {most}")
-
-
-def _json_object(body: bytes, problems: list[InvalidField]) -> dict[str, Any] | None:
-    try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        problems.append(InvalidField("body", "is not JSON"))
-        return None
-    if not isinstance(data, dict):
-        problems.append(InvalidField("body", "must be a JSON object"))
-        return None
-    return data
 
 
 def _idempotency_key(keys: list[str], problems: list[InvalidField]) -> str | None:

@@ -14,6 +14,7 @@ from gateway.settings.kinds import (
     is_loopback,
     read_sealing_secret,
     split_address,
+    split_hosts,
     split_networks,
 )
 from gateway.settings.loading import (
@@ -45,6 +46,7 @@ __all__ = [
     "shipped_policy",
     "sources",
     "split_address",
+    "split_hosts",
     "split_networks",
     "variable",
 ]

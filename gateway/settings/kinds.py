@@ -57,6 +57,19 @@ def split_networks(text: str) -> tuple[str, ...]:
     return found
 
 
+def split_hosts(text: str) -> tuple[str, ...]:
+    """The host names between commas, in lower case; ValueError for what is none."""
+    found = tuple(each.strip().lower() for each in text.split(",") if each.strip())
+    for each in found:
+        if not re.fullmatch("[a-z0-9._-]+", each):
+            raise ValueError(f"{each} is no host name: write it without scheme and port")
+    return found
+
+
+def _hosts(text: str) -> str:
+    return ", ".join(split_hosts(text))
+
+
 def _address_or_none(text: str) -> str:
     return _address(text) if text else text
 
@@ -125,6 +138,7 @@ OptionalAddress = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(
 PanelUrl = Annotated[str, AfterValidator(_panel_url)]
 Zone = Annotated[str, AfterValidator(_zone)]
 Networks = Annotated[str, AfterValidator(_networks)]
+Hosts = Annotated[str, AfterValidator(_hosts)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Database = Annotated[SecretStr, AfterValidator(_database)]
 Counting = Annotated[SecretStr, AfterValidator(_shared_memory)]

@@ -21,6 +21,7 @@ from gateway.settings.kinds import (
     Address,
     Counting,
     Database,
+    Hosts,
     Networks,
     OptionalAddress,
     PanelUrl,
@@ -47,6 +48,11 @@ class Settings(Group):
     listen: Address = Field("0.0.0.0:8080", description="Where partners call.")
     operations_listen: Address = Field(
         "127.0.0.1:8081", description="Where /healthz, /readyz and /metrics are."
+    )
+    operations_hosts: Hosts = Field(
+        "",
+        description="Host names under which these are asked, with commas between; addresses,"
+        " localhost and the name in operations_listen always count.",
     )
     admin_listen: OptionalAddress = Field(
         "127.0.0.1:8082",

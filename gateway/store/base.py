@@ -20,7 +20,15 @@ T = TypeVar("T")
 
 
 class StoreError(Exception):
-    """Why the store can't be used: one sentence, with its place and the remedy."""
+    """Why the store can't be used: one sentence, with its place and the remedy.
+
+    `retry_after` are the seconds before which it is not asked again, 0 where nothing keeps it from
+    being asked at once.
+    """
+
+    def __init__(self, text: str, retry_after: float = 0.0) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 class Store:

@@ -10,6 +10,7 @@ from typing import cast
 from aiohttp import web
 
 from gateway.web.connections import KEEP_ALIVE, Connection
+from gateway.web.overflow import Overflow
 from gateway.web.server import BACKLOG, Listener
 
 # So many come in before whoever is inside is looked after again.
@@ -44,6 +45,7 @@ class Acceptor(web.BaseSite):
         self._socket = listening
         self._listener = cast(Listener, runner.server)
         self._certificate = certificate
+        self._overflow = Overflow()
         self._welcomes: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
 
@@ -63,6 +65,7 @@ class Acceptor(web.BaseSite):
             self._pause.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
+        self._overflow.close()
         # who came in before gets an answer; a handshake may take longer than that is worth
         if self._welcomes:
             await asyncio.wait(self._welcomes, timeout=LAST_WELCOMES)
@@ -95,11 +98,18 @@ class Acceptor(web.BaseSite):
     def _meet(self, line: socket.socket, address: str) -> None:
         guest = self._listener.meet(address)
         if not self._listener.entrance.doorman.admit(guest, address):
-            line.close()
+            self._turn_away(line)
             return
         task = self._loop.create_task(self._welcome(guest, line))
         self._welcomes.add(task)
         task.add_done_callback(self._welcomes.discard)
+
+    def _turn_away(self, line: socket.socket) -> None:
+        """Over TLS it gets no answer: that would take a handshake, which costs more than a call."""
+        if self._certificate is None:
+            self._overflow.turn_away(line)
+        else:
+            line.close()
 
     async def _welcome(self, guest: Connection, line: socket.socket) -> None:
         context = None if self._certificate is None else self._certificate()

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from aiohttp import web
 from multidict import istr
 
-from gateway.contract.errors import BodyTooLarge, BodyTooSlow, NotARequest, NotJson
+from gateway.contract.errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    Encoded,
+    NotARequest,
+    NotJson,
+    NotUtf8,
+)
 
 EXPECT = istr("Expect")
 LARGEST = 64 * 1024
@@ -57,9 +64,15 @@ async def _read(request: web.BaseRequest) -> bytes:
 
 
 def check_type(request: web.BaseRequest) -> None:
-    """NotJson unless the headers say plain JSON."""
+    """NotJson unless the headers say plain JSON in UTF-8."""
     kinds = request.headers.getall("Content-Type", [])
     codings = request.headers.getall("Content-Encoding", [])
-    kind = kinds[0].partition(";")[0].strip().lower() if len(kinds) == 1 else ""
-    if kind != "application/json" or any(each.strip().lower() != "identity" for each in codings):
+    kind, *parameters = kinds[0].lower().split(";") if len(kinds) == 1 else [""]
+    if kind.strip() != "application/json":
         raise NotJson
+    pairs = (each.partition("=") for each in parameters)
+    charsets = [value.strip(' \t"') for name, _, value in pairs if name.strip() == "charset"]
+    if any(each not in {"utf-8", "utf8"} for each in charsets):
+        raise NotUtf8
+    if any(each.strip().lower() != "identity" for each in codings):
+        raise Encoded

@@ -5,11 +5,9 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import web
-from aiohttp.http_exceptions import LineTooLong
-from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from gateway.pipeline.call import Call
+from gateway.web.bounded import BoundedReader
 from gateway.web.unsent import Unsent
 
 # The keep-alive time is also the time that a head may take to arrive.
@@ -20,8 +18,6 @@ SLOW_READER = 1.0
 SLOW_CALL = 0.25
 # Seconds between two looks at what a reader of TLS has taken.
 SIP = 0.1
-# Bytes that a head may have, as long as its end has not come.
-LARGEST_HEAD = 16 * 1024
 LIMITS: dict[str, Any] = {
     "keepalive_timeout": KEEP_ALIVE,
     "lingering_time": 2.0,
@@ -37,7 +33,7 @@ Refuse = Callable[[BaseException | None, int], web.StreamResponse]
 Left = Callable[["Connection"], None]
 
 
-class Connection(RequestHandler):
+class Connection(BoundedReader):
     """One connection; its parse errors are answered like every other error.
 
     `address` is the other end's, `is_proxy` whether that end may say whom it speaks for. `left` is
@@ -47,7 +43,6 @@ class Connection(RequestHandler):
     __slots__ = (
         "_arrived",
         "_beneath",
-        "_head",
         "_left",
         "_line",
         "_refuse",
@@ -58,7 +53,6 @@ class Connection(RequestHandler):
         "call",
         "had_key",
         "is_proxy",
-        "is_silent",
         "welcome",
     )
 
@@ -78,7 +72,6 @@ class Connection(RequestHandler):
         self._left = left
         self._line: asyncio.Transport | None = None
         self._beneath: asyncio.WriteTransport | None = None
-        self._head = 0
         self._arrived = loop.time()
         self._unsent = unsent
         # since when an answer waits for its reader
@@ -90,8 +83,6 @@ class Connection(RequestHandler):
         self.answers = 0
         self.address = address
         self.is_proxy = is_proxy
-        # nothing has come of it yet
-        self.is_silent = True
         # lets it in, from when that has begun until it has a line
         self.welcome: asyncio.Task[None] | None = None
 
@@ -122,23 +113,6 @@ class Connection(RequestHandler):
             self.call.gone = True
         super().connection_lost(exc)
         self._left(self)
-
-    def data_received(self, data: bytes) -> None:
-        self.is_silent = False
-        super().data_received(data)
-        waiter = self._waiter
-        if waiter is None or waiter.done():
-            self._head = 0
-            return
-        # still no whole head, and nothing else is under way
-        self._head += len(data)
-        if self._head > LARGEST_HEAD:
-            self._head = 0
-            error = LineTooLong("head", LARGEST_HEAD)
-            self._messages.append((_ErrInfo(400, error, ""), EMPTY_PAYLOAD))
-            waiter.set_result(None)
-            # nothing more is read of it
-            self._close = True
 
     def unsent_bytes(self) -> int:
         """How much of what was written the reader has not taken yet."""

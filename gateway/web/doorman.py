@@ -11,7 +11,7 @@ from typing import Protocol
 from gateway.settings import StartRefused
 
 # Files beside connections: databases, logs, the operations listener, what is closed in a moment.
-SPARE_FILES = 200
+SPARE_FILES = 300
 # Seconds between two looks over all connections for those that are idle.
 LOOK_EVERY = 0.02
 # Seconds for which those who have just come make no room before others do: what they ask for is on

@@ -1,13 +1,11 @@
 """The handler of the public listener: a request becomes a call, its reply becomes an answer."""
 
 import asyncio
-import os
-import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
-from aiohttp import HttpVersion11, web
+from aiohttp import web
 from multidict import istr
 
 from adapters.asking import ASKING
@@ -25,31 +23,27 @@ from gateway.contract.errors import (
     Unavailable,
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.keys.secret import FORM
 from gateway.observe.tracing.base import Traces
 from gateway.packing import accepts_gzip
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body
+from gateway.web.buckets import Buckets
 from gateway.web.connections import Connection
 from gateway.web.documents import NAMES, Documents
 from gateway.web.noting import Observers
 from gateway.web.proxies import Proxies
 from gateway.web.replies import Replies, Written
+from gateway.web.requests import RequestIds, asked, must_close, refuse_oddities
 from gateway.web.routes import Routes
 
 # Ready for look-up, so that no name is folded anew for each request.
 X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
 ACCEPT_ENCODING = istr("Accept-Encoding")
-TRANSFER_ENCODING = istr("Transfer-Encoding")
-UPGRADE = istr("Upgrade")
 TRACEPARENT = istr("traceparent")
 
-# A partner who takes its own key for a name would have it stand in every log.
-_request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _BELOW = f"{BASE_PATH}/"
-_VERSIONS = frozenset({(1, 0), (1, 1)})
 # After these the rest of what was sent can't be told from the next request; and where there is no
 # room for a call, there is none for its connection.
 _CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow, Crowded)
@@ -79,6 +73,7 @@ class Front:
         self._body_timeout = body_timeout
         self._proxies = proxies
         self._now = now
+        self._strangers = Buckets()
         self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
@@ -131,8 +126,10 @@ class Front:
                 answer = self._replies.reply(call, reply, close=close)
             else:
                 answer = await self._document(request, call, path)
+                began += await self._hold_back(call)
         except GatewayError as refused:
             error = refused
+            began += await self._hold_back(call)
             answer = self._refusal(request, call, refused)
         except Exception as fault:  # noqa: BLE001 - a fault of ours is a 500, never a traceback
             error = InternalError()
@@ -140,7 +137,7 @@ class Front:
             answer = self._refusal(request, call, error)
         except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
             creates = isinstance(wanted, Target) and wanted.operation.creates
-            error = BookingUnknown() if creates else Unavailable()
+            error = BookingUnknown() if creates else Unavailable(0)
             self._observers.note(call, name, error.status, error, began)
             raise
         finally:
@@ -150,6 +147,20 @@ class Front:
                 self._idle.set()
         self._observers.note(call, name, answer.status, error, began)
         return answer
+
+    async def _hold_back(self, call: Call) -> float:
+        """Wait, where many come from the same address without a key that counts; the seconds.
+
+        However often they come, they get their answer. Calls with a good key never wait here.
+        """
+        if call.key is not None:
+            return 0.0
+        seconds = self._strangers.take(call.address)
+        if seconds > 0:
+            call.waits_since = time.monotonic()
+            await asyncio.sleep(seconds)
+            call.waits_since = None
+        return seconds
 
     def _call(
         self,
@@ -200,60 +211,3 @@ class Front:
         return self._replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )
-
-
-def asked(request: web.BaseRequest) -> tuple[str, str]:
-    """The path as it came, undecoded, and the raw query; of an address, only these parts count."""
-    raw = request.raw_path
-    if not raw.startswith("/"):
-        url = request.rel_url
-        return url.raw_path, url.raw_query_string
-    path, _, query = raw.partition("?")
-    return path, query
-
-
-class RequestIds:
-    """Names each request; random digits are drawn many at a time, since asking for them costs."""
-
-    def __init__(self) -> None:
-        self._new = self._drawn()
-
-    def __call__(self, given: str | None) -> str:
-        """The caller's own where it has the right form, else a new one."""
-        if given is not None and _request_id(given):
-            return given
-        return next(self._new)
-
-    def _drawn(self) -> Iterator[str]:
-        while True:
-            digits = os.urandom(16 * 256).hex()
-            for start in range(0, len(digits), 32):
-                yield digits[start : start + 32]
-
-
-def must_close(request: web.BaseRequest) -> bool:
-    """Whether nothing may follow on the connection.
-
-    The parser takes the trailers of a chunked body for headers of the request that comes next.
-    """
-    headers = request.headers
-    return UPGRADE in headers or TRANSFER_ENCODING in headers
-
-
-def refuse_oddities(request: web.BaseRequest) -> None:
-    """What is no request that we take, whoever sends it."""
-    headers = request.headers
-    version = request.version
-    if version is not HttpVersion11 and version not in _VERSIONS:
-        raise NotARequest
-    if TRANSFER_ENCODING in headers:
-        if request.version.minor == 0:
-            raise NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
-        if [each.strip().lower() for each in headers.getall(TRANSFER_ENCODING)] != ["chunked"]:
-            raise NotARequest("Transfer-Encoding", "must be chunked and nothing else")
-    if EXPECT in headers:
-        wanted = {each.strip().lower() for each in headers.getall(EXPECT)}
-        if wanted != {"100-continue"}:
-            raise ExpectationFailed
-    if request.method == "CONNECT":
-        raise MethodNotAllowed("GET, HEAD, POST")

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
+from types import MappingProxyType
 
 import orjson
 from aiohttp import web
@@ -64,6 +65,8 @@ class Written(web.StreamResponse):
         if connection.unsent_bytes():
             await connection.sent()
         connection.answers += 1
+        if connection.is_refused and not connection.has_more and transport.can_write_eof():
+            transport.write_eof()
 
 
 class Clock:
@@ -82,10 +85,14 @@ class Clock:
 
 
 class Replies:
-    """Renders; `public_url` is the gateway's own address without /api/v1."""
+    """Renders; `public_url` is the gateway's own address without /api/v1.
 
-    def __init__(self, public_url: str) -> None:
+    `more` are headers that every answer has beside its own.
+    """
+
+    def __init__(self, public_url: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self._base = public_url + BASE_PATH
+        self._more = _lines(more)
         self._date = Clock().date
 
     def reply(self, call: Call, reply: Reply, *, close: bool = False) -> Written:
@@ -136,7 +143,10 @@ class Replies:
         return Written(200, head, body, close=close)
 
     def _head(self, start: str, request_id: str, quota: Quota | None, body: bytes) -> str:
-        head = f"{start}{len(body)}\r\nDate: {self._date()}\r\nX-Request-Id: {request_id}\r\n"
+        head = (
+            f"{start}{len(body)}\r\nDate: {self._date()}\r\n{self._more}"
+            f"X-Request-Id: {request_id}\r\n"
+        )
         if quota is None:
             return head
         return (

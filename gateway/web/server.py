@@ -20,6 +20,7 @@ from gateway.settings import StartRefused
 from gateway.web.connections import Connection, Refuse
 from gateway.web.entrance import Entrance
 from gateway.web.front import Front
+from gateway.web.heads import MoreBlanks
 from gateway.web.noting import Observers
 from gateway.web.replies import Replies, Written
 
@@ -65,13 +66,17 @@ class Listener(web.Server):
     def _make_request(
         self, message: Any, payload: StreamReader, protocol: RequestHandler, *rest: Any
     ) -> web.BaseRequest:
-        """A target whose host cannot be decoded counts as /, so that it gets an answer at all."""
-        if protocol._request_count >= MOST_REQUESTS:  # noqa: SLF001 - aiohttp's own, counted anyway
+        """A target whose host cannot be decoded is kept as text, so that it gets an answer at all.
+
+        Nothing may follow where nobody knows beforehand where the body ends.
+        """
+        ends = message.chunked or message.upgrade
+        if ends or protocol._request_count >= MOST_REQUESTS:  # noqa: SLF001 - aiohttp's own
             message = message._replace(should_close=True)
         try:
             return self._make(message, payload, protocol, *rest)
         except ValueError:
-            message = message._replace(url=URL("/"), path="/")
+            message = message._replace(url=URL("/"))
             return self._make(message, payload, protocol, *rest)
 
 
@@ -107,6 +112,8 @@ class PublicServer(Listener):
 
 def refusal_of(error: BaseException | None, status: int) -> GatewayError:
     """What is told instead of aiohttp's own words."""
+    if isinstance(error, MoreBlanks):
+        return NotARequest("request", "must have one blank between method, target and version")
     if isinstance(error, LineTooLong) or (error is not None and error.args == _TOO_MANY):
         return HeadersTooLarge()
     return NotARequest() if status < 500 else InternalError()

@@ -19,6 +19,7 @@ from gateway.observe.metrics import CONTENT_TYPE
 from gateway.purposes import Purpose
 from gateway.web.documents import JSON
 from gateway.web.entrance import entrance
+from gateway.web.hosts import check_addressed, is_own
 from gateway.web.parts import Readiness
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
@@ -26,12 +27,18 @@ from gateway.web.server import Listener, refusal_of
 Query = MultiMapping[str]
 # All figures, as Prometheus reads them.
 Figures = Callable[[], Awaitable[bytes]]
+_OTHER_HOST = b'{"message":"Not served under this host name: list it in operations_hosts"}'
 # Those who watch the gateway are few.
 CONNECTIONS = 50
 
 
-def system_server(readiness: Readiness, figures: Figures, events: Events) -> Listener:
-    """/healthz, /readyz and /metrics, and nothing of aiohttp's own."""
+def system_server(
+    readiness: Readiness, figures: Figures, events: Events, hosts: frozenset[str] = frozenset()
+) -> Listener:
+    """/healthz, /readyz and /metrics, and nothing of aiohttp's own.
+
+    `hosts` are the names under which it is asked, beside localhost and addresses.
+    """
 
     async def healthz(_: Query) -> web.Response:
         return _response(200, b'{"alive":true}')
@@ -51,7 +58,8 @@ def system_server(readiness: Readiness, figures: Figures, events: Events) -> Lis
     def failed(error: BaseException) -> None:
         events.fault("the operations listener failed", error)
 
-    return _listener({"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}, failed)
+    pages = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
+    return _listener(pages, failed, hosts)
 
 
 def _purpose(query: Query) -> Purpose | None:
@@ -70,8 +78,15 @@ def _purpose(query: Query) -> Purpose | None:
 def _listener(
     pages: Mapping[str, Callable[[Query], Awaitable[web.Response]]],
     failed: Callable[[BaseException], None],
+    hosts: frozenset[str],
 ) -> Listener:
     async def answer(request: web.BaseRequest) -> web.Response:
+        try:
+            check_addressed(request)
+        except GatewayError as error:
+            return _refusal(error)
+        if not is_own(request, hosts):
+            return _response(421, _OTHER_HOST)
         page = pages.get(request.path)
         if page is None:
             return _refusal(NotFound(), paths=list(pages))

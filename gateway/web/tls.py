@@ -10,6 +10,8 @@ from pathlib import Path
 from gateway.settings import StartRefused
 
 LOOK_EVERY = 30.0
+# What browsers are told by a listener that speaks TLS itself: for a year, ask it in no other way.
+STRICT = {"Strict-Transport-Security": "max-age=31536000"}
 
 _Stamp = tuple[tuple[int, int, int], ...]
 

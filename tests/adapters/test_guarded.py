@@ -13,6 +13,7 @@ from adapters.base import (
     BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
+    LeftAlone,
     NotFound,
     OutcomeUnknown,
     Rejected,
@@ -539,14 +540,45 @@ async def test_of_a_hundred_at_once_one_tries_whether_it_is_back() -> None:
     await asyncio.sleep(0.01)
     assert door.came == 1
     assert world.guarded.breaker == "half-open"
-    assert sum(each.done() for each in callers) == 99
+    assert not any(each.done() for each in callers)
     door.open()
-    ends = await asyncio.gather(*callers, return_exceptions=True)
-    assert sum(isinstance(each, dict) for each in ends) == 1
-    assert sum(isinstance(each, BackendUnavailable) for each in ends) == 99
+    ends = await asyncio.gather(*callers)
+    assert all(isinstance(each, dict) for each in ends)
     assert world.states == ["open", "half-open", "closed"]
-    await asyncio.gather(*(world.guarded.read_one(client()) for _ in range(100)))
-    assert door.came == 101
+    assert door.came == 100
+
+
+async def test_nobody_waits_long_for_the_one_call_that_tries() -> None:
+    world = World(Door(), patience=0.05)
+    await world.fail()
+    world.now = 10.0
+    probe = asyncio.create_task(world.guarded.read_one(client()))
+    await asyncio.sleep(0)
+    for ask in (world.guarded.read_one(client()), world.guarded.create_appointment(DRAFT)):
+        with pytest.raises(LeftAlone, match="tried by one call") as refused:
+            await ask
+        # the one that tries has the time of a read
+        assert refused.value.retry_after == 3.5
+    probe.cancel()
+
+
+async def test_who_finds_a_pause_is_told_what_is_left_of_it() -> None:
+    world = World(always_down)
+    told = []
+    for _ in range(5):
+        with pytest.raises(BackendUnavailable) as failed:
+            await world.guarded.read_one(client())
+        told.append(failed.value.retry_after)
+    assert told == [0, 0, 0, 0, 10]
+    world.now = 6.6
+    for ask in (world.guarded.read_one(client()), world.guarded.create_appointment(DRAFT)):
+        with pytest.raises(LeftAlone) as refused:
+            await ask
+        assert refused.value.retry_after == pytest.approx(3.4)
+    world.now = 10.0
+    with pytest.raises(BackendUnavailable) as failed:
+        await world.guarded.read_one(client())
+    assert failed.value.retry_after == 10
 
 
 async def test_a_try_that_fails_is_one_call_and_begins_a_new_pause() -> None:

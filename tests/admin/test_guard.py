@@ -203,7 +203,8 @@ async def test_behind_tls_the_cookie_is_bound_to_this_very_host(
 
 async def test_under_another_name_the_panel_is_not_there(manager: Manager) -> None:
     for host in ("evil.example", "127.0.0.1", "localhost:1", ""):
-        assert (await manager.get("/sign-in", Host=host)).status in {400, 421}, host
+        for path in ("/sign-in", "/static/panel.css", "/nowhere"):
+            assert (await manager.get(path, Host=host)).status in {400, 421}, (host, path)
 
 
 def test_the_wait_grows_and_has_an_end() -> None:

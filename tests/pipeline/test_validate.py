@@ -1,5 +1,6 @@
 import base64
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -8,7 +9,7 @@ import pytest
 
 from adapters.base import LONGEST_AFTER
 from gateway.contract.errors import InvalidRequest
-from gateway.contract.openapi import document
+from gateway.contract.openapi import BODY, document
 from gateway.contract.operations import OPERATIONS, Operation, Param
 from gateway.pipeline import validate
 from gateway.pipeline.cursor import Cursors, bound_to
@@ -255,6 +256,68 @@ def test_a_body_that_is_not_json_is_told_so(body: bytes) -> None:
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"x"'])
 def test_a_body_is_a_json_object(body: bytes) -> None:
     assert problems_of_creation(body) == {"body": "must be a JSON object"}
+
+
+def test_a_member_that_stands_twice_is_named_however_it_is_spelt() -> None:
+    written = json.dumps(DRAFT | {"reason": "a", "isUrgent": False})[1:-1]
+    twice = f'{{"vetId": 5, "reaso\\u006e": "b", {written}, "clientId": "{SOME_ID}"}}'
+    once = "must be given once"
+    assert problems_of_creation(twice.encode()) == dict.fromkeys(
+        ("clientId", "reason", "vetId"), once
+    )
+
+
+def test_members_that_stand_twice_inside_a_member_are_named_too() -> None:
+    inner = json.dumps(DRAFT)[1:-1] + ', "vetId": [{"a": 1, "b": {}, "a": 2}]'
+    found = problems_of_creation(f"{{{inner}}}".encode())
+    assert found == {"a": "must be given once", "vetId": "must be given once"}
+
+
+def test_repeated_members_are_told_with_all_else_that_is_wrong() -> None:
+    found = problems_of_creation(b'{"isUrgnet": 1, "isUrgnet": 2}')
+    assert found.keys() == {"isUrgnet", "clientId", "patientId", "vetId", "scheduledAt"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "9" * 20_000,
+        "1e" + "9" * 400,
+        '{"a":' * 400 + "1" + "}" * 400,
+        "[" * 1000 + "]" * 1000,
+        '{"a":' * 1000 + "1" + "}" * 1000,
+    ],
+    ids=["long number", "large exponent", "objects", "deep lists", "deep objects"],
+)
+def test_odd_values_are_no_fault_of_ours(value: str) -> None:
+    inner = json.dumps(DRAFT)[1:-1]
+    [(field, problem)] = problems_of_creation(f'{{{inner}, "isUrgent": {value}}}'.encode()).items()
+    assert field in {"isUrgent", "body"}
+    assert problem in {"must be true or false", "is not JSON", "is nested too deeply"}
+
+
+HIDDEN = (
+    *(0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F)),
+    *(*range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0041),
+)
+
+
+@pytest.mark.parametrize("code", HIDDEN, ids=hex)
+def test_a_reason_holds_nothing_that_the_desk_does_not_see(code: int) -> None:
+    problem = f"must not contain U+{code:04X}: it is not seen, or changes what is seen"
+    assert problems_of_creation(DRAFT | {"reason": f"a{chr(code)}b"}) == {"reason": problem}
+
+
+@pytest.mark.parametrize("text", ["😀 ❤️ é e\u0301\nא ب 猫", "a\u00a0b\u2003c", ""])
+def test_a_reason_may_hold_every_sign_that_is_seen(text: str) -> None:
+    assert creation(DRAFT | {"reason": text}).body["reason"] == text
+
+
+def test_the_document_says_which_characters_a_reason_may_hold() -> None:
+    schema = document(public_url="https://x.example")["components"]["schemas"][BODY]
+    pattern = re.compile(schema["properties"]["reason"]["pattern"])
+    assert pattern.search("limps\n❤️")
+    assert not any(pattern.search(chr(code)) for code in HIDDEN if code < 0x10000)
 
 
 @pytest.mark.parametrize(

@@ -169,9 +169,9 @@ def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be(
     given: list[tuple[int, int]] = []
     monkeypatch.setattr(doorman.resource, "setrlimit", lambda _, both: given.append(both))
     monkeypatch.setattr(doorman.resource, "getrlimit", lambda _: (1024, 4096))
-    reserve_files(800)
+    reserve_files(700)
     assert given == []
     reserve_files(2000)
-    assert given == [(2200, 4096)]
-    with pytest.raises(StartRefused, match="connections: 4000 connections need 4200 open files"):
+    assert given == [(2300, 4096)]
+    with pytest.raises(StartRefused, match="connections: 4000 connections need 4300 open files"):
         reserve_files(4000)

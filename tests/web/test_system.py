@@ -24,7 +24,7 @@ from gateway.purposes import Purpose
 from gateway.store import Store, StoreError
 from gateway.web import parts as asking
 from gateway.web.parts import Readiness
-from tests.conftest import Begin, RunningGateway
+from tests.conftest import Begin, RunningGateway, Start
 from tests.web.wire import say
 from tests.world import SOME_ID, WORLDS, World, WorldAdapter
 
@@ -64,8 +64,9 @@ async def test_no_answer_tells_what_it_was_made_with(running_gateway: RunningGat
         ("nonsense", 400),
         ("GET /" + "a" * 5000 + " HTTP/1.1", 431),
         ("GET http://xn--a/ HTTP/1.1", 404),
+        ("GET ftp://localhost/healthz HTTP/1.1", 400),
     ):
-        sent = f"{first}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        sent = f"{first}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
         heard = await say(running_gateway.gateway.operations_port, sent)
         assert heard.closed
         lines = heard.data.decode().split("\r\n")
@@ -73,6 +74,39 @@ async def test_no_answer_tells_what_it_was_made_with(running_gateway: RunningGat
         assert [each for each in lines if each.startswith("Server")] == ["Server: clinic-gateway"]
         assert "aiohttp" not in heard.data.decode().lower()
         assert "python" not in heard.data.decode().lower().partition("\r\n\r\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LocalHost:1", 200),
+        ("127.0.0.1:8081", 200),
+        ("[::1]:8081", 200),
+        ("192.0.2.7", 200),
+        ("gateway.internal:8081", 200),
+        ("gateway-2", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("a b", 400),
+        ("", 400),
+    ],
+)
+async def test_the_operations_listener_answers_under_its_own_names_alone(
+    start_gateway: Start, host: str, status: int
+) -> None:
+    gateway = await start_gateway(operations_hosts="Gateway.internal, gateway-2")
+    for path in ("/healthz", "/readyz", "/metrics", "/nowhere"):
+        sent = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+        heard = await say(gateway.gateway.operations_port, sent)
+        wanted = 404 if status == 200 and path == "/nowhere" else status
+        assert heard.statuses == [wanted], path
+
+
+async def test_a_health_check_of_http_1_0_names_no_host(running_gateway: RunningGateway) -> None:
+    heard = await say(running_gateway.gateway.operations_port, b"GET /healthz HTTP/1.0\r\n\r\n")
+    assert heard.statuses == [200]
 
 
 async def test_other_methods_are_told_those_that_there_are(

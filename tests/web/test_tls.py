@@ -17,7 +17,7 @@ from gateway.web import acceptor
 from gateway.web.tls import Certificate, context_of
 from tests.conftest import Start
 from tests.web.test_connections import count, entrance, held, small_line, told
-from tests.web.wire import until
+from tests.web.wire import say, until
 
 DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
@@ -56,11 +56,11 @@ def trusting(certificate: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certificate)
 
 
-async def ask(port: int, context: ssl.SSLContext) -> bytes:
+async def ask(port: int, context: ssl.SSLContext, sent: bytes = DOCUMENT) -> bytes:
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", port, ssl=context, server_hostname="localhost"
     )
-    writer.write(DOCUMENT)
+    writer.write(sent)
     async with asyncio.timeout(5):
         heard = await reader.read()
     writer.close()
@@ -74,6 +74,7 @@ async def test_partners_are_answered_over_tls_and_links_say_so(
     gateway = await start_gateway(tls_certificate=certificate, tls_key=key)
     heard = await ask(gateway.port, trusting(certificate))
     assert heard.startswith(b"HTTP/1.1 200")
+    assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in heard
     assert f"https://127.0.0.1:{gateway.port}/api/v1".encode() in heard
     assert gateway.base.startswith("https://")
 
@@ -254,3 +255,24 @@ async def test_the_files_are_looked_at_now_and_then(
     async with asyncio.timeout(3):
         await renewed.wait()
     await following.aclose()
+
+
+async def test_the_panel_tells_browsers_to_come_over_tls_where_it_speaks_that_itself(
+    start_gateway: Start, tmp_path: Path
+) -> None:
+    certificate, key = write_pair(tmp_path)
+    asked = b"GET /sign-in HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    pair = {"tls_certificate": certificate, "tls_key": key}
+    names = {"admin_listen": "0.0.0.0:0", "admin_url": "https://localhost"}
+    gateway = await start_gateway(**pair, **names)
+    panel = gateway.gateway.panel
+    assert panel is not None
+    heard = await ask(panel.socket.getsockname()[1], trusting(certificate), asked)
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in heard
+    plain = await start_gateway("plain")
+    assert plain.gateway.panel is not None
+    port = plain.gateway.panel.socket.getsockname()[1]
+    said = await say(port, asked.replace(b"localhost", b"127.0.0.1:%d" % port))
+    assert said.statuses == [200]
+    assert b"strict-transport-security" not in said.data.lower()

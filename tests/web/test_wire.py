@@ -210,8 +210,11 @@ async def test_a_second_key_header_is_no_key(partner: Partner) -> None:
         (["Content-Type: text/plain", "Content-Length: 2"], 415),
         (["Content-Type: application/json5", "Content-Length: 2"], 415),
         ([JSON, "Content-Encoding: gzip", "Content-Length: 2"], 415),
+        (["Content-Type: application/json; charset=latin1", "Content-Length: 2"], 415),
+        (['Content-Type: application/json;a=b; Charset="UTF-16"', "Content-Length: 2"], 415),
         ([JSON, "Content-Encoding: identity", "Content-Length: 2"], 400),
         (["Content-Type: Application/JSON; charset=utf-8", "Content-Length: 2"], 400),
+        (['Content-Type: application/json;charset="UTF-8";a=b', "Content-Length: 2"], 400),
     ],
 )
 async def test_a_body_is_plain_json_by_its_header(
@@ -219,6 +222,20 @@ async def test_a_body_is_plain_json_by_its_header(
 ) -> None:
     heard = await say(partner.gateway.port, head(partner, "POST", BOOK, *lines, END), b"{}")
     assert heard.statuses == [status]
+
+
+async def test_a_compressed_body_is_told_what_is_taken_instead(partner: Partner) -> None:
+    lines = (JSON, "Content-Encoding: gzip", "Content-Length: 2", END)
+    heard = await say(partner.gateway.port, head(partner, "POST", BOOK, *lines), b"{}")
+    [(status, headers, body)] = heard.answers
+    assert (status, headers["accept-encoding"]) == (415, "identity")
+    assert b"Content-Encoding" in body
+
+
+async def test_a_path_is_matched_as_it_is_written(partner: Partner) -> None:
+    for path in ("/api/v1/%63lients", "/api/v1/clients%2f", "/%61pi/v1/clients"):
+        heard = await say(partner.gateway.port, head(partner, "GET", path, END))
+        assert heard.statuses == [404]
 
 
 async def test_a_body_over_64_kib_is_413_announced_or_not(partner: Partner) -> None:
@@ -288,10 +305,10 @@ async def test_a_trailer_never_becomes_a_header_of_the_next_request(partner: Par
 
 
 async def test_a_host_that_cannot_be_decoded_gets_an_answer(partner: Partner) -> None:
-    for target in ("http://xn--a/", "http://xn--a.b/x", "ws://xn--a/"):
+    for target, status in (("http://xn--a/", 404), ("http://xn--a.b/x", 404), ("ws://xn--a/", 400)):
         sent = f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
         heard = await say(partner.gateway.port, sent)
-        assert (heard.statuses, heard.closed) == ([404], True)
+        assert (heard.statuses, heard.closed) == ([status], True)
 
 
 async def test_trace_is_405_and_repeats_nothing(partner: Partner) -> None:

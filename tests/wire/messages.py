@@ -122,7 +122,10 @@ def _lengths() -> list[Sent]:
 
 
 def _chunks() -> list[Sent]:
-    """Bodies in chunks that end otherwise than they should; an extension may not hide a message."""
+    """Bodies in chunks that end otherwise than they should; an extension may not hide a message.
+
+    The head is a message, and its answer says that the body cannot be read.
+    """
     bodies = {
         "size-0x": b"0x2\r\n{}\r\n0\r\n\r\n",
         "size-plus": b"+2\r\n{}\r\n0\r\n\r\n",
@@ -141,7 +144,8 @@ def _chunks() -> list[Sent]:
         "last-bare-lf": b"2\r\n{}\r\n0\n\n",
         "hidden-in-extension": b"2;" + EVIL + b"\r\n{}\r\n0\r\n\r\n",
     }
-    return [Sent(f"chunk-{n}", post("1", CHUNKED, body=x) + LAST) for n, x in bodies.items()]
+    sent = {name: post("1", CHUNKED, body=body) + LAST for name, body in bodies.items()}
+    return [Sent(f"chunk-{name}", data, ("1",), unread=False) for name, data in sent.items()]
 
 
 def _lines() -> list[Sent]:
@@ -225,7 +229,9 @@ def _odd() -> list[Sent]:
         Sent("expect", post("1", *expects, body=b"{}") + LAST, BOTH, unread=False),
         Sent("expect-other", post("1", b"Content-Length: 2", b"Expect: x", body=b"{}") + LAST,
              ("1",), unread=False),
-        Sent("blanks", whole.replace(b"GET ", b"GET  ", 1), ("1",), unread=False),
+        Sent("blanks-before-target", whole.replace(b"GET ", b"GET  ", 1)),
+        Sent("blanks-after-target", whole.replace(b" HTTP/", b"  HTTP/", 1)),
+        Sent("blanks-in-a-later-head", get("1") + LAST.replace(b"GET ", b"GET  ", 1), ("1",)),
         Sent("host-list", whole.replace(b"Host: x", b"Host: x, y"), ("1",), unread=False),
         Sent("version-2.0", whole.replace(b"HTTP/1.1", b"HTTP/2.0", 1), ("1",), unread=False),
         Sent("version-none", whole.replace(b" HTTP/1.1", b"", 1), ("1",), unread=False),

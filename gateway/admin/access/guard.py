@@ -58,7 +58,6 @@ def answer(page: Page) -> Handler:
     """What aiohttp calls for a page."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
-        _check_place(request)
         session = await get_session(request)
         signed_in = request.get(SIGNED_IN)
         who = None if signed_in is None else signed_in.administrator
@@ -136,6 +135,7 @@ def _check_origin(request: web.Request) -> None:
 async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every answer has the headers; every failure is a page in plain words."""
     try:
+        _check_place(request)
         response = await handler(request)
     except Refused as refused:
         response = await failure(request, refused.status, refused.reason)
@@ -153,7 +153,7 @@ async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
     except Exception as error:  # noqa: BLE001 - whoever works here gets a page, and the log the fault
         request.app[PARTS].events.fault("the panel failed", error)
         response = await failure(request, 500, "fault")
-    response.headers.update(HEADERS)
+    response.headers.update({**HEADERS, **request.app[PARTS].more_headers})
     response.headers.setdefault("Cache-Control", "no-store")
     return response
 

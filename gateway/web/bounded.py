@@ -1,0 +1,155 @@
+"""Reads the requests of one connection so that each head is bounded, however it arrives.
+
+The parser is given one head, or the body that follows it, at a time: it does not tell where in what
+it was given a head ended.
+"""
+
+from math import inf
+from typing import Any
+
+from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
+
+from gateway.web.heads import BLANKS, HEAD_END, LARGEST_HEAD, Head
+
+# Bytes that are thrown away behind a request that was refused.
+LARGEST_REST = 1024 * 1024
+
+
+class BoundedReader(RequestHandler):
+    """aiohttp's connection, with heads of at most LARGEST_HEAD bytes.
+
+    A head that is larger, or whose first line is malformed, is refused after the requests that came
+    before it are answered.
+    """
+
+    __slots__ = (
+        "_at",
+        "_body",
+        "_head",
+        "_is_between",
+        "_payload",
+        "_rest",
+        "_unread",
+        "is_refused",
+        "is_silent",
+    )
+
+    def __init__(self, manager: web.Server, **limits: Any) -> None:
+        super().__init__(manager, **limits)
+        self._head = Head()
+        # bytes of a body that are still to come; of one that nobody can count, without an end
+        self._body: float = 0
+        self._payload = EMPTY_PAYLOAD
+        # what the parser has not been given yet, from `_at` on; later, how much was thrown away
+        self._unread, self._at = b"", 0
+        # a request was refused that could not be read: nothing that follows is one
+        self.is_refused = False
+        # what comes next is a head
+        self._is_between = True
+        # nothing has come yet
+        self.is_silent = True
+
+    def data_received(self, data: bytes) -> None:
+        self.is_silent = False
+        if (
+            self._is_between
+            and not self._buffer_paused
+            and data.find(HEAD_END) == len(data) - 4
+            and len(data) <= LARGEST_HEAD
+            and data.count(b" ", 0, data.find(b"\r")) == BLANKS
+        ):
+            # one head and nothing else, as almost always
+            super().data_received(data)
+            if self._messages and self._messages[-1][1] is not EMPTY_PAYLOAD:
+                self._expect_body()
+        else:
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        """Give the parser head by head and body by body, as far as it takes them."""
+        if not data:  # the parser may go on, which kept something back
+            super().data_received(data)
+        if self.is_refused:
+            self._throw_away(data)
+            return
+        self._unread, self._at = self._unread[self._at :] + data, 0
+        while self._at < len(self._unread) and self._takes_more():
+            self._read_piece()
+        if self._at == len(self._unread) or self.is_refused:
+            self._unread, self._at = b"", 0
+        within = self._body or self._head.size or self._unread or self.is_refused
+        self._is_between = not within and not self._reading_paused
+
+    def _takes_more(self) -> bool:
+        """Whether the parser gives a message for each head at once, and keeps nothing back."""
+        if self.is_refused or self._reading_paused:
+            return False
+        return len(self._messages) < self._max_msg_queue_size
+
+    def _read_piece(self) -> None:
+        start = self._at
+        if self._body:
+            self._at = int(min(len(self._unread), start + self._body))
+            self._body -= self._at - start
+            super().data_received(self._unread[start : self._at])
+            self._check_body()
+            return
+        try:
+            self._at, is_head = self._head.take(self._unread, start)
+        except HttpProcessingError as error:
+            self._end_with(_ErrInfo(400, error, ""))
+            return
+        super().data_received(self._unread[start : self._at])
+        if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+            self._end_with(self._messages.pop()[0])
+            return
+        if is_head and self._messages and self._messages[-1][1] is not EMPTY_PAYLOAD:
+            self._expect_body()
+
+    def _expect_body(self) -> None:
+        message, self._payload = self._messages[-1]
+        self._body = body_size(message)
+        self._is_between = False
+
+    def _check_body(self) -> None:
+        """Who waits for a body hears that the parser cannot read it."""
+        if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
+            return
+        self._end_with(self._messages.pop()[0])
+        if not self._payload.is_eof():
+            self._payload.set_exception(web.RequestPayloadError("the body cannot be read"))
+
+    def _end_with(self, refusal: Any) -> None:
+        """It is answered after the requests that came before, and is the last.
+
+        What follows is read and thrown away for a moment: a close with something unread would be a
+        reset, which takes the answer from a caller who still sends.
+        """
+        self.is_refused = True
+        self._rest = StreamReader(self, LARGEST_HEAD, loop=self._loop)
+        self._messages.append((refusal, self._rest))
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _throw_away(self, data: bytes) -> None:
+        self._at += len(data)
+        if self._at > LARGEST_REST:
+            self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self.is_refused:
+            self._rest.feed_eof()
+        super().connection_lost(exc)
+
+
+def body_size(message: Any) -> float:
+    """How many bytes follow a head before the next one may begin.
+
+    Infinite where nobody knows beforehand: then the connection ends with the answer.
+    """
+    if message.chunked or message.upgrade or message.method == hdrs.METH_CONNECT:
+        return inf
+    return int(message.headers[hdrs.CONTENT_LENGTH])
