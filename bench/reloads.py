@@ -6,6 +6,7 @@ tries all its cases, as a running gateway does.
 
 import asyncio
 import gc
+import re
 import statistics
 import time
 from datetime import UTC, datetime
@@ -41,10 +42,8 @@ class _Silent:
 def write(file: Path, turn: int) -> None:
     """A policy of 300 lines, another one each turn, and 200 cases beside it."""
     text = shipped_policy().read_text(encoding="utf-8")
-    masked = (
-        "[id, firstName, lastName, {phone: last(2)}]" if turn % 2 else "[id, firstName, lastName]"
-    )
-    text = text.replace("[id, firstName, lastName]", masked)
+    if turn % 2:
+        text = re.sub(r"(?m)^(clients:\n  BASIC: \[.*)\]$", r"\1, {phone: last(2)}]", text)
     filler = [f"# {turn}: line {number}" for number in range(LINES - text.count("\n"))]
     file.write_text("\n".join([*filler, text]), encoding="utf-8")
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -18,6 +19,7 @@ from gateway.contract.operations import OPERATIONS
 from gateway.settings import CacheSettings, Settings
 from tests.conftest import Begin, Start
 from tests.partner import Partner
+from tests.policies import TEXT
 from tests.world import SOME_ID, WORLDS, World, record_of
 
 BOTH = {"for": ["reads", "bookings"]}
@@ -52,10 +54,12 @@ async def test_types_of_appointment_are_read_once_for_many_partners(partner_of: 
 
 
 async def test_levels_share_what_is_remembered_and_see_each_its_own_of_it(
-    partner_of: Begin,
+    partner_of: Begin, tmp_path: Path
 ) -> None:
-    world = World()
-    full = await partner_of(world, cache=remembering(get_client=60, list_clients=60))
+    world, policy = World(), tmp_path / "own.yaml"
+    policy.write_text(TEXT)
+    cache = remembering(get_client=60, list_clients=60)
+    full = await partner_of(world, cache=cache, policy=policy)
     basic = await full.with_key(level="BASIC")
     for path, shown in (
         (f"/clients/{SOME_ID}", lambda data: data),

@@ -22,9 +22,10 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import CLIENT, PATIENT
 from gateway.keys.key import new_key
 from gateway.limits.memory import MemoryLimiter
-from gateway.settings import load_settings, shipped_policy
+from gateway.settings import load_settings
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Answer, Partner
+from tests.policies import TEXT
 from tests.world import OTHER_ID, SOME_ID, World, record_of
 
 # Of each resource: the condition, and what takes the records outside it out of the practice.
@@ -55,8 +56,8 @@ MISSING = "00000000-0000-8000-8000-000000000000"
 
 
 def policy(folder: Path, conditions: Mapping[str, str]) -> Path:
-    """The shipped policy with conditions for all levels."""
-    text = shipped_policy().read_text(encoding="utf-8")
+    """A policy with conditions for all levels."""
+    text = TEXT
     for resource, condition in conditions.items():
         assert f"\n{resource}:\n" in text
         text = text.replace(f"\n{resource}:\n", f"\n{resource}:\n  only: {condition}\n")
@@ -247,8 +248,7 @@ async def test_a_filter_by_a_hidden_client_asks_what_one_by_a_missing_client_ask
 async def test_a_start_is_refused_where_the_mapping_cannot_leave_records_out(
     start_gateway: Start, template: Any, tmp_path: Path
 ) -> None:
-    text = shipped_policy().read_text(encoding="utf-8")
-    text = text.replace("\nconsultations:\n", "\nconsultations:\n  only: {status: [VALIDATED]}\n")
+    text = TEXT.replace("\nconsultations:\n", "\nconsultations:\n  only: {status: [VALIDATED]}\n")
     file = tmp_path / "policies.yaml"
     file.write_text(text, encoding="utf-8")
     lines = MAPPING.read_text(encoding="utf-8").splitlines()

@@ -1,6 +1,5 @@
 """A masked field is shown in part, told of in the key's own document, and hidden for filters."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +8,25 @@ from openapi_schema_validator import OAS31Validator
 
 from adapters.base import Page
 from gateway.contract.resources import CLIENT, INVOICE
-from gateway.settings import shipped_policy
 from tests.conftest import Begin
 from tests.partner import Partner
+from tests.policies import TEXT, never, part
 from tests.world import World, record_of
 
-PARTS = {
-    "clients": """\
-clients:
-  BASIC: [id, firstName, {lastName: initial, phone: last(2), createdAt: year}]
-  STANDARD: [lastName, phone, {email: domain}, createdAt, updatedAt]
-  FULL: [email]
-  never: [address]
-""",
-    "stock": """\
-stock:
-  BASIC: [id, name, {category: initial}, isLow, {quantity: rounded(10), salePrice: rounded(5)}]
-  STANDARD: [category, reference, unit, reorderThreshold, expiresAt, updatedAt, salePrice]
-  FULL: [quantity, location, batchNumber, supplier, purchasePrice]
-""",
-}
+CLIENTS = part(
+    "clients",
+    "BASIC: [id, firstName, {lastName: initial, phone: last(2), createdAt: year}]",
+    "STANDARD: [lastName, phone, {email: domain}, createdAt, updatedAt]",
+    "FULL: [email]",
+    never("clients", "address"),
+)
+MASKED = part(
+    "stock",
+    "BASIC: [id, name, {category: initial}, isLow, {quantity: rounded(10), salePrice: rounded(5)}]",
+    "STANDARD: [category, reference, unit, reorderThreshold, expiresAt, updatedAt, salePrice]",
+    "FULL: [quantity, location, batchNumber, supplier, purchasePrice]",
+    text=CLIENTS,
+)
 ANNA = record_of(CLIENT) | {
     "firstName": "Anna",
     "lastName": "Martin",
@@ -39,11 +37,8 @@ ANNA = record_of(CLIENT) | {
 
 @pytest.fixture
 def masked(tmp_path: Path) -> Path:
-    text = shipped_policy().read_text(encoding="utf-8")
-    for name, part in PARTS.items():
-        text = re.sub(rf"^{name}:\n(?: .*\n)+", part, text, flags=re.MULTILINE)
     file = tmp_path / "policies.yaml"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(MASKED, encoding="utf-8")
     return file
 
 
@@ -119,15 +114,14 @@ async def test_to_filter_by_a_masked_field_would_be_to_read_it(
 async def test_masks_reach_into_lists_and_keep_what_is_no_value(
     partner_of: Begin, tmp_path: Path
 ) -> None:
-    text = shipped_policy().read_text(encoding="utf-8")
     old = 'BASIC: [id, number, clientId, status, "lines[].id"]'
     new = (
         'BASIC: [id, number, clientId, status, "lines[].id", {"lines[].total": rounded(10)},'
         ' {"payments[].amount": rounded(10)}, {"payments[].paidAt": year}]'
     )
-    assert text.count(old) == 1
+    assert TEXT.count(old) == 1
     file = tmp_path / "policies.yaml"
-    file.write_text(text.replace(old, new), encoding="utf-8")
+    file.write_text(TEXT.replace(old, new), encoding="utf-8")
     invoice = record_of(INVOICE)
     line, payment = invoice["lines"][0], invoice["payments"][0]
     bill = invoice | {

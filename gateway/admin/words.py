@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from adapters.problems import DocumentErrors, Problem
+
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
 FOLDER = Path(__file__).with_name("texts")
@@ -16,10 +18,18 @@ Text = str | Sequence[str]
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Text]]:
-    """`file.name` -> language -> text; a list holds it for one thing, and for several."""
+    """`file.name` -> language -> text; a list holds it for one thing, and for several.
+
+    DocumentErrors where a file is no TOML.
+    """
     found: dict[str, Mapping[str, Text]] = {}
     for file in sorted(FOLDER.glob("*.toml")):
-        data = tomllib.loads(file.read_text("utf-8"))
+        try:
+            data = tomllib.loads(file.read_text("utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise DocumentErrors(
+                [Problem(str(file), 0, 0, f"is not valid TOML: {error}")]
+            ) from error
         found |= {f"{file.stem}.{name}": texts for name, texts in data.items()}
     return found
 

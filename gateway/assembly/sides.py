@@ -8,6 +8,7 @@ from socket import socket
 
 from aiohttp import web
 
+from gateway.admin.vocabulary import check_words
 from gateway.assembly.kit import Kit
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
 from gateway.serving import PanelSide, PublicSide, SystemSide
@@ -48,8 +49,13 @@ class Sockets:
 
 
 def bind_all(settings: Settings) -> Sockets:
-    """All addresses, taken before anything else is touched."""
+    """All addresses, taken before anything else is touched.
+
+    StartRefused or DocumentErrors where the panel cannot be served.
+    """
     check_panel(settings)
+    if settings.admin_listen:
+        check_words()
     with ExitStack() as undone:
 
         def bound(address: str, setting: str) -> socket:

@@ -27,6 +27,7 @@ from gateway.backend import shapes
 from tests.adapters.clinic import NOW, connect, copy_to
 from tests.adapters.drafts.answers import DUTCH, ENGLISH, GERMAN, SAMPLE, answers
 from tests.adapters.servers import execute, mariadb_database, postgres_database
+from tests.policies import NEW
 
 HERE = Path(__file__).parent / "drafts"
 
@@ -179,7 +180,8 @@ async def test_the_sample_clinic_reads_the_same_through_its_draft(tmp_path: Path
             one = {each["id"]: each for each in (await own.read_many(query)).records}
             two = {each["id"]: each for each in (await other.read_many(query)).records}
             assert one.keys() == two.keys(), resource
-            fields = [field for field in shapes()[resource] if "[]" not in field]
+            known = set(shapes()[resource]) - set(NEW.get(resource, ()))
+            fields = sorted(field for field in known if "[]" not in field)
             same += [alike(resource, field, one, two) for field in fields]
     finally:
         await own.aclose()

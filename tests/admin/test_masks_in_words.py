@@ -7,20 +7,19 @@ from pathlib import Path
 
 import aiohttp
 
-from gateway.settings import shipped_policy
 from tests.admin.manager import manager_of
 from tests.conftest import Start
+from tests.policies import TEXT
 
 
 async def test_masks_are_told_in_words_of_the_page_before_a_call_and_after_it(
     start_gateway: Start, session: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
     policy = tmp_path / "policies.yaml"
-    text = shipped_policy().read_text("utf-8")
     lists = "BASIC: [id, firstName, lastName]\n  STANDARD: ["
     masked = "BASIC: [id, firstName, {lastName: initial, phone: last(2)}]\n  STANDARD: [lastName, "
-    assert lists in text
-    policy.write_text(text.replace(lists, masked), "utf-8")
+    assert lists in TEXT
+    policy.write_text(TEXT.replace(lists, masked), "utf-8")
     running = await start_gateway("masked", policy=policy)
     manager = await manager_of(running, session, language="fr")
     form = await manager.get("/keys/new")

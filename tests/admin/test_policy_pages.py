@@ -29,7 +29,8 @@ from gateway.policy.telling.sheets import as_csv
 from gateway.usage.store import Sums, add, minute_of
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
-from tests.policy.test_keeper import MIXED, NARROW, TEXT, WIDE
+from tests.policies import TEXT
+from tests.policy.test_keeper import MIXED, NARROW, WIDE
 from tests.policy.test_reload import until
 
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
@@ -208,7 +209,7 @@ async def test_a_file_that_is_refused_is_told_of_with_its_line(
     page = await manager.get("/policy")
     assert "fichier refusé" in page.plain
     told = "clients has no field &#39;lastNam&#39; (did you mean lastName?)"
-    assert f'<code>policies.yaml:26:26</code> <span lang="en">{told}</span>' in page.text
+    assert f'<code>policies.yaml:13:26</code> <span lang="en">{told}</span>' in page.text
     assert "BASIC: [id, firstName, lastNam]" in page.plain
     for english in ("whole", "hidden", "record", "in force", "until", "active key", "Version of"):
         assert english not in page.plain.partition("Qui voit quoi")[0]

@@ -16,18 +16,15 @@ from gateway.administrators.roles import Role
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import new_key
-from gateway.settings import shipped_policy
 from tests.admin.manager import Manager, Page, manager_of
 from tests.conftest import RunningGateway, Start
+from tests.policies import TEXT
 from tests.policy.test_reload import until
 
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 MASKED = "  BASIC: [id, firstName, lastName, {phone: last(2), email: domain}]\n"
-POLICY = (
-    shipped_policy()
-    .read_text()
-    .replace("  BASIC: [id, firstName, lastName]\n", MASKED)
-    .replace("patients:\n", "patients:\n  only: {BASIC: {status: {not: [ACTIVE, DECEASED]}}}\n")
+POLICY = TEXT.replace("  BASIC: [id, firstName, lastName]\n", MASKED).replace(
+    "patients:\n", "patients:\n  only: {BASIC: {status: {not: [ACTIVE, DECEASED]}}}\n"
 )
 
 

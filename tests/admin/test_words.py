@@ -11,10 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.problems import DocumentErrors
+from gateway.admin import vocabulary
 from gateway.admin.shown import Clock
+from gateway.admin.vocabulary import check_words, needed
 from gateway.admin.words import FOLDER, LANGUAGES, Text, catalogue, language_of, words
+from gateway.administrators.roles import Role
 from gateway.contract.access import LEVELS, Permission
 from gateway.contract.resources import RESOURCES
+from gateway.policy.masks import KINDS
 
 ADMIN = FOLDER.parent
 TEMPLATES = sorted(ADMIN.glob("templates/**/*.html"))
@@ -69,13 +74,51 @@ def test_pages_ask_for_texts_that_are_there_and_no_text_is_left_over() -> None:
     assert left_over == []
 
 
-def test_every_field_permission_and_level_has_its_words() -> None:
-    said = words("en")
-    for resource in RESOURCES:
-        assert said.has(f"resources.{resource.name}")
-        assert all(said.has(f"fields.{resource.name}.{path}") for path in resource.paths)
-    assert all(said.has(f"rights.{each}") for each in Permission)
-    assert all(said.has(f"rights.{each}_about") for each in (*Permission, *LEVELS))
+def test_whatever_the_tables_name_has_its_words() -> None:
+    check_words()
+    names = {name for _, name in needed()}
+    assert {f"{each.name}.{path}" for each in RESOURCES for path in each.paths} < names
+    assert {each.name for each in RESOURCES} | set(Permission) | set(Role) | set(KINDS) < names
+    assert {f"{each}_about" for each in (*Permission, *LEVELS)} < names
+
+
+def said_of(texts: Mapping[str, Mapping[str, Text]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a start says of these texts."""
+    monkeypatch.setattr(vocabulary, "catalogue", lambda: texts)
+    with pytest.raises(DocumentErrors) as refused:
+        check_words()
+    return [str(each) for each in refused.value.problems]
+
+
+@pytest.mark.parametrize("absent", sorted(dict(needed()).items()))
+def test_a_text_that_is_missing_is_named_with_its_file(
+    absent: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, name = absent
+    texts = {each: found for each, found in catalogue().items() if each != f"{file}.{name}"}
+    assert said_of(texts, monkeypatch) == [
+        f"{FOLDER / file}.toml: there is no text for {name}; add a line"
+        f' "{name}" = {{ en = "...", fr = "..." }}'
+    ]
+
+
+def test_a_text_in_one_language_alone_is_named_with_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = {**catalogue(), "fields.clients.phone": {"en": "Telephone"}}
+    assert said_of(texts, monkeypatch) == [
+        f"{FOLDER}/fields.toml: clients.phone has no text in fr; write"
+        ' "clients.phone" = { en = "...", fr = "..." }'
+    ]
+
+
+def test_a_file_of_texts_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fields.toml").write_text('"clients.id" = {\n')
+    monkeypatch.setattr("gateway.admin.words.FOLDER", tmp_path)
+    with pytest.raises(DocumentErrors, match=r"fields.toml: is not valid TOML: .* line 1"):
+        catalogue.__wrapped__()
 
 
 @pytest.mark.parametrize(

@@ -118,10 +118,12 @@ def test_the_page_on_connecting_shows_what_is_printed(folder: Path) -> None:
     change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
     shown = re.search(r"<!-- check -->\n```text\n(.*?)```", DOCUMENT, re.DOTALL)
     assert shown is not None
-    printed = " ".join(check().stdout.split())
+    # the sample's mapping has more lines with each field
+    line_of = re.compile(r"(?<=mine\.yaml:)\d+(?=:)")
+    printed = line_of.sub("N", " ".join(check().stdout.split()))
     varies = re.compile(r"\(\d+ ms\)|^\d+ failed, \d+ warnings?, \d+ ok|^\.\.\.$")
     for line in shown[1].splitlines():
-        assert " ".join(varies.sub("", line).split()) in printed
+        assert line_of.sub("N", " ".join(varies.sub("", line).split())) in printed
 
 
 def test_a_field_that_an_operation_needs_is_named_with_its_place(folder: Path) -> None:

@@ -12,10 +12,10 @@ from gateway.cli.describe import openapi
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
+from tests.policies import TEXT
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 README = SHIPPED.with_name("README.md").read_text(encoding="utf-8")
-TEXT = SHIPPED.read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,9 @@ def test_the_table_is_read_by_people() -> None:
     assert max(map(len, lines[1:])) <= 80
 
 
-def test_the_document_is_printed_whole_or_as_a_key_would_see_it() -> None:
+def test_the_document_is_printed_whole_or_as_a_key_would_see_it(empty_folder: Path) -> None:
+    (empty_folder / "own.yaml").write_text(TEXT)
+    (empty_folder / "gateway.yaml").write_text("policy: own.yaml\n")
     whole = json.loads(CliRunner().invoke(openapi, []).stdout)
     validate(whole)
     arguments = ["--level", "BASIC", "--permission", "CLIENT_READ"]

@@ -11,8 +11,8 @@ from adapters.sample import MAPPING
 from gateway.cli import main
 from gateway.policy.reading.kinds import KINDS, Severity
 from tests.adapters.clinic import copy_to
+from tests.policies import TEXT, moved
 
-SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 CONFIGURATION = "state: .\nbackend: {url: sqlite:///clinic.db, mapping: mine.yaml}\n"
 
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "gateway.yaml").write_text(CONFIGURATION)
     text = MAPPING.read_text()
     (tmp_path / "mine.yaml").write_text(text.replace("      reason: ", "      # reason: "))
-    (tmp_path / "policies.yaml").write_text(SHIPPED.read_text())
+    (tmp_path / "policies.yaml").write_text(TEXT)
     return tmp_path
 
 
@@ -35,8 +35,8 @@ def test_notes_stand_at_their_places_and_fail_nothing() -> None:
     result = check("--against-backend", "--strict")
     assert result.exit_code == 0, result.output
     assert (
-        "policies.yaml:22:10: note[never-filled]: appointments.reason is open, and nothing in the"
-        " mapping fills it\n   22 |   FULL: [reason]\n      |          ^^^^^^\n"
+        "policies.yaml:9:10: note[never-filled]: appointments.reason is open, and nothing in the"
+        " mapping fills it\n    9 |   FULL: [reason]\n      |          ^^^^^^\n"
     ) in result.stderr
     assert "mine.yaml:" in result.stderr
     assert "note[never-gets-out]: the table CONSULTATIONS has what no field is" in result.stderr
@@ -51,8 +51,7 @@ def test_without_being_asked_nothing_is_looked_at(folder: Path) -> None:
 
 
 def test_a_field_that_nobody_sees_may_stay_empty(folder: Path) -> None:
-    text = SHIPPED.read_text().replace("FULL: [reason]\n  never: []", "FULL: []\n  never: [reason]")
-    (folder / "policies.yaml").write_text(text)
+    (folder / "policies.yaml").write_text(moved("appointments.reason", "never"))
     assert "never-filled" not in check("--against-backend").stderr
 
 
@@ -88,10 +87,9 @@ def test_every_kind_of_note_is_produced_here() -> None:
 def test_a_condition_that_the_practice_system_cannot_serve_is_an_error_in_the_mapping(
     folder: Path,
 ) -> None:
-    text = SHIPPED.read_text().replace("\nappointments:\n", "\nappointments:\n  only: ONLY\n")
-    text = text.replace("FULL: [reason]", "FULL: []")
-    text = text.replace("[id, clientId, patientId, app", "[id, reason, clientId, patientId, app")
-    (folder / "policies.yaml").write_text(text.replace("ONLY", '{reason: {not: ["Vaccin"]}}'))
+    only = '\nappointments:\n  only: {reason: {not: ["Vaccin"]}}\n'
+    text = moved("appointments.reason", "BASIC").replace("\nappointments:\n", only)
+    (folder / "policies.yaml").write_text(text)
     result = check("--against-backend")
     assert result.exit_code == 1
     assert "error[unserved-condition]: " in result.stderr

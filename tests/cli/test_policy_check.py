@@ -13,13 +13,11 @@ from rich.console import Console
 from gateway.cli.policy import as_text, policy
 from gateway.cli.policy.entries import end_of
 from gateway.policy.reading.kinds import KINDS
+from tests.policies import TEXT, moved
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
-TEXT = SHIPPED.read_text(encoding="utf-8")
 WRONG = TEXT.replace("[phone, email,", "[phnoe, emial,")
-RISKY = TEXT.replace("[id, firstName, lastName]", "[id, firstName, lastName, address]").replace(
-    "FULL: [address]", "FULL: []"
-)
+RISKY = moved("clients.address", "BASIC")
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +38,12 @@ def test_a_problem_is_its_place_its_line_a_caret_and_help_once_for_its_kind() ->
     assert (
         result.stderr
         == f"""\
-wrong.yaml:27:14: error[unknown-field]: clients has no field 'phnoe' (did you mean phone?)
-   27 |   STANDARD: [phnoe, emial, createdAt, updatedAt]
+wrong.yaml:14:14: error[unknown-field]: clients has no field 'phnoe' (did you mean phone?)
+   14 |   STANDARD: [phnoe, emial, createdAt, updatedAt]
       |              ^^^^^
       = help: {KINDS["unknown-field"].help}
-wrong.yaml:27:21: error[unknown-field]: clients has no field 'emial' (did you mean email?)
-   27 |   STANDARD: [phnoe, emial, createdAt, updatedAt]
+wrong.yaml:14:21: error[unknown-field]: clients has no field 'emial' (did you mean email?)
+   14 |   STANDARD: [phnoe, emial, createdAt, updatedAt]
       |                     ^^^^^
 2 errors
 """
@@ -55,7 +53,7 @@ wrong.yaml:27:21: error[unknown-field]: clients has no field 'emial' (did you me
 def test_warnings_alone_are_in_order_unless_it_is_strict() -> None:
     result = check("risky.yaml")
     assert result.exit_code == 0
-    assert "risky.yaml:26:36: warning[personal-at-basic]: clients.address is" in result.stderr
+    assert "risky.yaml:13:36: warning[personal-at-basic]: clients.address is" in result.stderr
     assert result.stderr.endswith("\n1 warning\n")
     assert result.stdout.startswith("risky.yaml: in order; 6 resources")
     assert check("risky.yaml", "--strict").exit_code == 1
@@ -66,8 +64,8 @@ def test_errors_and_warnings_are_told_together_in_the_order_of_the_file(folder: 
     (folder / "both.yaml").write_text(RISKY.replace("[phone, email,", "[phnoe, email,"))
     lines = [each for each in check("both.yaml").stderr.splitlines() if each[0] == "b"]
     assert [re.findall(r"(\d+):\d+: (\w+)\[", each) for each in lines] == [
-        [("26", "warning")],
-        [("27", "error")],
+        [("13", "warning")],
+        [("14", "error")],
     ]
     assert check("both.yaml").stderr.endswith("1 error, 1 warning\n")
 
@@ -137,7 +135,7 @@ def test_json_has_all_members_of_each_problem_and_warning() -> None:
     assert list(found) == ["ok", "file", "problems", "warnings"]
     assert found["problems"][0] == {
         "file": "wrong.yaml",
-        "line": 27,
+        "line": 14,
         "column": 14,
         "endColumn": 19,
         "text": "clients has no field 'phnoe' (did you mean phone?)",
@@ -184,7 +182,7 @@ def test_sarif_has_what_version_2_1_0_requires(folder: Path) -> None:
         assert unquote(place["artifactLocation"]["uri"]) == "a b.yaml"
         assert " " not in place["artifactLocation"]["uri"]
         region = place["region"]
-        assert region["startLine"] == region["endLine"] == 27
+        assert region["startLine"] == region["endLine"] == 14
         assert region["endColumn"] - region["startColumn"] == 5
     assert run["columnKind"] == "unicodeCodePoints"
 
@@ -214,32 +212,49 @@ def test_workflow_commands_escape_what_github_would_take_for_its_own(folder: Pat
     lines = [each for each in result.stdout.splitlines() if "50%" in each]
     assert len(lines) == 1
     assert lines[0].startswith(
-        "::error file=a%2Cb%3Ac%25.yaml,line=27,endLine=27,col=14,endColumn=22,"
+        "::error file=a%2Cb%3Ac%25.yaml,line=14,endLine=14,col=14,endColumn=22,"
         "title=unknown-field%3A an unknown field::clients has no field '50%25"
     )
     assert "50%2" in lines[0]
     warned = check("risky.yaml", "--format", "github").stdout
-    assert warned.startswith("::warning file=risky.yaml,line=26,")
+    assert warned.startswith("::warning file=risky.yaml,line=13,")
 
 
 def test_the_page_on_policies_shows_what_is_printed(folder: Path) -> None:
     page = (SHIPPED.parent / "docs" / "policies.md").read_text(encoding="utf-8")
     start = page.index("policies.yaml:9:14: error")
     shown = page[start : page.index("```", start)]
-    head, clients = TEXT.index("version: 1"), TEXT.index("clients:")
+    head, clients = TEXT.index("version: 1"), TEXT.index("\nclients:") + 1
     rest = TEXT[head:].removeprefix("version: 1\n").replace(TEXT[clients:].split("\n\n")[0], "")
     part = TEXT[clients:].split("\n\n")[0].replace("[phone,", "[phnoe,")
     (folder / "policies.yaml").write_text(f"version: 1\n{'#' + chr(10)}" + "#\n" * 4 + part + rest)
     assert check("policies.yaml").stderr == shown
 
 
-CASES = SHIPPED.with_name("policies.test.yaml").read_text(encoding="utf-8")
+CASE = """\
+  - name: {name}
+    key: {level}
+    operation: get_client
+    record: {{id: 00000000-0000-4000-8000-000000000001, firstName: Anna, phone: "06 12 34 56 78"}}
+    sees: {sees}
+"""
+BASIC = CASE.format(name="BASIC cannot call", level="BASIC", sees="[id, firstName, lastName]")
+SCOPED = BASIC.replace("BASIC cannot", "A scope can hide").replace(
+    "key: BASIC", "key: {level: FULL, scopes: {clients: BASIC}}"
+)
+LISTED = BASIC.replace("cannot call", "lists no numbers").replace("get_client", "list_clients")
+STANDARD = CASE.format(
+    name="STANDARD can call",
+    level="STANDARD",
+    sees="[id, firstName, lastName, phone, email, createdAt, updatedAt]",
+)
+CASES = f"version: 1\ncases:\n{BASIC}{SCOPED}{LISTED}{STANDARD}"
 OPENED = TEXT.replace("firstName, lastName]", "firstName, lastName, {phone: last(2)}]")
 
 
 @pytest.fixture
 def configured(folder: Path) -> Path:
-    """A configuration whose policy is sound, and fails three of the cases beside it."""
+    """A configuration whose policy is sound, and fails three of the four cases beside it."""
     (folder / "own.yaml").write_text(OPENED)
     (folder / "own.test.yaml").write_text(CASES)
     (folder / "gateway.yaml").write_text("policy: own.yaml\n")

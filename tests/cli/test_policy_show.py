@@ -17,8 +17,8 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.telling.page import as_page
 from gateway.policy.telling.sheets import escaped, plain
+from tests.policies import TEXT
 
-SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 # A policy with masks and row conditions.
 CHANGES = {
     "firstName, lastName]": "firstName, lastName, {phone: last(2)}]",
@@ -31,7 +31,7 @@ CHANGES = {
     "    issuedAt: {above: 2020-01-01T00:00:00Z}\n    status: {not: DRAFT}\n"
     '  FULL: ["lines',
 }
-RICH = SHIPPED.read_text()
+RICH = TEXT
 for old, new in CHANGES.items():
     assert RICH.count(old) == 1
     RICH = RICH.replace(old, new)

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.settings import shipped_policy
 from tests.command import clinic_gateway
+from tests.policies import TEXT
 
 # A control that click does not take out by itself, and one that turns the direction of writing.
 SIGNS = "\x9b31m\u202e"
@@ -37,10 +38,9 @@ def said(command: list[str]) -> str:
 def test_of_a_sound_policy_and_of_a_wrong_one_no_signs_are_passed_on(
     folder: Path, command: list[str]
 ) -> None:
-    text = shipped_policy().read_text()
     only = '  only: {lastName: {not: ["<i>\\x9b\\u202e"]}}\n'
-    for written in (text.replace("\nclients:\n", f"\nclients:\n{only}"),
-                    text.replace("lastName]", '"last\\x9b\\u202e<i>"]')):  # fmt: skip
+    for written in (TEXT.replace("\nclients:\n", f"\nclients:\n{only}"),
+                    TEXT.replace("lastName]", '"last\\x9b\\u202e<i>"]')):  # fmt: skip
         (folder / NAME).write_text(written)
         found = said(command)
         assert not [each for each in SIGNS if not each.isprintable() and each in found]

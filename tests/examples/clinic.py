@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -184,6 +185,12 @@ def _figures(address_: str) -> list[str]:
         return answer.read().decode().splitlines()
 
 
+def paths_without_ids(done: AbstractSet[str]) -> dict[str, str]:
+    """The paths of the other operations that can be asked without knowing an id."""
+    others = [each for each in OPERATIONS if each.id not in done and not each.creates]
+    return {each.id: each.path for each in others if "{" not in each.path}
+
+
 async def every_operation(partner: Partner, known: dict[str, str]) -> dict[str, Answer]:
     """All operations, each called once; `known` has an id of a consultation and of an invoice."""
     directory = await vets(partner)
@@ -212,11 +219,12 @@ async def every_operation(partner: Partner, known: dict[str, str]) -> dict[str, 
         "get_stock_item": f"/stock/{stock.data[0]['id']}",
         "list_low_stock": "/stock/low",
     }
-    answers = {name: await partner.get(path) for name, path in paths.items()}
-    answers |= {
+    answers = {
         "create_appointment": booked,
         "list_appointment_types": kinds,
         "list_stock": stock,
     }
+    paths |= paths_without_ids(answers.keys() | paths.keys())
+    answers |= {name: await partner.get(path) for name, path in paths.items()}
     assert answers.keys() == {each.id for each in OPERATIONS}
     return answers

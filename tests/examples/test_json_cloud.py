@@ -18,6 +18,7 @@ from gateway.contract.operations import OPERATIONS
 from gateway.settings import BackendSettings, load_settings
 from tests.adapters.rest.cloud import FOLDER, MAPPING, listening
 from tests.conftest import Start
+from tests.examples.clinic import paths_without_ids
 from tests.partner import Partner
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +104,8 @@ async def test_all_operations_answer(partner: Partner) -> None:
     reports = Query(resource="consultations", now=datetime.now(UTC), limit=1)
     report = (await partner.gateway.gateway.adapter.read_many(reports)).records[0]["id"]
     await get("get_consultation", f"/consultations/{report}")
+    for operation, path in paths_without_ids(done).items():
+        await get(operation, path)
     assert done == {each.id for each in OPERATIONS}
 
 

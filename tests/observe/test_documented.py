@@ -18,6 +18,7 @@ from gateway.observe.figures import BY_NAME, FIGURES, Figure, Kind
 from gateway.pipeline.shed import KEY
 from gateway.settings import CacheSettings
 from tests.conftest import Begin, RunningGateway
+from tests.policies import TEXT
 from tests.tables import ROOT
 from tests.world import SOME_ID, World
 
@@ -64,7 +65,7 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
         return {"id": SOME_ID, "status": "NOBODY KNOWS"}
 
     policy = tmp_path / "own.yaml"
-    shutil.copy(ROOT / "policies.yaml", policy)
+    policy.write_text(TEXT)
     world, cache = World(one=odd), CacheSettings(list_stock=5)
     partner = await partner_of(world, cache=cache, policy=policy)
     await partner.get(f"/patients/{SOME_ID}")

@@ -1,8 +1,12 @@
-"""Slips that people make in a policy: a change to the shipped file, and what is said of it.
+"""Slips that people make in a policy: a change to its text, and what is said of it.
 
 `^` marks in the new text where the problem is; LINE stands for that line's number less one.
 """
 
+from gateway.contract.resources import INVOICE
+from tests.policies import never
+
+MEMBERS = ", ".join(f'"{path}"' for path in INVOICE.paths if path.startswith("lines[]."))
 LIST = "[id, firstName, lastName]"
 BASIC = f"  BASIC: {LIST}"
 STANDARD = "  STANDARD: [phone, email, createdAt, updatedAt]"
@@ -45,7 +49,7 @@ SLIPS = [
     (LIST, "[id, ^'firstName, lastName]", "open-quote",
      "the quote that opens here is never closed"),
     (LINES, '^"lines[].id]', "open-quote",
-     "the quote that opens here is never closed: the next one, in line 55, was taken for its end"),
+     "the quote that opens here is never closed: the next one, in line 42, was taken for its end"),
     (BASIC, "  ^BASIC: id, firstName, lastName", "bad-level",
      "BASIC must be a list of fields: write [id, firstName, lastName]"),
     (BASIC, "  ^BASIC: (id, firstName, lastName)", "bad-level",
@@ -131,7 +135,8 @@ SLIPS = [
     (FULL, "  FULL: [address, {^phone: last(2)}]\n", "mask-not-lower",
      "clients.phone is whole from STANDARD on (line LINE), so that no mask of FULL is ever seen;"
      " a mask stands at a lower level"),
-    (FULL + "  never: []\n", "  FULL: []\n  never: [address, {phone: ^last(2)}]\n",
+    (f"{FULL}  {never('clients')}\n",
+     f"  FULL: []\n  {never('clients', 'address', '{phone: ^last(2)}')}\n",
      "mask-under-never", "clients.phone under never is hidden altogether; take the mask out"),
     (FULL, "  FULL: [{^address: city}]\n", "missing-field",
      "clients.address stands under a mask only; add it to the first level that may see it whole,"
@@ -180,9 +185,7 @@ SLIPS = [
     (FULL, "  FULL: [address, ^phone]\n", "doubled-field",
      "clients.phone stands already in line LINE; keep one of the two"),
     (LINES, '^"lines"]', "list-of-objects",
-     'invoices.lines is a list of objects; name its members: "lines[].id", "lines[].unitPrice",'
-     ' "lines[].quantity", "lines[].taxRate", "lines[].total", "lines[].description",'
-     ' "lines[].patientId"'),
+     f"invoices.lines is a list of objects; name its members: {MEMBERS}"),
     ('"lines[].description", ', '"lines[].description" ^', "missing-comma",
      "a comma is missing before this text"),
     (LIST, '[id,\n    "firstName", ^"lastName" ^x]'.replace("^", "", 1), "missing-comma",

@@ -1,7 +1,5 @@
 """A comparison of two policies says what changes for those who are answered, and nothing else."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +10,9 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, both, no_wider
 from gateway.policy.telling.diff import Effect, changes
+from tests.policies import TEXT, never, part
 from tests.policy.decisions import rules as any_rules
 
-TEXT = (Path(__file__).resolve().parents[2] / "policies.yaml").read_text(encoding="utf-8")
 BASIC, STANDARD, FULL = LEVELS
 
 
@@ -27,13 +25,11 @@ def parsed(text: str) -> Rules:
 
 
 def with_clients(*lines: str) -> Rules:
-    """The shipped policy with another part for clients."""
-    before, _, rest = TEXT.partition("clients:\n")
-    after = rest[rest.index("\npatients:") :]
-    return parsed(before + "clients:\n" + "".join(f"  {line}\n" for line in lines) + after)
+    """The policy with another part for clients."""
+    return parsed(part("clients", *lines))
 
 
-SHIPPED = parsed(TEXT)
+OLD = parsed(TEXT)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +50,7 @@ SHIPPED = parsed(TEXT)
                 "BASIC: [id, firstName, lastName]",
                 "STANDARD: [email, createdAt, updatedAt]",
                 "FULL: [address]",
-                "never: [phone]",
+                never("clients", "phone"),
             ),
             Effect.LOSS,
             (STANDARD, FULL),
@@ -97,9 +93,9 @@ SHIPPED = parsed(TEXT)
 def test_a_change_is_said_in_a_sentence(
     lines: tuple[str, ...], effect: Effect, levels: tuple[AccessLevel, ...], sentence: str
 ) -> None:
-    [found] = changes(SHIPPED, with_clients(*lines))
+    [found] = changes(OLD, with_clients(*lines))
     assert (found.effect, found.levels, found.sentence) == (effect, levels, sentence)
-    [back] = changes(with_clients(*lines), SHIPPED)
+    [back] = changes(with_clients(*lines), OLD)
     other = {Effect.GAIN: Effect.LOSS, Effect.LOSS: Effect.GAIN}[effect]
     assert (back.effect, back.before, back.after) == (other, found.after, found.before)
 
@@ -107,7 +103,7 @@ def test_a_change_is_said_in_a_sentence(
 def test_another_order_and_other_words_are_no_change() -> None:
     again = with_clients(
         "# another comment",
-        "never: []",
+        never("clients"),
         "FULL: [address]",
         "STANDARD: [updatedAt, createdAt, email, phone]",
         "BASIC:",
@@ -115,7 +111,7 @@ def test_another_order_and_other_words_are_no_change() -> None:
         "  - firstName",
         "  - id",
     )
-    assert changes(SHIPPED, again) == []
+    assert changes(OLD, again) == []
 
 
 def test_one_mask_for_another_shows_some_more_and_some_less() -> None:

@@ -5,12 +5,12 @@ from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.reading.spots import spots_of
 from gateway.policy.telling.explain import Reason, reasons
-from tests.policy.test_diff import TEXT
+from tests.policies import moved
 
 BASIC, STANDARD, FULL = LEVELS
-MASKED = TEXT.replace(
+MASKED = moved("clients.address", "never").replace(
     "[id, firstName, lastName]", "[id, firstName, lastName, {phone: last(2)}]"
-).replace("FULL: [address]\n  never: []", "FULL: []\n  never: [address]")
+)
 ROWS = "consultations:\n  only: {BASIC: {status: [VALIDATED]}}\n"
 TEXTS = MASKED.replace("consultations:\n", ROWS)
 
@@ -45,7 +45,7 @@ def test_each_field_names_the_level_that_decides_and_its_place() -> None:
         path="email", sight="hidden", why="STANDARD opens it", spot=at("email", "[phone, email")
     )
     assert basic["address"] == Reason(
-        path="address", sight="hidden", why="no level opens it", spot=at("address", "never: [add")
+        path="address", sight="hidden", why="no level opens it", spot=at("address", "address]")
     )
     assert explained(STANDARD)["phone"].why == "STANDARD opens it"
     assert explained(STANDARD)["phone"].spot == at("phone", "[phone, email")

@@ -20,18 +20,11 @@ from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import Event, Version
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
+from tests.policies import TEXT, moved
 
-SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
-TEXT = SHIPPED.read_text()
-NARROW = TEXT.replace("STANDARD: [phone, email,", "STANDARD: [phone,").replace(
-    "FULL: [address]\n  never: []", "FULL: [address]\n  never: [email]"
-)
-WIDE = TEXT.replace("FULL: [address]", "FULL: []").replace(
-    "firstName, lastName]", "firstName, lastName, address]"
-)
-MIXED = WIDE.replace("STANDARD: [phone, email,", "STANDARD: [phone,").replace(
-    "FULL: []\n  never: []", "FULL: []\n  never: [email]"
-)
+NARROW = moved("clients.email", "never")
+WIDE = moved("clients.address", "BASIC")
+MIXED = moved("clients.email", "never", WIDE)
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
@@ -356,13 +349,8 @@ async def test_of_a_mixed_change_what_it_hides_holds_at_once(kept: Kept) -> None
 async def test_a_condition_on_a_field_that_waits_tells_nothing_of_the_field(kept: Kept) -> None:
     """Else whoever writes the file could ask for hidden values, one condition after another."""
     await kept.begin(approve=True)
-    asking = TEXT.replace(
-        "STANDARD: [phone, email, createdAt,", "STANDARD: [phone, email,"
-    ).replace(
-        "BASIC: [id, firstName, lastName]",
-        "only: {BASIC: {createdAt: {min: 2025-01-01T00:00:00Z}}}\n"
-        "  BASIC: [id, firstName, lastName, createdAt]",
-    )
+    only = "  only: {BASIC: {createdAt: {min: 2025-01-01T00:00:00Z}}}\n"
+    asking = moved("clients.createdAt", "BASIC").replace("clients:\n", f"clients:\n{only}")
     assert await kept.write(asking) == "held back"
     views = [kept.policy.redactors["clients", each] for each in LEVELS]
     records = [{"createdAt": each} for each in ("2024-03-01T09:00:00Z", "2026-03-01T09:00:00Z")]

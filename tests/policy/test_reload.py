@@ -22,7 +22,8 @@ from gateway.store import StoreError
 from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
-from tests.policy.test_keeper import MIXED, NARROW, TEXT, WIDE
+from tests.policies import TEXT
+from tests.policy.test_keeper import MIXED, NARROW, WIDE
 from tests.readiness import forget_answers
 from tests.world import SOME_ID, World
 
@@ -197,7 +198,7 @@ async def test_the_status_tells_whether_the_policy_is_wrong_or_its_cases(
     save(file, TEXT.replace("lastName]", "lastNam]"))
     _, shown, _ = await command(gateway, "reload")
     lines = shown.splitlines()
-    assert lines[-2].startswith("  refused   line 26: clients has no field 'lastNam'")
+    assert lines[-2].startswith("  refused   line 13: clients has no field 'lastNam'")
     assert lines[-1].split() == ["clinic-gateway", "policy", "check", "says", "more"]
 
 

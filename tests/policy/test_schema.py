@@ -22,6 +22,7 @@ from gateway.policy.masks import KINDS, fitting
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.reading.schema import policy_schema
 from gateway.policy.rows import is_ordered
+from tests.policies import TEXT
 from tests.policy.slips import SLIPS
 from tests.policy.test_recipes import RECIPES, SHIPPED
 
@@ -76,7 +77,7 @@ FINER = (": it has two places", ": it has whole seconds")
 @pytest.mark.parametrize(("old", "new", "code", "text"), SLIPS, ids=[each[1] for each in SLIPS])
 def test_a_slip_is_marked_in_an_editor(old: str, new: str, code: str, text: str) -> None:
     try:
-        data = data_of(SHIPPED.replace(old, new.replace("^", "", 1)))
+        data = data_of(TEXT.replace(old, new.replace("^", "", 1)))
     except DocumentErrors:
         return  # which an editor marks as well: it is no strict YAML
     if code not in BEYOND and not text.endswith(FINER):

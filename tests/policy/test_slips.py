@@ -9,11 +9,10 @@ from adapters.base import Trouble
 from adapters.problems import DocumentErrors, Problem
 from gateway.policy.reading.document import load_policy, parse_policy
 from gateway.policy.reading.kinds import KINDS, Severity
+from tests.policies import TEXT
 from tests.policy.slips import LIST, SLIPS
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ROOT / "policies.yaml"
-TEXT = SHIPPED.read_text(encoding="utf-8")
 
 
 def ignore(trouble: Trouble) -> None:

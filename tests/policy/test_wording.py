@@ -1,7 +1,5 @@
 """What a policy decides, in plain words."""
 
-from pathlib import Path
-
 import pytest
 
 from gateway.contract.access import AccessLevel
@@ -18,12 +16,11 @@ from gateway.policy.telling.wording import (
     row_sentences,
     sight_in_words,
 )
-
-TEXT = (Path(__file__).resolve().parents[2] / "policies.yaml").read_text()
+from tests.policies import TEXT
 
 
 def rules_with(only: str) -> Rules:
-    """The shipped rules with conditions for patients, of which BASIC sees every field."""
+    """Rules with conditions for patients, of which BASIC sees every field."""
     before, _, rest = TEXT.partition("patients:\n")
     after = rest[rest.index("consultations:\n") :]
     opened = f"BASIC: [{', '.join(PATIENT.paths)}], STANDARD: [], FULL: [], never: []"

@@ -20,6 +20,7 @@ from gateway.settings import StartRefused
 from gateway.state import make_run
 from tests.command import clinic_gateway, serving
 from tests.conftest import Template
+from tests.policies import TEXT, moved
 from tests.processes.gateways import (
     Load,
     Several,
@@ -290,9 +291,8 @@ def test_a_practice_system_that_is_down_stops_no_roll(folder: Path) -> None:
 def test_a_worker_that_starts_later_takes_the_policy_that_runs_not_the_files(
     folder: Path, template: Template
 ) -> None:
-    shipped = Path(__file__).parents[2] / "policies.yaml"
     policy = folder / "policies.yaml"
-    policy.write_text(shipped.read_text())
+    policy.write_text(TEXT)
     with Several(folder, lines=("workers: 2", "policy: policies.yaml")) as several:
         _, secret = several.mint()
         runs = several.ready()["parts"]["policy"]["hash"]
@@ -310,8 +310,7 @@ def test_a_worker_that_starts_later_takes_the_policy_that_runs_not_the_files(
         assert several.ready()["parts"]["policy"]["hash"] == runs
         eventually(lambda: several.ready()["parts"]["policy"]["state"] == "stale")
         # a policy that is good again reaches the new workers
-        narrower = shipped.read_text().replace("[id, firstName, lastName]", "[id, firstName]")
-        policy.write_text(narrower.replace("STANDARD: [phone", "STANDARD: [lastName, phone", 1))
+        policy.write_text(moved("clients.lastName", "STANDARD"))
         done = clinic_gateway("policy", "reload", "--config", str(several.config))
         assert done.returncode == 0, done
         assert len({line for line in done.stdout.splitlines() if "runs" in line}) == 1
@@ -319,14 +318,12 @@ def test_a_worker_that_starts_later_takes_the_policy_that_runs_not_the_files(
 
 
 def test_a_worker_that_does_not_take_the_policy_in_force_is_told(folder: Path) -> None:
-    shipped = (Path(__file__).parents[2] / "policies.yaml").read_text()
     policy = folder / "policies.yaml"
-    policy.write_text(shipped)
+    policy.write_text(TEXT)
     with Several(folder, lines=("workers: 2", "policy: policies.yaml")) as several:
         before, pid = several.ready()["parts"]["policy"]["hash"], several.worker(1)
         with stopped(pid):
-            narrower = shipped.replace("[id, firstName, lastName]", "[id, firstName]")
-            policy.write_text(narrower.replace("STANDARD: [phone", "STANDARD: [lastName, phone", 1))
+            policy.write_text(moved("clients.lastName", "STANDARD"))
             several.event("policy loaded")
             eventually(lambda: several.ready()["parts"]["policy"]["hash"] != before)
             assert "behind" not in several.ready()["parts"]["policy"], "it has a moment"
