@@ -183,8 +183,12 @@ class Adapter(Protocol):
         grow with the vets and days that they are of, and not with each.
         """
 
-    async def check(self) -> None:
-        """Whether the practice system has all that is asked of it; DocumentErrors with what not."""
+    async def check(self) -> Sequence[Problem]:
+        """Whether the practice system has all that is asked of it; DocumentErrors with what not.
+
+        Returned are warnings: what only the records that were looked at say. They keep no gateway
+        from starting, since other records may differ.
+        """
 
     async def ping(self) -> None:
         """Whether the practice system answers at all; raises where it does not."""

@@ -255,11 +255,21 @@ class BackendProbe:
 
     The second is looked at now and then, and until it is so. Over a slow line that takes many
     seconds: then the outcome of the last look stands until the next one is there.
+
+    `warnings` are what only the records of the last look say; `warn` hears of each new one,
+    its place and its text.
     """
 
-    def __init__(self, adapter: Adapter, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        adapter: Adapter,
+        clock: Callable[[], float] = time.monotonic,
+        warn: Callable[[str, str], None] = lambda place, said: None,
+    ) -> None:
         self._adapter = adapter
         self._clock = clock
+        self._warn = warn
+        self.warnings: tuple[Problem, ...] = ()
         self._sound_at: float | None = None
         self._look: asyncio.Task[None] | None = None
         self._looked = False
@@ -287,7 +297,7 @@ class BackendProbe:
 
     async def _check(self) -> None:
         try:
-            await self._adapter.check()
+            self._note(await self._adapter.check() or ())
         except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
             self._wrong, self._sound_at = error, None
         else:
@@ -295,6 +305,11 @@ class BackendProbe:
         finally:
             self._look = None
         self._looked = True
+
+    def _note(self, warnings: Sequence[Problem]) -> None:
+        for each in sorted(set(warnings).difference(self.warnings)):
+            self._warn(f"{each.file}:{each.line}:{each.column}", each.text)
+        self.warnings = tuple(warnings)
 
     async def aclose(self) -> None:
         """End a look that goes on."""

@@ -19,8 +19,8 @@ from adapters.base import (
 )
 from adapters.examine import Examination, Finding, Survey
 from adapters.narrowing import narrows
-from adapters.problems import DocumentErrors, Problem
-from adapters.rest.checks import problems_in
+from adapters.problems import Problem, warnings_of
+from adapters.rest.checks import found_in
 from adapters.rest.mapping import Call
 from adapters.rest.parts import open_parts
 from adapters.rest.templates import Values
@@ -88,11 +88,9 @@ class RestAdapter:
             await self._keeper.learn_all("appointments", appointments)
             return await self._diary.look.watched(appointments)
 
-    async def check(self) -> None:
-        """DocumentErrors where a call fails, or a path leads to nothing in what it answers."""
-        found = [each async for each in problems_in(self._parts)]
-        if found:
-            raise DocumentErrors(found)
+    async def check(self) -> Sequence[Problem]:
+        """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
+        return warnings_of([each async for each in found_in(self._parts)])
 
     def examine(self, examination: Examination) -> AsyncIterator[Finding]:
         """Through connections of its own, which have more time than a call's."""

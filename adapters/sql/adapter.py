@@ -9,8 +9,8 @@ from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Watc
 from adapters.examine import Examination, Finding, Survey
 from adapters.ids import IdKeeper
 from adapters.narrowing import narrows
-from adapters.problems import DocumentErrors, Problem
-from adapters.sql.checks import problems_in
+from adapters.problems import Problem, warnings_of
+from adapters.sql.checks import found_in
 from adapters.sql.parts import open_parts
 
 
@@ -78,18 +78,18 @@ class SqlAdapter:
             lambda connection: self._diary.overwritten(connection, appointments)
         )
 
-    async def check(self) -> None:
-        """DocumentErrors where the database lacks a table or column that the mapping names."""
+    async def check(self) -> Sequence[Problem]:
+        """DocumentErrors where the database lacks a table or column that the mapping names.
+
+        A key of which no id can be made is a warning: other rows may have better ones.
+        """
         await self._runner.ping()  # whether anything answers is known sooner
         found = await self._runner.inspect(
             lambda connection: list(
-                problems_in(
-                    connection, self._mapping, self._document, self._runner.speech, self._ids
-                )
+                found_in(connection, self._mapping, self._document, self._runner.speech, self._ids)
             )
         )
-        if found:
-            raise DocumentErrors(found)
+        return warnings_of(found)
 
     def examine(self, examination: Examination) -> AsyncIterator[Finding]:
         """Through connections of its own, which have more time than a call's."""

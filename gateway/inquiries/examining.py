@@ -26,7 +26,7 @@ async def examine(
             async for each in looked:
                 yield each
     except DocumentErrors as error:
-        for each in problems(error):
+        for each in problems(error.problems):
             yield each
 
 

@@ -14,6 +14,7 @@ from adapters.findings.zones import fitting, visits_of
 from adapters.rest.availability import Asked, Hours, Span, Spans
 from adapters.rest.doctor.case import Case, Step
 from adapters.rest.mapping import HoursCall
+from adapters.rest.paging import NoArray, may_be_empty
 from adapters.slots import Interval, Shift
 
 DAYS = 14
@@ -81,7 +82,9 @@ async def _hours(case: Case, hours: Hours, place: Place, shifts: Shifts) -> Asyn
 
 
 def _unanswered(case: Case, subject: str, place: Place, error: AdapterError, vet: str) -> Finding:
-    return case.failed("diary", subject, short(error), (*place, "get"), ids=[vet])
+    judged = case.warning if may_be_empty(error) else case.failed
+    at = "items" if isinstance(error, NoArray) else "get"
+    return judged("diary", subject, short(error), (*place, at), ids=[vet])
 
 
 async def _idle(case: Case, shifts: Shifts) -> AsyncIterator[Finding]:
