@@ -14,7 +14,6 @@ from adapters.base import (
     BackendTimeout,
     FieldShape,
     Filter,
-    IdTable,
     Report,
     Shapes,
 )
@@ -24,6 +23,7 @@ from adapters.guarded import Guarded, Limits
 from adapters.memory import LocalMemory, Memory, open_shared
 from adapters.problems import DocumentErrors, Problem
 from gateway import __version__
+from gateway.booking.times import StoredTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.observe.troubles import BackendTroubles
@@ -60,7 +60,7 @@ async def open_backend(
 ) -> tuple[Adapter, bytes]:
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
-    inner = bare_adapter_of(settings, secret, report, StoredIds(store))
+    inner = bare_adapter_of(settings, secret, report, store)
     return wrapped(settings, inner, troubles, secret), secret
 
 
@@ -150,9 +150,9 @@ def remembered(settings: Settings) -> Iterator[Kept]:
 
 
 def bare_adapter_of(
-    settings: Settings, secret: bytes, report: Report, ids: IdTable | None = None
+    settings: Settings, secret: bytes, report: Report, store: Store | None = None
 ) -> Adapter:
-    """The adapter that the settings name, with nothing around it; without `ids` it cannot serve.
+    """The adapter that the settings name, with nothing around it; without `store` it cannot serve.
 
     StartRefused, or DocumentErrors of its mapping.
     """
@@ -165,7 +165,8 @@ def bare_adapter_of(
         report=report,
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
-        ids=ids,
+        ids=None if store is None else StoredIds(store),
+        times=None if store is None else StoredTimes(store),
         credentials=_credentials(backend),
     )
     try:

@@ -138,7 +138,9 @@ async def _busy(
             return
         spans[vet] += found
         count += len(found)
-        diaries.append([(each.time, each.key) for each in found if each.key is not None])
+        diaries.append(
+            [(each.time, each.key) for each in found if each.key is not None and each.is_likely]
+        )
     if case.troubles:
         text = f"{rows(len(case.troubles))} cannot be read, and block whatever they may mean"
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
