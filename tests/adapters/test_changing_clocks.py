@@ -152,7 +152,7 @@ PARIS_BACK = date(2027, 10, 31)
 TWO = datetime.combine(PARIS_BACK, time(2))  # what the clock shows twice
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(nights())
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15))
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [Row(TWO, None, 15)], 15, 15))
@@ -174,7 +174,7 @@ def test_slots_of_a_database_are_those_of_the_minutes_in_utc(
     assert found == walls.slots(weeks, taken, length, step)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(nights())
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15))
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [Row(TWO, None, None)], 15, 15))
@@ -229,7 +229,7 @@ async def cloud_starts(
             await adapter.aclose()
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(nights(), st.integers(0, 60 * 30), st.sampled_from([15, 30, 45, 60, 90, 150]), st.booleans())
 def test_a_time_that_is_taken_is_never_offered(
     loop: asyncio.Runner,
