@@ -148,11 +148,10 @@ class Openings:
                 lasts = self._lasts(connection, calendar, kind)
                 wide = Interval(window.start, window.end + lasts)
                 busy = [each.interval for each in self.blocking(connection, [calendar], wide)]
-                found = [
-                    *self._of_rows(connection, calendar, window, lasts, busy, now),
-                    *self._of_hours(connection, calendar, day, lasts, busy, now),
-                ]
-                yield from (each for each in found if is_on(each.interval.start, day, self._zone))
+                for each in self._of_rows(connection, calendar, window, lasts, busy, now):
+                    if is_on(each.interval.start, day, self._zone):
+                        yield each
+                yield from self._of_hours(connection, calendar, day, lasts, busy, now)
         except OverflowError:  # the first and the last days of the calendar
             return
 

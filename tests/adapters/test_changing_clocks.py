@@ -158,7 +158,9 @@ TWO = datetime.combine(PARIS_BACK, time(2))  # what the clock shows twice
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [Row(TWO, None, 15)], 15, 15))
 @example(("Pacific/Apia", date(2011, 12, 31), [Week(4, time(22), time(6))], [], 30, 15))
 @example(("Pacific/Apia", date(2011, 12, 31), [Week(5, time(9), time(17))], [], 30, 15))
-@example(("America/St_Johns", date(2010, 11, 6), [Week(6, time(22), time(6))], [], 15, 15))
+@example(("Europe/Paris", PARIS_BACK, NIGHT, [Row(TWO, TWO + 30 * MINUTE, None)], 15, 15))
+@example(("America/St_Johns", date(2010, 11, 6), NIGHT, [], 15, 15))
+@example(("America/St_Johns", date(2010, 11, 7), NIGHT, [], 15, 15))
 @example(("America/Havana", date(2027, 11, 7), [Week(6, time(22), time(6))], [], 60, 15))
 def test_slots_of_a_database_are_those_of_the_minutes_in_utc(
     loop: asyncio.Runner,
@@ -230,7 +232,13 @@ async def cloud_starts(
 
 
 @settings(max_examples=40)
-@given(nights(), st.integers(0, 60 * 30), st.sampled_from([15, 30, 45, 60, 90, 150]), st.booleans())
+@given(
+    night=nights(),
+    since=st.integers(0, 60 * 30),
+    minutes=st.sampled_from([15, 30, 45, 60, 90, 150]),
+    says=st.booleans(),
+)
+@example(night=("Europe/Paris", PARIS_BACK, NIGHT, [], 15, 15), since=240, minutes=90, says=False)
 def test_a_time_that_is_taken_is_never_offered(
     loop: asyncio.Runner,
     tmp_path_factory: pytest.TempPathFactory,
@@ -260,6 +268,18 @@ def test_the_model_and_a_shift_agree_that_a_day_may_be_missing() -> None:
     friday = Shift(5, time(9), time(17))
     assert list(working_times(date(2011, 12, 30), zone, [friday])) == []
     assert date(2011, 12, 30) not in Walls(zone, date(2011, 12, 29)).days
+
+
+def test_a_length_by_a_clock_that_knows_of_no_change_decides_nothing(
+    loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    """02:30 to 03:30 and 60 minutes: the desk's program writes so whichever hour is meant."""
+    practice = Practice(tmp_path, "Europe/Paris")
+    practice.fill(NIGHT, [Row(TWO + 30 * MINUTE, TWO + 90 * MINUTE, 60)])
+    found = loop.run(practice.starts(PARIS_BACK, 15, 15))
+    taken = datetime(2027, 10, 31, 0, 30, tzinfo=UTC)
+    assert not [each for each in found if taken <= each < taken + 120 * MINUTE]
+    assert {taken - 15 * MINUTE, taken + 120 * MINUTE} <= set(found)
 
 
 def test_a_length_that_only_one_reading_has_leaves_the_rest_of_the_night_free(
