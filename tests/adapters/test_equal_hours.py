@@ -12,7 +12,15 @@ from adapters.base import Adapter, BackendUnavailable, Draft, OutcomeUnknown, Sl
 from adapters.rest.adapter import RestAdapter
 from adapters.sql.adapter import SqlAdapter
 from examples.json_cloud.backend import Cloud
-from tests.adapters.clinic import NOW, ask, connect, run, slots
+from tests.adapters.clinic import (
+    NOW,
+    WITHOUT_REFERENCE,
+    ask,
+    connect,
+    mapping_without,
+    run,
+    slots,
+)
 from tests.adapters.rest.cloud import connect as connect_cloud
 from tests.adapters.rest.cloud import listening, new_cloud
 from tests.adapters.shelf import Times
@@ -212,10 +220,12 @@ async def test_what_the_desk_enters_in_the_equal_hours_blocks_both(
 
 
 async def test_what_the_desk_writes_over_either_is_reported(adapter: Adapter, night: Night) -> None:
-    made = await adapter.create_appointment(await draft_at(adapter, night, SECOND))
+    two = SECOND - 2 * QUARTER
+    made = await adapter.create_appointment(await draft_at(adapter, night, two))
+    night.enter("02:30", "02:45")
     night.enter("03:00", "03:15")
     assert not (await adapter.find_overwritten([made["id"]])).overwritten
-    night.enter("02:30", "02:45")
+    night.enter("02:15", "02:30")
     assert (await adapter.find_overwritten([made["id"]])).overwritten == {made["id"]}
 
 
@@ -240,6 +250,18 @@ async def test_an_end_before_its_start_is_in_the_second_of_the_two_hours(databas
     record = await adapter.read_one(ask("appointments", id=public_id))
     assert record["scheduledAt"] == text(FIRST + QUARTER)
     assert record["endTime"] == text(FIRST + 3 * QUARTER)
+    await adapter.aclose()
+
+
+async def test_without_a_reference_it_is_found_by_what_was_asked_and_when(database: Path) -> None:
+    night = SqlNight(Times(), database)
+    adapter = connect(database, mapping=mapping_without(*WITHOUT_REFERENCE), times=night.times)
+    night.vet = str(adapter._readers["vets"].table.ids.shown(night._key))
+    draft = await draft_at(adapter, night, SECOND)
+    assert await adapter.find_appointments(draft, NOW) == []
+    made = await adapter.create_appointment(draft)
+    assert await adapter.find_appointments(draft, NOW) == [made]
+    assert await adapter.find_appointments(draft, NOW + timedelta(seconds=1)) == []
     await adapter.aclose()
 
 
