@@ -30,7 +30,7 @@ from gateway.usage.store import Sums, add, minute_of
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.policy.test_keeper import MIXED, NARROW, TEXT, WIDE
-from tests.policy.test_reload import until
+from tests.waiting import until
 
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 REASON = f"The partner asked; {NASTY}"

@@ -15,7 +15,8 @@ from gateway.booking.rows import Rows
 from gateway.booking.standing import LedgerStanding
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
-from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain, until
+from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain
+from tests.waiting import until
 
 HALF = timedelta(minutes=30)
 

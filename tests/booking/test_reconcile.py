@@ -20,8 +20,9 @@ from gateway.booking.reconcile import Reconciler
 from gateway.booking.row import LEFT
 from gateway.booking.rows import Rows
 from gateway.store.tables import bookings
-from tests.booking.clinic import DAY, OTHER, World, another, kept, slain, until
+from tests.booking.clinic import DAY, OTHER, World, another, kept, slain
 from tests.conftest import Start
+from tests.waiting import until
 
 
 @asynccontextmanager

@@ -17,7 +17,8 @@ from gateway.limits.base import Quota
 from gateway.pipeline import places
 from tests.conftest import Begin
 from tests.partner import Partner
-from tests.web.wire import head, say, until
+from tests.waiting import until
+from tests.web.wire import head, say
 from tests.world import SOME_ID, World
 
 

@@ -16,8 +16,8 @@ from gateway.settings import StartRefused
 from gateway.web import acceptor
 from gateway.web.tls import Certificate, context_of
 from tests.conftest import Start
+from tests.waiting import until
 from tests.web.test_connections import count, entrance, held, small_line, told
-from tests.web.wire import until
 
 DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
