@@ -51,7 +51,7 @@ async def test_while_the_ledger_hangs_nothing_piles_up_and_refusals_are_quick(
     for number in range(50):
         with pytest.raises(Unavailable):
             await world.book(f"l{number}", through=ledger)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 10  # were each to wait, it would be 25
     await until(lambda: store.inside == AT_ONCE)
     await until(lambda: len(asyncio.all_tasks()) - before <= AT_ONCE)
     patience(30.0)

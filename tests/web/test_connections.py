@@ -274,7 +274,7 @@ async def test_whoever_is_slow_with_a_head_is_let_go_drop_by_drop_too(
         began = time.monotonic()
         assert await ends(silent)
         assert await ends(dripping)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 4.0  # it drips for five seconds
         drops.cancel()
     await count(gateway, 0)
 
