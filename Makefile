@@ -29,7 +29,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends image-rehearsal lock screenshots clean stale
+.PHONY: help demo test test-busy check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends image-rehearsal lock screenshots clean stale
 export PYTHON
 
 help: ## List these targets
@@ -43,6 +43,9 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(checks) ## Run the tests
 	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
 		--no-loadscope-reorder $(ARGS)
+
+test-busy: $(checks) ## Run the tests three times beside a load on two cores
+	$(bin)/python scripts/busy.py 3 $(MAKE) test
 
 check: lint types safety rules test ## Lint, types, security checks and tests
 

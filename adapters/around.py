@@ -45,8 +45,8 @@ class Around:
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         return await self._inner.find_overwritten(appointments)
 
-    async def check(self) -> None:
-        await self._inner.check()
+    async def check(self) -> Sequence[Problem]:
+        return await self._inner.check()
 
     async def ping(self) -> None:
         await self._inner.ping()

@@ -183,8 +183,12 @@ class Adapter(Protocol):
         grow with the vets and days that they are of, and not with each.
         """
 
-    async def check(self) -> None:
-        """Whether the practice system has all that is asked of it; DocumentErrors with what not."""
+    async def check(self) -> Sequence[Problem]:
+        """Whether the practice system has all that is asked of it; DocumentErrors with what not.
+
+        Returned are warnings: what only the records that were looked at say. They keep no gateway
+        from starting, since other records may differ.
+        """
 
     async def ping(self) -> None:
         """Whether the practice system answers at all; raises where it does not."""
@@ -204,6 +208,19 @@ class IdTable(Protocol):
 
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
         """Public id -> key, of those that are known."""
+
+
+class BookedTimes(Protocol):
+    """Keeps when appointments begin and end that the practice system's clock cannot tell.
+
+    In the night in which clocks go back a clock on the wall shows an hour twice.
+    """
+
+    async def remember(self, appointment: str, begins: datetime, ends: datetime) -> None:
+        """Keep the time of a booked appointment, by public id; what is known already stays."""
+
+    async def find(self, appointments: Sequence[str]) -> Mapping[str, tuple[datetime, datetime]]:
+        """When they begin and end, by public id, of those that are known."""
 
 
 class AdapterError(Exception):
@@ -289,8 +306,9 @@ class AdapterOptions:
 
     `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read
     in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for; without it
-    none leads back to its key. `credentials` are what was given of `user`, `password` and `token`,
-    for a practice system that asks who we are.
+    none leads back to its key. `times` keeps when appointments are whose hour comes twice; without
+    it they are read as in the first of the two. `credentials` are what was given of `user`,
+    `password` and `token`, for a practice system that asks who we are.
     """
 
     url: str = member(repr=False)
@@ -301,4 +319,5 @@ class AdapterOptions:
     timeout: float = 3.0
     booking_timeout: float = 10.0
     ids: IdTable | None = None
+    times: BookedTimes | None = None
     credentials: Mapping[str, str] = member(default_factory=dict, repr=False)

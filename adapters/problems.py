@@ -24,12 +24,33 @@ class Problem:
         return f"{place}: {self.text}"
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A problem that a look at a practice system found.
+
+    `only_sampled` where nothing but the records that were looked at says so: others may differ, so
+    that it is no more than a warning.
+    """
+
+    problem: Problem
+    only_sampled: bool = False
+
+
 class DocumentErrors(Exception):
     """A file that cannot be used, with everything that is wrong with it; never without one."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def warnings_of(found: Iterable[Found]) -> tuple[Problem, ...]:
+    """What only samples say; DocumentErrors with all else where there is any."""
+    all_ = list(found)
+    certain = [each.problem for each in all_ if not each.only_sampled]
+    if certain:
+        raise DocumentErrors(certain)
+    return tuple(each.problem for each in all_)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

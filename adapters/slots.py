@@ -44,24 +44,41 @@ class Interval:
 
 
 def day_window(day: date, zone: ZoneInfo) -> Interval:
-    """A local day from midnight to midnight: 23, 24 or 25 hours."""
-    midnight = datetime.combine(day, time(), zone)
+    """All of a local day, from its first midnight to its last: 23, 24 or 25 hours.
+
+    Empty for a day that a zone has left out. Where clocks go back over midnight it has moments of
+    another day in it.
+    """
+    ends = datetime.combine(day + ONE_DAY, time(), zone)
     return Interval(
-        midnight.astimezone(UTC), datetime.combine(day + ONE_DAY, time(), zone).astimezone(UTC)
+        datetime.combine(day, time(), zone).astimezone(UTC),
+        max(ends.replace(fold=each).astimezone(UTC) for each in (0, 1)),
     )
 
 
+def is_on(moment: datetime, day: date, zone: ZoneInfo) -> bool:
+    """Whether the calendar on the wall shows the day."""
+    return moment.astimezone(zone).date() == day
+
+
 def working_times(day: date, zone: ZoneInfo, shifts: Iterable[Shift]) -> Iterator[Interval]:
-    """The shifts that begin on the day or the evening before, on that date's own offsets."""
+    """The shifts that may reach into the day, on that date's own offsets.
+
+    None begins on a day that the zone has left out; one that would end on it reaches behind it.
+    """
     for shift in shifts:
-        for begins in (day - ONE_DAY, day):
-            if not shift.begins_on(begins):
+        for begins in (day - 2 * ONE_DAY, day - ONE_DAY, day):
+            if not shift.begins_on(begins) or not _exists(begins, zone):
                 continue
             ends = begins if shift.end > shift.start else begins + ONE_DAY
             yield Interval(
                 datetime.combine(begins, shift.start, zone).astimezone(UTC),
                 datetime.combine(ends, shift.end, zone).astimezone(UTC),
             )
+
+
+def _exists(day: date, zone: ZoneInfo) -> bool:
+    return is_on(datetime.combine(day, time(12), zone).astimezone(UTC), day, zone)
 
 
 def free_slots(
@@ -78,14 +95,15 @@ def free_slots(
 
     Each starts on `day` and after `now`, lies within a shift, and clashes with nothing in `busy`.
     """
-    window = day_window(day, zone)
-    blocked = sorted(busy)
+    window, blocked = day_window(day, zone), sorted(busy)
     found: set[Interval] = set()
     for shift in working_times(day, zone, shifts):
+        if not shift.overlaps(window):
+            continue
         start = shift.start
         while start + duration <= shift.end:
             slot = Interval(start, start + duration)
-            if window.start <= start < window.end and start > now and _is_free(slot, blocked):
+            if start > now and is_on(start, day, zone) and _is_free(slot, blocked):
                 found.add(slot)
             start += step
     return sorted(found)
@@ -142,11 +160,13 @@ def closed_days(text: str) -> tuple[date, ...]:
 def covered_slots(
     offered: list[Interval],
     busy: list[Interval],
-    window: Interval,
+    day: date,
+    zone: ZoneInfo,
+    *,
     duration: timedelta,
     now: datetime,
 ) -> list[Interval]:
-    """The slots that begin where the backend says, and are free in their whole length."""
+    """The slots of a local day that begin where the backend says, and are free all along."""
     found = set()
     spans = sorted(offered)
     for start in {each.start for each in spans}:
@@ -155,7 +175,7 @@ def covered_slots(
         for each in spans:
             if each.start <= until:
                 until = max(until, each.end) if each.end > start else until
-        inside = window.start <= start < window.end and start > now
+        inside = start > now and is_on(start, day, zone)
         if inside and until >= slot.end and not any(slot.overlaps(each) for each in busy):
             found.add(slot)
     return sorted(found)

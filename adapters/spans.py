@@ -1,13 +1,15 @@
 """How long what stands in a diary lasts, however its length and its end are written."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from adapters.base import BackendNonsense
 from adapters.convert import Unreadable
-from adapters.slots import ONE_DAY
+from adapters.slots import ONE_DAY, Interval
 from adapters.wall_clock import length
 
 LONGEST_OPEN = timedelta(days=2)
@@ -26,6 +28,52 @@ def lasting(raw: Any) -> timedelta | None:
     if not timedelta() < found <= LONGEST_OPEN:
         raise Unreadable
     return found
+
+
+def readings(
+    starts: Sequence[datetime],
+    ends: Sequence[datetime],
+    lasts: timedelta | None,
+    zone: ZoneInfo,
+) -> Iterator[tuple[Interval, bool]]:
+    """All times that a row may mean, and of each whether a clock on the wall alone would say it.
+
+    Nothing where no end comes after a start. A length (`lasts`) decides where the start is clear,
+    or where it counts the change of the clocks: whoever writes 02:45 to 02:15 and 30 minutes knows
+    of it, whoever writes 02:30 to 03:30 and 60 minutes may not.
+    """
+    spans = [Interval(start, end) for start in starts for end in ends if start < end]
+    known = [each for each in spans if each.end - each.start == lasts]
+    decided = known if len(starts) == 1 else [each for each in known if _crosses(each, zone)]
+    plain = [each.end - each.start for each in spans if not _crosses(each, zone)]
+    if decided or len(spans) == 1 or not plain:
+        yield from ((each, True) for each in decided or spans)
+        return
+    shown = {Interval(start, start + min(plain)) for start in starts}
+    yield from ((each, True) for each in sorted(shown))
+    yield from ((each, False) for each in spans if each not in shown)
+
+
+def shortest(starts: Sequence[datetime], ends: Sequence[datetime]) -> Interval | None:
+    """The least that a row may offer, and of several the first; None where no end fits."""
+    spans = [Interval(start, end) for start in starts for end in ends if start < end]
+    return min(spans, key=lambda each: (each.end - each.start, each.start), default=None)
+
+
+def meant(blocks: Iterable[tuple[Interval, bool]], wanted: Interval) -> list[Interval]:
+    """What a row blocks that was written for the time that is `wanted`.
+
+    The reading that begins then and lasts as long, or longer; the likely ones where none does.
+    """
+    all_ = list(blocks)
+    fitting = [each for each, _ in all_ if each.start == wanted.start and each.end >= wanted.end]
+    return [min(fitting)] if fitting else [each for each, is_likely in all_ if is_likely]
+
+
+def _crosses(span: Interval, zone: ZoneInfo) -> bool:
+    """Whether the clocks change in between."""
+    offsets = {each.astimezone(zone).utcoffset() for each in (span.start, span.end)}
+    return len(offsets) > 1
 
 
 def type_lasts(minutes: int | None, default: int) -> timedelta:

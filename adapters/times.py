@@ -36,7 +36,13 @@ class TimeConverter(Protocol):
     @property
     def compares(self) -> bool: ...
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None: ...
+    def instant(self, raw: Any) -> datetime | None: ...
+
+    def instants(self, raw: Any) -> tuple[datetime, ...]:
+        """All moments that a raw value may mean, the earliest first."""
+
+    def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        """All moments that are written as this one is, the earliest first."""
 
     def decode(self, raw: Any) -> str | None: ...
 
@@ -54,8 +60,15 @@ class _Moments:
 
     __slots__ = ()
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+    def instant(self, raw: Any) -> datetime | None:
         raise NotImplementedError
+
+    def instants(self, raw: Any) -> tuple[datetime, ...]:
+        found = self.instant(raw)
+        return () if found is None else self.readings(found)
+
+    def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        return (moment,)
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         raise NotImplementedError
@@ -76,7 +89,7 @@ class LocalTime(_Moments):
     """The clinic's wall clock, without a zone.
 
     Converted with the offset of that day. An hour that happens twice is its first occurrence
-    (`latest` takes the second); one that does not exist is moved on by the gap.
+    (`readings` has both); one that does not exist is moved on by the gap.
     """
 
     zone: ZoneInfo
@@ -89,19 +102,22 @@ class LocalTime(_Moments):
     def compares(self) -> bool:
         return sorts(self.pattern)
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+    def instant(self, raw: Any) -> datetime | None:
         shown = wall(raw, self.zero, self.pattern)
         if shown is None:
             return None
         try:
-            first = shown.replace(tzinfo=self.zone).astimezone(UTC)
-            if not latest:
-                return first
-            again = shown.replace(tzinfo=self.zone, fold=1).astimezone(UTC)
+            return shown.replace(tzinfo=self.zone).astimezone(UTC)
         except OverflowError as error:
             raise Unreadable from error
-        # where the hour does not exist, what is meant the second time lies before the first
-        return max(first, again)
+
+    def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        try:
+            shown = moment.astimezone(self.zone)
+            both = {shown.replace(fold=each).astimezone(UTC) for each in (0, 1)}
+        except OverflowError:  # an end of the calendar
+            return (moment,)
+        return tuple(sorted(both))
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
@@ -143,7 +159,7 @@ class UtcTime(_Moments):
     def compares(self) -> bool:
         return sorts(self.pattern)
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+    def instant(self, raw: Any) -> datetime | None:
         shown = wall(raw, self.zero, self.pattern)
         return None if shown is None else shown.replace(tzinfo=UTC)
 
@@ -162,7 +178,7 @@ class ZonedTime(_Moments):
     compares: bool = True
     as_text: ClassVar[bool] = False
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+    def instant(self, raw: Any) -> datetime | None:
         if isinstance(raw, datetime) and raw.tzinfo is not None:
             return raw.astimezone(UTC)
         text = plain(raw)
@@ -198,7 +214,7 @@ class Epoch(_Moments):
     compares: ClassVar[bool] = True
     as_text: ClassVar[bool] = False
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+    def instant(self, raw: Any) -> datetime | None:
         text = plain(raw)
         if text is None or text in self.zero:
             return None
@@ -226,14 +242,17 @@ class Later(_Moments):
     compares: ClassVar[bool] = False
     as_text: ClassVar[bool] = False
 
-    def instant(self, raw: Any, *, latest: bool = False) -> datetime | None:
+    def instant(self, raw: Any) -> datetime | None:
+        return next(iter(self.instants(raw)), None)
+
+    def instants(self, raw: Any) -> tuple[datetime, ...]:
         *parts, lasts = raw
-        begins = self.start.instant(parts[0] if len(parts) == 1 else tuple(parts), latest=latest)
+        begins = self.start.instants(parts[0] if len(parts) == 1 else tuple(parts))
         much = length(lasts)
-        if begins is None or much is None:
-            return None
+        if much is None:
+            return ()
         try:
-            return begins + much
+            return tuple(each + much for each in begins)
         except OverflowError as error:
             raise Unreadable from error
 

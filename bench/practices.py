@@ -13,7 +13,6 @@ from examples.launch import Example, prepare, with_database
 from examples.mariadb_eav.__main__ import EXAMPLE as MARIADB
 from examples.postgres_slots.__main__ import EXAMPLE as POSTGRES
 from gateway.backend import bare_adapter_of
-from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
 from gateway.settings import load_settings
 from gateway.store import open_store
@@ -76,7 +75,7 @@ async def opened(made: Made) -> AsyncIterator[Adapter]:
     store = open_store(f"sqlite:///{made.folder}/gateway.db")
     await store.migrate()
     secret = await sealing_secret(settings, store)
-    adapter = bare_adapter_of(settings, secret, _untold, StoredIds(store))
+    adapter = bare_adapter_of(settings, secret, _untold, store)
     try:
         await adapter.check()
         yield adapter

@@ -55,8 +55,8 @@ class ReadyAdapter:
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         return Watched()
 
-    async def check(self) -> None:
-        return None
+    async def check(self) -> Sequence[Problem]:
+        return ()
 
     async def ping(self) -> None:
         return None

@@ -14,7 +14,6 @@ from adapters.base import (
     BackendTimeout,
     FieldShape,
     Filter,
-    IdTable,
     Report,
     Shapes,
 )
@@ -24,6 +23,7 @@ from adapters.guarded import Guarded, Limits
 from adapters.memory import LocalMemory, Memory, open_shared
 from adapters.problems import DocumentErrors, Problem
 from gateway import __version__
+from gateway.booking.times import StoredTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.observe.troubles import BackendTroubles
@@ -60,7 +60,7 @@ async def open_backend(
 ) -> tuple[Adapter, bytes]:
     """The adapter that the settings name, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
-    inner = bare_adapter_of(settings, secret, report, StoredIds(store))
+    inner = bare_adapter_of(settings, secret, report, store)
     return wrapped(settings, inner, troubles, secret), secret
 
 
@@ -150,9 +150,9 @@ def remembered(settings: Settings) -> Iterator[Kept]:
 
 
 def bare_adapter_of(
-    settings: Settings, secret: bytes, report: Report, ids: IdTable | None = None
+    settings: Settings, secret: bytes, report: Report, store: Store | None = None
 ) -> Adapter:
-    """The adapter that the settings name, with nothing around it; without `ids` it cannot serve.
+    """The adapter that the settings name, with nothing around it; without `store` it cannot serve.
 
     StartRefused, or DocumentErrors of its mapping.
     """
@@ -165,7 +165,8 @@ def bare_adapter_of(
         report=report,
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
-        ids=ids,
+        ids=None if store is None else StoredIds(store),
+        times=None if store is None else StoredTimes(store),
         credentials=_credentials(backend),
     )
     try:
@@ -255,11 +256,21 @@ class BackendProbe:
 
     The second is looked at now and then, and until it is so. Over a slow line that takes many
     seconds: then the outcome of the last look stands until the next one is there.
+
+    `warnings` are what only the records of the last look say; `warn` hears of each new one,
+    its place and its text.
     """
 
-    def __init__(self, adapter: Adapter, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        adapter: Adapter,
+        clock: Callable[[], float] = time.monotonic,
+        warn: Callable[[str, str], None] = lambda place, said: None,
+    ) -> None:
         self._adapter = adapter
         self._clock = clock
+        self._warn = warn
+        self.warnings: tuple[Problem, ...] = ()
         self._sound_at: float | None = None
         self._look: asyncio.Task[None] | None = None
         self._looked = False
@@ -287,7 +298,7 @@ class BackendProbe:
 
     async def _check(self) -> None:
         try:
-            await self._adapter.check()
+            self._note(await self._adapter.check() or ())
         except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
             self._wrong, self._sound_at = error, None
         else:
@@ -295,6 +306,11 @@ class BackendProbe:
         finally:
             self._look = None
         self._looked = True
+
+    def _note(self, warnings: Sequence[Problem]) -> None:
+        for each in sorted(set(warnings).difference(self.warnings)):
+            self._warn(f"{each.file}:{each.line}:{each.column}", each.text)
+        self.warnings = tuple(warnings)
 
     async def aclose(self) -> None:
         """End a look that goes on."""

@@ -28,11 +28,15 @@ Behind = Callable[[], Sequence[Mapping[str, Any]]]
 
 
 def of_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Probe:
-    """The practice system answers, and has all that the mapping names."""
+    """The practice system answers, and has all that the mapping names.
+
+    What only a sample of its records says is no more than warnings.
+    """
 
     async def told() -> Mapping[str, Any]:
         await probe()
-        return {"breaker": breaker()}
+        warnings = [str(each) for each in probe.warnings]
+        return {"breaker": breaker(), **({"warnings": warnings} if warnings else {})}
 
     return told
 

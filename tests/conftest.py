@@ -5,7 +5,15 @@ import gc
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,6 +70,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionfinish() -> None:
     drop_empty_databases()
+
+
+# What the reasons of skipped tests name that `scripts/test-servers` starts.
+_SERVERS = {
+    "TEST_POSTGRES_URL": "PostgreSQL",
+    "TEST_MARIADB_URL": "MariaDB",
+    "TEST_REDIS_URL": "Redis",
+}
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line for all tests that were skipped: how many, and what to start or install."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        terminalreporter.write_line(summed_up([str(each.longrepr[2]) for each in skipped]))
+
+
+def summed_up(reasons: Sequence[str]) -> str:
+    """What to do so that tests skipped for these reasons run."""
+    servers = {name for word, name in _SERVERS.items() if any(word in each for each in reasons)}
+    others = {
+        each.removeprefix("Skipped: ")
+        for each in reasons
+        if not any(word in each for word in _SERVERS)
+    }
+    todo = sorted(others)
+    if servers:
+        todo.insert(0, f'eval "$(scripts/test-servers)" starts {", ".join(sorted(servers))}')
+    many = "1 test was" if len(reasons) == 1 else f"{len(reasons)} tests were"
+    return f"{many} skipped: {'; '.join(todo)}"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -98,8 +98,9 @@ class WorldAdapter:
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         return Watched()
 
-    async def check(self) -> None:
+    async def check(self) -> Sequence[Problem]:
         self.world.check()
+        return ()
 
     async def ping(self) -> None:
         self.world.ping()

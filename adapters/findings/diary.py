@@ -47,14 +47,15 @@ def overlaps(
 
 
 def _over(own: Iterable[Booked], now: datetime) -> Iterator[str]:
-    latest: Interval | None = None
+    latest: Booked | None = None
     for time, shown in sorted(own):
         if time.end <= now:
             continue
-        if latest is not None and latest.overlaps(time):
+        # in an hour that comes twice one appointment may be at either time
+        if latest is not None and latest[0].overlaps(time) and latest[1] != shown:
             yield shown
-        if latest is None or time.end > latest.end:
-            latest = time
+        if latest is None or time.end > latest[0].end:
+            latest = time, shown
 
 
 def missed(maker: FindingMaker, ids: Sequence[str], looked: int) -> Iterator[Finding]:

@@ -19,8 +19,8 @@ from adapters.base import (
 )
 from adapters.examine import Examination, Finding, Survey
 from adapters.narrowing import narrows
-from adapters.problems import DocumentErrors, Problem
-from adapters.rest.checks import problems_in
+from adapters.problems import Problem, warnings_of
+from adapters.rest.checks import found_in
 from adapters.rest.mapping import Call
 from adapters.rest.parts import open_parts
 from adapters.rest.templates import Values
@@ -41,6 +41,7 @@ class RestAdapter:
         self._timeout = options.timeout
         self.settle = float(parts.mapping.booking.settle)
         self._readers, self._diary, self._keeper = parts.readers, parts.diary, parts.keeper
+        self._hours = parts.hours
         self.resources = frozenset(self._readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in self._readers.items()
@@ -54,7 +55,9 @@ class RestAdapter:
         """One record; an id that was never made here is NotFound without a call."""
         async with self._in_time():
             await self._keeper.learn_query(query)
-            return await self._keeper.kept(self._readers[query.resource].one(query.id, query.only))
+            found = self._readers[query.resource].one(query.id, query.only)
+            record = await self._keeper.kept(found)
+            return await self._hours.told(record) if query.resource == "appointments" else record
 
     async def read_many(self, query: Query) -> Page:
         """A page in the backend's own order; free slots are one page in the order of time."""
@@ -71,13 +74,17 @@ class RestAdapter:
     async def create_appointment(self, draft: Draft) -> Record:
         """Check, send, read back and check again, one booking at a time for each vet."""
         await self._keeper.learn_draft(draft)
-        return await self._keeper.kept_of_booking(self._diary.book(draft))
+        record = await self._keeper.kept_of_booking(self._diary.book(draft))
+        await self._hours.keep([record])
+        return record
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up when no booking for that vet is under way."""
         async with self._in_time():
             await self._keeper.learn_draft(draft)
-            return await self._keeper.kept(self._diary.find(draft, since))
+            records = await self._keeper.kept(self._diary.find(draft, since))
+            await self._hours.keep(records)
+            return records
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """Each is asked for, and what blocks once for a vet and day.
@@ -86,13 +93,12 @@ class RestAdapter:
         """
         async with self._in_time(reads=ceil(len(appointments) / WATCHED_IN_A_READ)):
             await self._keeper.learn_all("appointments", appointments)
-            return await self._diary.look.watched(appointments)
+            booked = await self._hours.known(appointments)
+            return await self._diary.look.watched(appointments, booked)
 
-    async def check(self) -> None:
-        """DocumentErrors where a call fails, or a path leads to nothing in what it answers."""
-        found = [each async for each in problems_in(self._parts)]
-        if found:
-            raise DocumentErrors(found)
+    async def check(self) -> Sequence[Problem]:
+        """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
+        return warnings_of([each async for each in found_in(self._parts)])
 
     def examine(self, examination: Examination) -> AsyncIterator[Finding]:
         """Through connections of its own, which have more time than a call's."""

@@ -20,7 +20,7 @@ from adapters.rest.templates import Values
 from adapters.rest.together import for_each
 from adapters.rest.toolbox import Toolbox
 from adapters.slots import Interval, Shift
-from adapters.spans import lasting, whole_day
+from adapters.spans import lasting, readings, whole_day
 from adapters.times import TimeConverter
 
 # What calls of the diary can be given.
@@ -49,10 +49,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time; `key` is the public id of its appointment, where it is one's."""
+    """A span of time; `key` is the public id of its appointment, where it is one's.
+
+    `is_likely` as `readings` has it: of a row in an hour that comes twice there are several.
+    """
 
     time: Interval
     key: str | None = None
+    is_likely: bool = True
 
 
 class Hours(Protocol):
@@ -220,35 +224,41 @@ class Spans:
             if self._vet is not None and self._vet.read(row) != asked.vet:
                 return
             key = None if self._key is None else self._key.read(row)
-            time = self._time(row, asked.window)
+            times = list(self._times(row, asked.window))
         except Unreadable:
             self._report(Trouble("unreadable", "slots", self._name, ""))
             if self._blocks:
                 yield Span(asked.window)
             return
-        if time is not None:
-            yield Span(time, key)
+        if self._blocks:
+            yield from (Span(time, key, is_likely) for time, is_likely in times)
+        elif times:  # in doubt the least is free
+            yield Span(min((time for time, _ in times), key=_least), key)
 
-    def _time(self, row: Any, window: Interval) -> Interval | None:
-        begins = _instant(self._start, row, latest=False)
-        ends = None if self._end is None else _instant(self._end, row, latest=True)
-        if begins is None:
-            # nobody knows from when on: from the beginning
-            return (
-                None
-                if ends is None or not self._blocks
-                else Interval(min(window.start, ends), ends)
-            )
-        if ends is not None and ends > begins:
-            return Interval(begins, ends)
-        if ends is None and self._endless:
-            return Interval(begins, max(begins, window.end))
-        return Interval(begins, begins + self._length(row))
+    def _times(self, row: Any, window: Interval) -> Iterator[tuple[Interval, bool]]:
+        """All times that a row may mean, as `readings` has them."""
+        begins = _instants(self._start, self._start.plain(row))
+        ends: tuple[datetime, ...] = ()
+        if self._end is not None:
+            ends = _instants(self._end, whole_day(self._end.plain(row)))
+        if not begins:
+            if ends and self._blocks:  # nobody knows from when on: from the beginning
+                yield Interval(min(window.start, ends[-1]), ends[-1]), True
+        elif ends and begins[0] < ends[-1]:
+            is_clear = len(begins) == len(ends) == 1
+            lasts = None if is_clear else self._length_said(row)
+            yield from readings(begins, ends, lasts, self._zone)
+        elif not ends and self._endless:
+            yield Interval(begins[0], max(begins[0], window.end)), True
+        else:
+            yield from ((Interval(each, each + self._length(row)), True) for each in begins)
 
     def _length(self, row: Any) -> timedelta:
-        """So many minutes as the row says; where that makes no sense, the default."""
-        raw = None if self._minutes is None else self._minutes(row)
-        return lasting(raw) or self._default
+        """So many minutes as the row says; where it says none, the default."""
+        return self._length_said(row) or self._default
+
+    def _length_said(self, row: Any) -> timedelta | None:
+        return lasting(None if self._minutes is None else self._minutes(row))
 
 
 def asks_by_day(times: Times) -> bool:
@@ -257,7 +267,10 @@ def asks_by_day(times: Times) -> bool:
     return "day" in times.names or any(getattr(each, "given", None) == "day" for each in values)
 
 
-def _instant(found: FoundValue, row: Any, *, latest: bool) -> datetime | None:
+def _instants(found: FoundValue, raw: Any) -> tuple[datetime, ...]:
     converter: TimeConverter = found.converter  # type: ignore[assignment]  # of a time
-    raw = found.plain(row)
-    return converter.instant(whole_day(raw) if latest else raw, latest=latest)
+    return converter.instants(raw)
+
+
+def _least(time: Interval) -> tuple[timedelta, datetime]:
+    return time.end - time.start, time.start

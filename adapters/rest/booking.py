@@ -15,7 +15,7 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
 )
-from adapters.conversion import DRAFT_FIELDS, conversion_name
+from adapters.conversion import DRAFT_FIELDS
 from adapters.convert import Unreadable
 from adapters.rest.asking import asking, marked_by
 from adapters.rest.mapping import Booking, Step, Tree, Value
@@ -25,8 +25,6 @@ from adapters.rest.reading import ResourceReader
 from adapters.rest.records import RawValue
 from adapters.rest.templates import Values
 from adapters.rest.toolbox import Toolbox
-from adapters.slots import Interval
-from adapters.times import LocalTime, instant_text
 
 # Seconds that must be left for a call that writes to be sent at all.
 LEAST_PATIENCE = 0.5
@@ -52,17 +50,6 @@ class BookingCalls:
         self._cancel = None
         if booking.cancel is not None:
             self._cancel = tools.templates.call(booking.cancel, DRAFT_FIELDS)
-        self._local = None
-        if _writes_local_times(booking):
-            self._local = LocalTime(tools.values.converters.zone)
-
-    def can_write(self, slot: Interval) -> bool:
-        """Whether both ends survive being written: a wall clock may show one hour twice."""
-        local = self._local
-        return local is None or all(
-            local.decode(local.encode(each)[0]) == instant_text(each)
-            for each in (slot.start, slot.end)
-        )
 
     async def make(self, values: Values, deadline: float) -> str:
         """Every call in its order; the public id of the appointment.
@@ -210,16 +197,6 @@ class _Step:
 
 def _left(deadline: float) -> float:
     return deadline - asyncio.get_running_loop().time()
-
-
-def _writes_local_times(booking: Booking) -> bool:
-    return any(
-        value.draft in ("scheduledAt", "endTime")
-        and conversion_name(value, DRAFT_FIELDS[value.draft]) == "local time"
-        for step in booking.calls
-        for tree in [*step.query.values(), *([step.body] if step.body is not None else [])]
-        for value in values_in(tree)
-    )
 
 
 def values_in(tree: Tree) -> Iterator[Value]:

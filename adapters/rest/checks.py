@@ -1,23 +1,24 @@
 """Asks the calls of a mapping once: whether they answer, and whether paths lead to anything."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from adapters.base import AdapterError, BackendTimeout, BackendUnavailable
 from adapters.document import Document, Place
-from adapters.problems import Problem, did_you_mean
+from adapters.findings.maker import short
+from adapters.problems import Found
 from adapters.rest.availability import Asked
-from adapters.rest.diary import Diary
-from adapters.rest.mapping import Found
-from adapters.rest.paging import NoArray
+from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.parts import Parts
-from adapters.rest.paths import Steps, plain_steps
-from adapters.rest.reading import ResourceReader
+from adapters.rest.unfilled import written_paths
 from adapters.slots import Interval
 
+# One that answers is enough; the calendar of another may be missing.
+MOST_VETS = 10
 
-async def problems_in(parts: Parts) -> AsyncIterator[Problem]:
+
+async def found_in(parts: Parts) -> AsyncIterator[Found]:
     """What the backend does not answer as the mapping says, each at its place in the file.
 
     A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
@@ -30,61 +31,45 @@ async def problems_in(parts: Parts) -> AsyncIterator[Problem]:
         except (BackendUnavailable, BackendTimeout):
             raise
         except AdapterError as error:
-            inner = ("list", "items") if isinstance(error, NoArray) else ("list",)
-            yield document.problem((*place, *inner), f"the backend says: {error}", at_key=True)
+            method = "get" if resource.list_ is None else resource.list_.method
+            yield _unanswered(document, (*place, "list"), method, error)
             continue
-        wanted: dict[Place, Found] = {(*place, "key"): resource.key}
-        wanted |= {(*place, "fields", field): each for field, each in resource.fields.items()}
-        for at, found in wanted.items():
-            if text := leads_nowhere(found.path, rows):
-                yield document.problem(at, text)
-    async for problem in _diary(readers, document, parts.diary):
-        yield problem
+        for each in written_paths(name, resource, rows):
+            for text in each.complaints():
+                yield Found(document.problem(each.place, text), only_sampled=True)
+    async for found in _diary(parts):
+        yield found
 
 
-def leads_nowhere(expression: str, rows: list[Any]) -> str:
-    """What is said of a plain path that ends in the middle of every row; "" of any other."""
-    steps = plain_steps(expression)
-    text = ends_early(steps, rows) if steps else ""
-    return f"no record of the backend has {text}: {expression} leads to nothing" if text else ""
+def _unanswered(document: Document, place: Place, method: str, error: AdapterError) -> Found:
+    at = (*place, "items" if isinstance(error, NoArray) else method)
+    return Found(document.problem(at, short(error)), only_sampled=may_be_empty(error))
 
 
-def ends_early(steps: Steps, rows: list[Any]) -> str:
-    """The name that every row lacks on that way, with near ones; "" where some row has it."""
-    missing = [_missing(steps, row) for row in rows]
-    if not missing or not all(each is not None for each in missing):
-        return ""
-    return "".join(missing[0] or ())
-
-
-def _missing(steps: Steps, value: Any) -> tuple[str, str] | None:
-    """The name that an object on the way lacks, and a near one; None where nothing is amiss."""
-    for step in steps:
-        if isinstance(step, int):
-            if not isinstance(value, list) or not -len(value) <= step < len(value):
-                return None
-            value = value[step]
-        elif not isinstance(value, dict):
-            return None if value is None else (step, "")
-        elif step not in value:
-            return step, did_you_mean(step, value)
-        else:
-            value = value[step]
-    return None
-
-
-async def _diary(
-    readers: Mapping[str, ResourceReader], document: Document, diary: Diary
-) -> AsyncIterator[Problem]:
-    vets = (await readers["vets"].page((), 1, None)).records
-    if not vets:
-        return
+async def _diary(parts: Parts) -> AsyncIterator[Found]:
+    vets = (await parts.readers["vets"].page((), MOST_VETS, None)).records
     now = datetime.now(UTC)
-    asked = Asked(vets[0]["id"], Interval(now, now + timedelta(hours=1)), 60)
-    for place, ask in diary.sources():
+    window = Interval(now, now + timedelta(hours=1))
+    asked = [Asked(each["id"], window, 60) for each in vets]
+    for place, ask in parts.diary.sources():
+        errors = await _errors(ask, asked)
+        for error in errors[:1]:
+            found = _unanswered(parts.document, place, "get", error)
+            yield replace(found, only_sampled=found.only_sampled or len(errors) < len(asked))
+
+
+async def _errors(
+    ask: Callable[[Asked], Awaitable[object]], asked: Sequence[Asked]
+) -> list[AdapterError]:
+    """What the call says of the vets who are asked about before the first for whom it answers."""
+    errors: list[AdapterError] = []
+    for each in asked:
         try:
-            await ask(asked)
+            await ask(each)
         except (BackendUnavailable, BackendTimeout):
             raise
         except AdapterError as error:
-            yield document.problem(place, f"the backend says: {error}")
+            errors.append(error)
+        else:
+            break
+    return errors

@@ -19,6 +19,7 @@ from adapters.base import (
 )
 from adapters.booked import difference, draft_values, is_of
 from adapters.document import Place
+from adapters.repeated import RepeatedHours
 from adapters.rest.availability import (
     Asked,
     AskedHours,
@@ -48,6 +49,7 @@ class Diary:
         readers: dict[str, ResourceReader],
         tools: Toolbox,
         patience: float,
+        hours: RepeatedHours,
     ) -> None:
         diary = mapping.diary
         self._readers = readers
@@ -66,6 +68,7 @@ class Diary:
         self.look = Look(readers["appointments"], self.busy, self._zone, length)
         self._calls = BookingCalls(mapping.booking, readers["appointments"], tools)
         self._patience = patience
+        self._repeated = hours
         self._settle = mapping.booking.settle
         self._unsettled: dict[tuple[str, str], float] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -144,7 +147,8 @@ class Diary:
         """The appointment as it is kept; withdrawn where it is not what was asked for."""
         try:
             async with asyncio.timeout_at(deadline):
-                record = await self._readers["appointments"].one(appointment)
+                read = await self._readers["appointments"].one(appointment)
+                record = self._repeated.settled(read, wanted)
                 wrong = await self._wrong_with(record, draft, wanted, values)
         except (TimeoutError, AdapterError) as error:
             raise OutcomeUnknown(f"the new appointment cannot be read back: {error}") from error
@@ -181,13 +185,21 @@ class Diary:
         return None
 
     async def _left_behind(self, draft: Draft, since: datetime) -> list[Record]:
-        duration = timedelta(minutes=self._minutes)
+        duration = await self._duration_left(draft)
         wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
-        found = await self._calls.find(draft, Values(draft_values(draft, wanted)))
+        read = await self._calls.find(draft, Values(draft_values(draft, wanted)))
+        found = [self._repeated.settled(each, wanted) for each in read]
         if self._calls.reference is not None and draft.reference:
             return [each for each in found if each["patientId"] == draft.patient_id]
         mapped = self._readers["appointments"].maker.fields.by_name
         return [each for each in found if _is_of(each, draft, since, mapped)]
+
+    async def _duration_left(self, draft: Draft) -> timedelta:
+        """How long the appointment was to take, as far as that is still known."""
+        try:
+            return await self._duration(draft.appointment_type_id)
+        except NotFound:
+            return timedelta(minutes=self._minutes)
 
     async def _checked(self, draft: Draft) -> timedelta:
         """How long it takes; NotFound for what does not exist, or another client's animal."""
@@ -218,7 +230,7 @@ class Diary:
             busy = [each.time for each in await self._spans(self.busy, asked)]
             if self.free:
                 offered = [each.time for each in await self._spans(self.free, asked)]
-                free = covered_slots(offered, busy, window, duration, now)
+                free = covered_slots(offered, busy, day, self._zone, duration=duration, now=now)
             else:
                 lists = await together(*(each.shifts(asked) for each in self.hours))
                 shifts = [shift for each in lists for shift in each]
@@ -227,7 +239,7 @@ class Diary:
                 )
         except OverflowError:  # the first and the last days of the calendar
             return []
-        return [each for each in free if self._calls.can_write(each)]
+        return free
 
     async def _spans(self, sources: Sequence[Spans], asked: Asked) -> list[Span]:
         lists = await together(*(each.read(asked) for each in sources))

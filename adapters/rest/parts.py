@@ -9,6 +9,7 @@ from adapters.document import Document
 from adapters.ids import SEALED, IdKeeper
 from adapters.loading import loaded_beside
 from adapters.problems import Problem
+from adapters.repeated import RepeatedHours
 from adapters.rest.backend import Backend
 from adapters.rest.checking import load_mapping
 from adapters.rest.client import Client, address_problem
@@ -30,6 +31,7 @@ class Parts:
     tools: Toolbox
     readers: dict[str, ResourceReader]
     diary: Diary
+    hours: RepeatedHours
     keeper: IdKeeper
 
 
@@ -43,12 +45,14 @@ def open_parts(options: AdapterOptions, client: Client | None = None) -> Parts:
     readers = {
         name: ResourceReader(name, resource, tools) for name, resource in mapping.resources.items()
     }
+    hours = RepeatedHours(readers["appointments"].maker.fields.by_name, options.times)
     return Parts(
         mapping=mapping,
         document=document,
         tools=tools,
         readers=readers,
-        diary=Diary(mapping, readers, tools, options.booking_timeout),
+        diary=Diary(mapping, readers, tools, options.booking_timeout, hours),
+        hours=hours,
         keeper=IdKeeper(dict(tools.values.converters.tabled), options.shapes),
     )
 

@@ -4,7 +4,16 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from adapters.base import BackendNonsense, Filter, NotFound, Only, Page, Record, Trouble
+from adapters.base import (
+    AdapterError,
+    BackendNonsense,
+    Filter,
+    NotFound,
+    Only,
+    Page,
+    Record,
+    Trouble,
+)
 from adapters.convert import Unreadable
 from adapters.rest.asking import marked_by
 from adapters.rest.filling import Filling, counts
@@ -93,7 +102,10 @@ class Rows:
         return True
 
     async def sample(self, ask: Ask, most: int) -> list[Any]:
-        """The first rows; where they are no whole records, the records of the first few."""
+        """The first rows; where they are no whole records, the records of the first few.
+
+        One that cannot be read is left out; where none can, the AdapterError is raised.
+        """
         rows: list[Any] = []
         async with aclosing(self.pager.batches(ask, None, most)) as batches:
             async for batch in batches:
@@ -103,7 +115,18 @@ class Rows:
         if not self.has_details:
             return rows
         ids = [public_id for public_id in map(self._public_id, rows[:most]) if public_id]
-        return await for_each(self._reader.answer, ids)
+        found = await for_each(self._answer, ids)
+        errors = [each for each in found if isinstance(each, AdapterError)]
+        if errors and len(errors) == len(found):
+            raise errors[0]
+        return [each for each in found if not isinstance(each, AdapterError)]
+
+    async def _answer(self, public_id: str) -> Any:
+        """The JSON of a record, or the error of one that is not there or is none."""
+        try:
+            return await self._reader.answer(public_id)
+        except (NotFound, BackendNonsense) as error:
+            return error
 
     async def _made(self, rows: Sequence[Any], only: Only) -> list[Record | Trouble | None]:
         """Each row's record; None for what is not to be, a trouble for what has no usable id."""

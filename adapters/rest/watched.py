@@ -1,6 +1,6 @@
 """What became of booked appointments: whether the desk has written something over one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,6 +10,7 @@ from adapters.rest.availability import Asked, Span, Spans
 from adapters.rest.reading import ResourceReader
 from adapters.rest.together import for_each, together
 from adapters.slots import Interval
+from adapters.spans import meant
 
 UNREADABLE = "unreadable"
 Standing = Record | str | None
@@ -23,8 +24,10 @@ class Look:
     ) -> None:
         self._reader, self._busy, self._zone, self._minutes = reader, busy, zone, minutes
 
-    async def watched(self, appointments: Sequence[str]) -> Watched:
+    async def watched(self, appointments: Sequence[str], booked: Mapping[str, Interval]) -> Watched:
         """What became of them: what blocks is asked for once for each vet and day.
+
+        `booked` is when they are of which the practice system cannot tell it.
 
         Where no source of `busy` has the appointments' ids, nobody can tell.
         """
@@ -37,7 +40,13 @@ class Look:
                 day = datetime.fromisoformat(record["scheduledAt"]).astimezone(self._zone).date()
                 which = (record["vetId"], record["appointmentTypeId"], day)
                 days.setdefault(which, []).append(record)
-        over = {each for some in await for_each(self._over, days.values()) for each in some}
+        spans = await for_each(self._spans, days.values())
+        over = {
+            record["id"]
+            for records, busy in zip(days.values(), spans, strict=True)
+            for record in records
+            if _is_over(record["id"], busy, booked.get(record["id"]))
+        }
         unreadable = (each for each, record in found.items() if record == UNREADABLE)
         return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
 
@@ -60,19 +69,21 @@ class Look:
         except BackendNonsense:
             return UNREADABLE
 
-    async def _over(self, records: Sequence[Record]) -> list[str]:
-        """Those of a vet's appointments of a day that block, and over which something else does."""
+    async def _spans(self, records: Sequence[Record]) -> list[Span]:
+        """What blocks the vet of a day's appointments round them."""
         begin = [datetime.fromisoformat(each["scheduledAt"]) for each in records]
         window = Interval(min(begin), max(begin) + timedelta(minutes=1))
         first = records[0]
         asked = Asked(first["vetId"], window, self._minutes, first["appointmentTypeId"])
         lists = await together(*(each.read(asked) for each in self._busy))
-        spans = [span for each in lists for span in each]
-        return [record["id"] for record in records if _is_over(record["id"], spans)]
+        return [span for each in lists for span in each]
 
 
-def _is_over(appointment: str, spans: Sequence[Span]) -> bool:
+def _is_over(appointment: str, spans: Sequence[Span], booked: Interval | None) -> bool:
     """Whether one of the spans is the appointment's, and overlaps with another's."""
-    own = [each.time for each in spans if each.key == appointment]
-    others = [each.time for each in spans if each.key != appointment]
+    mine = [(each.time, each.is_likely) for each in spans if each.key == appointment]
+    own = [time for time, is_likely in mine if is_likely]
+    if mine and booked is not None:
+        own = meant(mine, booked)
+    others = [each.time for each in spans if each.key != appointment and each.is_likely]
     return any(each.overlaps(time) for time in own for each in others)

@@ -9,8 +9,8 @@ from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Watc
 from adapters.examine import Examination, Finding, Survey
 from adapters.ids import IdKeeper
 from adapters.narrowing import narrows
-from adapters.problems import DocumentErrors, Problem
-from adapters.sql.checks import problems_in
+from adapters.problems import Problem, warnings_of
+from adapters.sql.checks import found_in
 from adapters.sql.parts import open_parts
 
 
@@ -29,7 +29,7 @@ class SqlAdapter:
         self._options = options
         self._mapping, self._document = parts.mapping, parts.document
         self._runner, self._readers = parts.engine, parts.readers
-        self._diary, self._openings = parts.diary, parts.openings
+        self._diary, self._openings, self._hours = parts.diary, parts.openings, parts.hours
         self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
         self._narrowings = {name: reader.narrowing for name, reader in self._readers.items()}
         self._ids = parts.converters.ids
@@ -48,7 +48,8 @@ class SqlAdapter:
         await self._keeper.learn_query(query)
         key = reader.key_of(query.id)
         found = self._runner.read(lambda connection: reader.one(connection, key, query.only))
-        return await self._keeper.kept(found)
+        record = await self._keeper.kept(found)
+        return await self._hours.told(record) if query.resource == "appointments" else record
 
     async def read_many(self, query: Query) -> Page:
         """A page in the order of the keys; free slots are one page in the order of time."""
@@ -63,33 +64,38 @@ class SqlAdapter:
         """Check and write under the vet's lock, in one transaction."""
         await self._keeper.learn_draft(draft)
         booked = self._runner.book(lambda connection: self._diary.book(connection, draft))
-        return await self._keeper.kept_of_booking(booked)
+        record = await self._keeper.kept_of_booking(booked)
+        await self._hours.keep([record])
+        return record
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up under the vet's lock, so that none is certain."""
         await self._keeper.learn_draft(draft)
         found = self._runner.book(lambda connection: self._diary.find(connection, draft, since))
-        return await self._keeper.kept(found)
+        records = await self._keeper.kept(found)
+        await self._hours.keep(records)
+        return records
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """All in one statement, and what blocks each of their vets in a few more."""
         await self._keeper.learn_all("appointments", appointments)
+        booked = await self._hours.known(appointments)
         return await self._runner.read(
-            lambda connection: self._diary.overwritten(connection, appointments)
+            lambda connection: self._diary.overwritten(connection, appointments, booked)
         )
 
-    async def check(self) -> None:
-        """DocumentErrors where the database lacks a table or column that the mapping names."""
+    async def check(self) -> Sequence[Problem]:
+        """DocumentErrors where the database lacks a table or column that the mapping names.
+
+        A key of which no id can be made is a warning: other rows may have better ones.
+        """
         await self._runner.ping()  # whether anything answers is known sooner
         found = await self._runner.inspect(
             lambda connection: list(
-                problems_in(
-                    connection, self._mapping, self._document, self._runner.speech, self._ids
-                )
+                found_in(connection, self._mapping, self._document, self._runner.speech, self._ids)
             )
         )
-        if found:
-            raise DocumentErrors(found)
+        return warnings_of(found)
 
     def examine(self, examination: Examination) -> AsyncIterator[Finding]:
         """Through connections of its own, which have more time than a call's."""

@@ -28,7 +28,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.convert import Unreadable
 from adapters.document import Document, Place
 from adapters.ids import NATIVE, PublicIds
-from adapters.problems import Problem
+from adapters.problems import Found
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
@@ -55,16 +55,17 @@ AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 
 
-def problems_in(
+def found_in(
     connection: Connection,
     mapping: Mapping,
     document: Document,
     speech: Speech,
     ids: Callable[[str], PublicIds],
-) -> Iterator[Problem]:
+) -> Iterator[Found]:
     """What the database does not know of the mapping, each at its place in the file."""
     for fault in faults_in(connection, mapping, speech, ids):
-        yield document.problem(fault.place, fault.text + cut_short(document, fault.place))
+        problem = document.problem(fault.place, fault.text + cut_short(document, fault.place))
+        yield Found(problem, fault.only_sampled)
 
 
 def cut_short(document: Document, place: Place) -> str:
@@ -84,11 +85,15 @@ def cut_short(document: Document, place: Place) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong at a place of the mapping; `denied` where a grant is missing."""
+    """What is wrong at a place of the mapping; `denied` where a grant is missing.
+
+    `only_sampled` where it is said of one row, and not of what the database knows.
+    """
 
     place: Place
     text: str
     denied: bool = False
+    only_sampled: bool = False
 
 
 def faults_in(
@@ -150,7 +155,7 @@ def _keys(
             text = "the key of a row here is longer than 8 bytes; write {sql: ..., as: hashed id}"
             if rows.key.kind == NATIVE:
                 text = "the key of a row here is no UUID, which `as: native id` says it is"
-            yield Fault(("resources", name, "key"), text)
+            yield Fault(("resources", name, "key"), text, only_sampled=True)
 
 
 def _first(connection: Connection, statement: Any) -> Any:

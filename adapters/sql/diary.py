@@ -1,8 +1,9 @@
 """Bookings in a mapped system: checked, written, read back, found again, watched over."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,11 +19,13 @@ from adapters.base import (
     Watched,
 )
 from adapters.booked import difference, draft_values, is_of
+from adapters.repeated import RepeatedHours
 from adapters.slots import Interval
+from adapters.spans import meant
 from adapters.sql.calendars import Calendar
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import Speech
-from adapters.sql.mapping import Mapping
+from adapters.sql.mapping import Mapping as MappingFile
 from adapters.sql.openings import Kind, Offer, Openings
 from adapters.sql.reading import ResourceReader
 from adapters.sql.span_rows import Block
@@ -43,6 +46,7 @@ class Standing:
     public_id: str
     key: Any
     begins: datetime
+    booked: Interval | None = None
 
 
 class Diary:
@@ -50,18 +54,20 @@ class Diary:
 
     def __init__(
         self,
-        mapping: Mapping,
+        mapping: MappingFile,
         zone: ZoneInfo,
         readers: dict[str, ResourceReader],
         writes: BookingWrites,
         openings: Openings,
         speech: Speech,
+        hours: RepeatedHours,
     ) -> None:
         self._zone = zone
         self._readers = readers
         self._booking = writes
         self._openings = openings
         self._speech = speech
+        self._hours = hours
         reference = mapping.booking.reference
         self._reference = None if reference is None else sql(reference)
 
@@ -100,12 +106,14 @@ class Diary:
             raise BackendNonsense("the written appointment cannot be read back") from error
         mapped = self._readers["appointments"].table.by_name
         longer = offer.slot is not None
+        record = self._hours.settled(record, offer.interval)
         other = difference(record, draft, offer.interval, mapped, longer=longer)
         if other is not None:
             done.place = ("resources", "appointments", "fields", other)
             raise BackendNonsense(f"the written appointment reads back with another {other}")
         done.place = ("booking", "reference")
-        if self._reference is not None and record not in self._carrying(connection, draft):
+        carrying = [each["id"] for each in self._carrying(connection, draft)]
+        if self._reference is not None and record["id"] not in carrying:
             raise BackendNonsense("the written appointment does not carry its reference")
         done.place = ("diary", "busy")
         self._look_again(connection, offer, key)
@@ -118,7 +126,8 @@ class Diary:
         """
         wanted = offer.interval
         blocks = list(self._openings.blocking(connection, [offer.calendar], wanted))
-        own = [each.interval for each in blocks if self._same(each.key, key)]
+        mine = ((each.interval, each.is_likely) for each in blocks if self._same(each.key, key))
+        own = meant(mine, wanted)
         if not any(each.overlaps(wanted) for each in own):
             raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
         others = [each.interval for each in blocks if not self._same(each.key, key)]
@@ -134,6 +143,19 @@ class Diary:
         """
         draft = self._booking.kept(draft)
         self._locked(connection, self._readers["vets"].key_of(draft.vet_id))
+        booked = Interval(draft.scheduled_at, draft.scheduled_at + self._length(connection, draft))
+        found = self._left_behind(connection, draft, since)
+        return [self._hours.settled(each, booked) for each in found]
+
+    def _length(self, connection: Connection, draft: Draft) -> timedelta:
+        """How long the appointment was to be, as far as that is still known."""
+        try:
+            return self._openings.kind(connection, draft.appointment_type_id).duration
+        except NotFound:
+            return self._openings.kind(connection, None).duration
+
+    def _left_behind(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
+        """The appointments that may be the draft's, with the times that are read."""
         reader = self._readers["appointments"]
         if self._reference is not None and draft.reference:
             carrying = self._carrying(connection, draft)
@@ -147,12 +169,20 @@ class Diary:
         if "createdAt" in reader.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
         found = reader.pages.read(connection, wanted, MOST_ALIKE, None).records
-        at = instant_text(draft.scheduled_at)
+        at = {instant_text(each) for each in self._hours.readings(draft.scheduled_at)}
         mine = [each for each in found if is_of(each, draft, reader.table.by_name)]
-        return [each for each in mine if each["scheduledAt"] == at]
+        return [each for each in mine if each["scheduledAt"] in at]
 
-    def overwritten(self, connection: Connection, public_ids: Sequence[str]) -> Watched:
-        """What became of the appointments: read at once, and their vets' diaries once each."""
+    def overwritten(
+        self,
+        connection: Connection,
+        public_ids: Sequence[str],
+        booked: Mapping[str, Interval] = MappingProxyType({}),
+    ) -> Watched:
+        """What became of the appointments: read at once, and their vets' diaries once each.
+
+        `booked` is when they are of which the practice system cannot tell it.
+        """
         of_vets: dict[str, list[Standing]] = {}
         unreadable = set()
         reader = self._readers["appointments"]
@@ -161,7 +191,8 @@ class Diary:
                 unreadable.add(public_id)
             elif all(values):  # else the desk has given it to nobody
                 begins = datetime.fromisoformat(values[1])
-                of_vets.setdefault(values[0], []).append(Standing(public_id, key, begins))
+                kept = booked.get(public_id)
+                of_vets.setdefault(values[0], []).append(Standing(public_id, key, begins, kept))
         over = {each for vet, all_ in of_vets.items() for each in self._over(connection, vet, all_)}
         return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
 
@@ -186,11 +217,11 @@ class Diary:
             own = by_key.get(value_of(each.key), [])
             # what another vet does in a room that this one is not in is nothing to it
             mine = {None, *(block.schedule for block in own)}
-            if any(
-                other.schedule in mine and other not in own and other.interval.overlaps(it.interval)
-                for it in own
-                for other in blocks
-            ):
+            others = [one for one in blocks if one.schedule in mine and one not in own]
+            times = [one.interval for one in own if one.is_likely]
+            if own and each.booked is not None:
+                times = meant(((one.interval, one.is_likely) for one in own), each.booked)
+            if any(one.is_likely and one.interval.overlaps(it) for it in times for one in others):
                 yield each.public_id
 
     def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:

@@ -12,7 +12,7 @@ from adapters.base import (
     Report,
 )
 from adapters.converters import Converters
-from adapters.slots import Interval, Shift, closed_days, day_window, free_slots
+from adapters.slots import Interval, Shift, closed_days, day_window, free_slots, is_on
 from adapters.spans import type_lasts
 from adapters.sql.calendars import Calendar
 from adapters.sql.columns import rows_of, sql
@@ -148,11 +148,10 @@ class Openings:
                 lasts = self._lasts(connection, calendar, kind)
                 wide = Interval(window.start, window.end + lasts)
                 busy = [each.interval for each in self.blocking(connection, [calendar], wide)]
-                found = [
-                    *self._of_rows(connection, calendar, window, lasts, busy, now),
-                    *self._of_hours(connection, calendar, day, lasts, busy, now),
-                ]
-                yield from (each for each in found if self._writes.can_write(each.interval))
+                for each in self._of_rows(connection, calendar, window, lasts, busy, now):
+                    if is_on(each.interval.start, day, self._zone):
+                        yield each
+                yield from self._of_hours(connection, calendar, day, lasts, busy, now)
         except OverflowError:  # the first and the last days of the calendar
             return
 

@@ -9,6 +9,7 @@ from adapters.converters import Converters
 from adapters.document import Document
 from adapters.loading import loaded_beside
 from adapters.problems import Problem
+from adapters.repeated import RepeatedHours
 from adapters.sql.diary import Diary
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import Engine
@@ -30,6 +31,7 @@ class Parts:
     readers: Mapping[str, ResourceReader]
     openings: Openings
     diary: Diary
+    hours: RepeatedHours
     report: Report
 
 
@@ -51,6 +53,7 @@ def open_parts(options: AdapterOptions) -> Parts:
         name: ResourceReader(name, rows, options.shapes[name], converters, report, speech)
         for name, rows in mapping.resources.items()
     }
+    hours = RepeatedHours(readers["appointments"].table.by_name, options.times)
     writes = BookingWrites(mapping, converters)
     openings = Openings(mapping, converters, readers, report, speech, writes)
     return Parts(
@@ -60,7 +63,8 @@ def open_parts(options: AdapterOptions) -> Parts:
         converters=converters,
         readers=readers,
         openings=openings,
-        diary=Diary(mapping, converters.zone, readers, writes, openings, speech),
+        diary=Diary(mapping, converters.zone, readers, writes, openings, speech, hours),
+        hours=hours,
         report=report,
     )
 

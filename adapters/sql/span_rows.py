@@ -11,7 +11,7 @@ from adapters.base import Report, Trouble
 from adapters.convert import Unreadable
 from adapters.converters import Converters
 from adapters.slots import ONE_DAY, Interval
-from adapters.spans import LONGEST_OPEN, is_day, lasting, whole_day
+from adapters.spans import LONGEST_OPEN, is_day, lasting, readings, shortest, whole_day
 from adapters.sql.calendars import Calendar, Whose
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
@@ -19,7 +19,7 @@ from adapters.sql.mapping import Busy, Rowspan, SlotRows
 from adapters.times import ROOM, Epoch, TimeConverter
 from adapters.wall_clock import PATTERN, written
 
-UNREADABLE = object()
+Moments = tuple[datetime, ...]
 # The first date that is more than a placeholder.
 EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
 LAST_DAY = "9999-12-31"
@@ -30,12 +30,14 @@ NO_DAYS = ("____-00%", "_______-00%")
 class Block:
     """A time that is taken; `key` is the appointment's, where the source names one.
 
-    `schedule` is the one that it blocks, None where it blocks the vet wherever that is.
+    `schedule` is the one that it blocks, None where it blocks the vet wherever that is. `is_likely`
+    as `readings` has it: of a row in an hour that comes twice there are several.
     """
 
     interval: Interval
     key: Any = None
     schedule: Any = None
+    is_likely: bool = True
 
 
 class SpanRows:
@@ -44,6 +46,7 @@ class SpanRows:
     def __init__(self, rows: Rowspan, converters: Converters, report: Report, name: str) -> None:
         self._report = report
         self._name = name
+        self.zone = converters.zone
         self.start_columns = Columns(rows.start.sql)
         self.start: TimeConverter = converters.moment(rows.start, columns=len(rows.start.sql))
         self.whose = Whose(rows.vet, rows.schedule)
@@ -65,15 +68,13 @@ class SpanRows:
             at += self.end_columns.width
         return self.start_columns.take(row, 0), end, row[at], row[at + 1 :]
 
-    def instant(
-        self, converter: TimeConverter, raw: Any, *, latest: bool = False
-    ) -> datetime | object | None:
-        """The time; None where there is none, UNREADABLE where nobody can tell."""
+    def instants(self, converter: TimeConverter, raw: Any) -> Moments | None:
+        """All that the time may be; empty where there is none, None where nobody can tell."""
         try:
-            return converter.instant(raw, latest=latest)
+            return converter.instants(raw)
         except Unreadable:
             self.unusable()
-            return UNREADABLE
+            return None
 
     def length(self, minutes: Any) -> timedelta | None:
         """So long; None where it is not said, or makes no sense."""
@@ -193,10 +194,10 @@ class BusyRows(SpanRows):
         for statement in self._statements:
             for row in connection.execute(statement, bounds):
                 start, end, minutes, rest = self.parts(row)
-                interval = self._interval(around, start, end, minutes)
-                if interval is not None:
-                    key = None if self._key is None else self._key.take(rest, 0)
-                    yield Block(interval, key, self.whose.schedule(calendar))
+                key = None if self._key is None else self._key.take(rest, 0)
+                schedule = self.whose.schedule(calendar)
+                for interval, is_likely in self._intervals(around, start, end, minutes):
+                    yield Block(interval, key, schedule, is_likely)
 
     def _bounds(self, window: Interval) -> dict[str, Any]:
         bounds = {
@@ -212,32 +213,39 @@ class BusyRows(SpanRows):
             bounds["first"] = _first(self.start, window.start - longest)
         return bounds
 
-    def _interval(self, around: Interval, start: Any, end: Any, minutes: Any) -> Interval | None:
-        begins = self.instant(self.start, start)
-        ends = self._end(end, around)
-        if isinstance(begins, datetime):
-            return Interval(begins, self._end_of(begins, ends, minutes, around))
-        if isinstance(ends, datetime):  # nobody knows from when on: from the beginning
-            return Interval(min(around.start, ends), ends)
-        return around if UNREADABLE in (begins, ends) else None
+    def _intervals(
+        self, around: Interval, start: Any, end: Any, minutes: Any
+    ) -> Iterator[tuple[Interval, bool]]:
+        """All times that a row may mean, as `readings` has them."""
+        begins = self.instants(self.start, start)
+        ends = self._ends(end, around)
+        if begins:
+            yield from self._between(begins, ends, minutes, around)
+        elif ends:  # nobody knows from when on: from the beginning
+            yield Interval(min(around.start, ends[-1]), ends[-1]), True
+        elif begins is None or ends is None:
+            yield around, True
 
-    def _end(self, raw: Any, around: Interval) -> datetime | object | None:
-        """The end, as `instant` has it; of a day without a time when it is over."""
+    def _ends(self, raw: Any, around: Interval) -> Moments | None:
+        """The end, as `instants` has it; of a day without a time when it is over."""
         if _is_for_good(raw, self.end.zero):
-            return around.end
-        ends = self.instant(self.end, raw, latest=True)
-        if not isinstance(ends, datetime):
-            return ends
-        return self.instant(self.end, whole_day(raw), latest=True)
+            return (around.end,)
+        ends = self.instants(self.end, raw)
+        return self.instants(self.end, whole_day(raw)) if ends else ends
 
-    def _end_of(self, begins: datetime, ends: object, minutes: Any, around: Interval) -> datetime:
+    def _between(
+        self, begins: Moments, ends: Moments | None, minutes: Any, around: Interval
+    ) -> Iterator[tuple[Interval, bool]]:
         """The end as it is written where that makes sense, else after the minutes."""
-        if isinstance(ends, datetime) and ends > begins:
-            return ends
-        lasts = self.length(minutes)
-        if ends is None and lasts is None and self._endless:
-            return max(begins, around.end)
-        return begins + (lasts or self._default)
+        makes_sense = bool(ends) and begins[0] < ends[-1]  # type: ignore[index]
+        is_clear = len(begins) == 1 and makes_sense and len(ends or ()) == 1
+        lasts = None if is_clear else self.length(minutes)
+        if makes_sense:
+            yield from readings(begins, ends or (), lasts, self.zone)
+        elif ends == () and lasts is None and self._endless:
+            yield Interval(begins[0], max(begins[0], around.end)), True
+        else:
+            yield from ((Interval(each, each + (lasts or self._default)), True) for each in begins)
 
 
 def _first(converter: TimeConverter, moment: datetime) -> Any:
@@ -270,11 +278,12 @@ class FreeRows(SpanRows):
         } | self.whose.bound(calendar)
         for row in connection.execute(self._statement, bounds):
             raw_start, raw_end, minutes, rest = self.parts(row)
-            start = self.instant(self.start, raw_start)
-            end = self.instant(self.end, raw_end)
-            if not isinstance(start, datetime) or rest[0] is None:
+            starts = self.instants(self.start, raw_start)
+            ends = self.instants(self.end, raw_end)
+            if not starts or rest[0] is None:
                 continue
-            if end is None and (lasts := self.length(minutes)):
-                end = start + lasts
-            if isinstance(end, datetime) and start < end and window.start <= start < window.end:
-                yield Block(Interval(start, end), rest[0])
+            if ends == () and (lasts := self.length(minutes)):
+                ends = tuple(each + lasts for each in starts)
+            slot = shortest(starts, ends or ())
+            if slot is not None and window.start <= slot.start < window.end:
+                yield Block(slot, rest[0])

@@ -11,12 +11,10 @@ from adapters.base import Draft
 from adapters.conversion import DRAFT_FIELDS, Conversion
 from adapters.convert import Converter, Text
 from adapters.converters import Converters
-from adapters.slots import Interval
 from adapters.sql.engines.base import HALF
 from adapters.sql.mapping import Mapping as MappingFile
 from adapters.sql.steps import Done, step_of
 from adapters.sql.values import Values
-from adapters.times import instant_text
 
 
 class BookingWrites:
@@ -46,22 +44,6 @@ class BookingWrites:
             for write in booking.writes
             if write.update is not None and write.for_ == "slot"
             for value in write.values.values()
-        )
-        self._times = [
-            # as a whole: of a time that is written in parts no part can be read by itself
-            converters.make(value.model_copy(update={"pattern": None}), DRAFT_FIELDS[value.draft])
-            for write in booking.writes
-            for value in write.values.values()
-            if value.draft in ("scheduledAt", "endTime")
-        ]
-
-    def can_write(self, slot: Interval) -> bool:
-        """Whether both ends survive being written: a wall clock may show one hour twice."""
-        readable = {instant_text(slot.start), instant_text(slot.end)}
-        return all(
-            {converter.decode(converter.encode(each)[0]) for each in (slot.start, slot.end)}
-            == readable
-            for converter in self._times
         )
 
     def kept(self, draft: Draft) -> Draft:

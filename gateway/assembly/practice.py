@@ -48,7 +48,7 @@ async def open_practice(
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     adapter = Blocked(adapter, store)
-    probe = BackendProbe(kit.closing(adapter))
+    probe = BackendProbe(kit.closing(adapter), warn=kit.backend.mapping_warning)
     problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
     examined: Examined | None = None

@@ -40,10 +40,11 @@ async def examined(
 async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[Finding]:
     """What is asked of an adapter that cannot be examined."""
     try:
-        await adapter.check()
+        for each in problems(await adapter.check() or (), Verdict.WARNING):
+            yield each
         yield finding("mapping", "names", Verdict.OK, "it has all that the mapping names")
     except DocumentErrors as error:
-        for each in problems(error):
+        for each in problems(error.problems):
             yield each
     except Exception as error:  # noqa: BLE001 - a clinic's own adapter may raise anything
         yield finding("mapping", "names", Verdict.FAILED, said(error))

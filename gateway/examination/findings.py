@@ -1,26 +1,26 @@
 """What is found, in sentences that carry no value of the practice system."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adapters.base import AdapterError
 from adapters.examine import Finding, Verdict
-from adapters.problems import DocumentErrors
+from adapters.problems import Problem
 
 MOST_IDS = 3
 
 
-def problems(error: DocumentErrors) -> list[Finding]:
+def problems(found: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> list[Finding]:
     """What is wrong with a file, as findings."""
     return [
         Finding(
             check="mapping",
             subject="file",
-            verdict=Verdict.FAILED,
+            verdict=verdict,
             text=each.text,
             place=f"{each.file}:{each.line}:{each.column}" if each.line else each.file,
         )
-        for each in error.problems
+        for each in found
     ]
 
 

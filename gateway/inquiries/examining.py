@@ -8,7 +8,6 @@ from adapters.examine import Examination, Finding
 from adapters.problems import DocumentErrors
 from gateway.backend import bare_adapter_of, check_configured, check_serves
 from gateway.examination import examined, problems
-from gateway.public_ids import StoredIds
 from gateway.sealing import sealing_secret
 from gateway.settings import Settings
 from gateway.store import Store
@@ -26,7 +25,7 @@ async def examine(
             async for each in looked:
                 yield each
     except DocumentErrors as error:
-        for each in problems(error):
+        for each in problems(error.problems):
             yield each
 
 
@@ -35,7 +34,7 @@ async def bare_adapter(settings: Settings, store: Store, report: Report) -> Asyn
     """The configured adapter with nothing around it, which would hide what it does."""
     check_configured(settings)
     secret = await sealing_secret(settings, store)
-    adapter = bare_adapter_of(settings, secret, report, StoredIds(store))
+    adapter = bare_adapter_of(settings, secret, report, store)
     try:
         check_serves(adapter, settings)
         yield adapter

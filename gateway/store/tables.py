@@ -143,6 +143,15 @@ resolved_bookings = Table(
     Index("resolved_bookings_by_time", "resolved_at"),
 )
 
+# When appointments are that were booked in an hour that the clinic's clock shows twice.
+booked_times = Table(
+    "booked_times",
+    metadata,
+    Column("appointment_id", String(36), primary_key=True),
+    Column("starts_at", Instant, nullable=False),
+    Column("ends_at", Instant, nullable=False),
+)
+
 # What must be looked at and written by one after the other, as bookings for one vet: its number is
 # made of the vet's id.
 turns = Table(

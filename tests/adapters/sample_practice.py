@@ -16,6 +16,7 @@ from adapters.seal import Sealer
 from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run
+from tests.adapters.shelf import Times
 from tests.adapters.waits import Waits
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -35,6 +36,7 @@ class SqlPractice(Practice):
         self.waits = waits
         self.patience = waits.read + self.slack
         self.troubles: list[Trouble] = []
+        self.times = Times()
         self.ailing = ailing
         self.statements = 0
         self._bulk, self._front = BULK, FRONT
@@ -88,7 +90,13 @@ class SampleClinic(SqlPractice):
 
     def open(self) -> Adapter:
         read, booking = self.waits
-        return connect(self.database, self.troubles, timeout=read, booking_timeout=booking)
+        return connect(
+            self.database,
+            self.troubles,
+            timeout=read,
+            booking_timeout=booking,
+            times=self.times,
+        )
 
     def _run(self, statement: str, *values: object) -> Sequence[Any]:
         return run(self.database, statement, *values)

@@ -1,6 +1,7 @@
 """What the gateway's store is to an adapter, in memory."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 
 class Shelf:
@@ -22,3 +23,16 @@ class Shelf:
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
         found = {each: self.kept.get((resource, each)) for each in public_ids}
         return {each: key for each, key in found.items() if key is not None}
+
+
+class Times:
+    """A BookedTimes of a dict's."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, tuple[datetime, datetime]] = {}
+
+    async def remember(self, appointment: str, begins: datetime, ends: datetime) -> None:
+        self.kept.setdefault(appointment, (begins, ends))
+
+    async def find(self, appointments: Sequence[str]) -> Mapping[str, tuple[datetime, datetime]]:
+        return {each: self.kept[each] for each in appointments if each in self.kept}

@@ -101,6 +101,7 @@ class SmallPractice(SqlPractice):
                 report=self.troubles.append,
                 timeout=self.waits.read,
                 booking_timeout=self.waits.booking,
+                times=self.times,
             )
         )
 

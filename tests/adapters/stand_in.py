@@ -130,8 +130,9 @@ class Practice:
         await self._begin("find_overwritten")
         return Watched()
 
-    async def check(self) -> None:
+    async def check(self) -> Sequence[Problem]:
         await self._begin("check")
+        return ()
 
     async def ping(self) -> None:
         await self._begin("ping")

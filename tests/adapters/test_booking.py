@@ -293,17 +293,19 @@ async def test_who_has_left_is_not_found_though_the_id_was_once_good(
         await adapter.create_appointment(draft)
 
 
-async def test_the_second_of_a_doubled_hour_is_not_offered_as_it_could_not_be_written(
+async def test_every_slot_of_a_night_of_25_hours_is_offered(
     adapter: SqlAdapter, database: Path
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
     public = adapter._readers["vets"].table.ids.shown(vet)
     free = await slots(adapter, public, date(2026, 10, 25))
-    starts = [each["startTime"] for each in free]
-    assert len(set(starts)) == len(starts)
-    assert "2026-10-25T00:00:00Z" in starts  # 02:00, the first time
-    assert "2026-10-25T01:00:00Z" not in starts  # 02:00, the second time
-    assert "2026-10-25T02:00:00Z" in starts  # 03:00
+    starts = [datetime.fromisoformat(each["startTime"]) for each in free]
+    assert starts[0] == datetime(2026, 10, 24, 22, tzinfo=UTC)  # midnight
+    quarter = timedelta(minutes=15)
+    assert starts == [starts[0] + number * quarter for number in range(len(starts))]
+    walls = [f"{each.astimezone(ZoneInfo('Europe/Paris')):%H:%M}" for each in starts]
+    assert walls.count("02:30") == 2
+    assert walls.count("03:30") == 1
 
 
 @pytest.fixture

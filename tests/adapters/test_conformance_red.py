@@ -75,8 +75,8 @@ class Faithful:
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         return await self.inner.find_overwritten(appointments)
 
-    async def check(self) -> None:
-        await self.inner.check()
+    async def check(self) -> Sequence[Problem]:
+        return await self.inner.check()
 
     async def ping(self) -> None:
         await self.inner.ping()

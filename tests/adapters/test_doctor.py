@@ -231,7 +231,7 @@ FAULTS = [
     Fault(
         "a key that is no number and too long",
         "mapping",
-        FAILED,
+        WARNING,
         "key: t.ID_TYPE",
         "longer than 8 bytes",
         mapping=(("key: t.ID_TYPE", "key: t.LIBELLE"),),

@@ -5,7 +5,6 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from getpass import getuser
 from html import unescape
@@ -37,6 +36,7 @@ from tests.admin.manager import Manager, Page, manager_of
 from tests.audit.mutations import edit_a_member
 from tests.conftest import RunningGateway
 from tests.partner import Partner
+from tests.waiting import until
 
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -59,12 +59,6 @@ async def called(partner: Partner, *paths: str) -> None:
     for path in paths:
         await partner.get(path)
     await until(lambda: len(partner.gateway.entries()) >= before + len(paths))
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LONG):
-        while not is_so():  # noqa: ASYNC110 - what is written to a file sets no event
-            await asyncio.sleep(0.01)
 
 
 async def rename(gateway: RunningGateway, partner: Partner, name: str) -> Key:
@@ -258,7 +252,8 @@ async def test_what_the_index_lacks_is_said(
         await until(lambda: partner.gateway.entries() != [])
         page = await manager.get(at)
     assert "the newer entries are being taken in" in page.plain
-    assert "shown to 1 key" in (await manager.get(at)).plain
+    page = await after(manager, at, "the newer entries are being taken in")
+    assert "shown to 1 key" in page.plain
 
 
 async def test_a_file_for_spreadsheets_holds_what_is_filtered_and_no_formula(

@@ -7,9 +7,10 @@ import aiohttp
 import pytest
 
 from gateway.administrators.store import AdministratorStore
-from gateway.assembly.sides import PANEL_CONNECTIONS
+from gateway.assembly.sides import PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
+from tests.waiting import until
 
 FORM = "application/x-www-form-urlencoded"
 ODD: list[tuple[str, bytes]] = [
@@ -115,9 +116,10 @@ async def test_one_address_cannot_take_every_connection(
     try:
         for _, writer in lines:
             writer.write(head)
-        await asyncio.sleep(0.1)
+        refused = PANEL_CONNECTIONS - PANEL_CONNECTIONS_OF_ONE
+        await until(lambda: sum(each[0].at_eof() for each in lines) >= refused)
         inside = [each for each in lines if not each[0].at_eof()]
-        assert 0 < len(inside) < PANEL_CONNECTIONS
+        assert len(inside) == PANEL_CONNECTIONS_OF_ONE
         assert (await Manager(f"http://127.0.0.1:{port}", session).get("/sign-in")).status == 200
         assert all(not reader.at_eof() for reader, _ in inside)
     finally:

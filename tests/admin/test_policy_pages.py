@@ -31,7 +31,7 @@ from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.policies import TEXT
 from tests.policy.test_keeper import MIXED, NARROW, WIDE
-from tests.policy.test_reload import until
+from tests.waiting import until
 
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 REASON = f"The partner asked; {NASTY}"

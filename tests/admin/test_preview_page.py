@@ -19,7 +19,7 @@ from gateway.keys.key import new_key
 from tests.admin.manager import Manager, Page, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.policies import TEXT
-from tests.policy.test_reload import until
+from tests.waiting import until
 
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 MASKED = "  BASIC: [id, firstName, lastName, {phone: last(2), email: domain}]\n"

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -215,10 +215,3 @@ async def kept(world: World) -> list[str]:
         rows = await connection.execute(select(bookings).order_by(bookings.c.id))
         return [f"{row.state} {orjson.loads(row.record)['id']}" if row.record else row.state
                 for row in rows]  # fmt: skip
-
-
-async def until(holds: Callable[[], Awaitable[bool]], within: float = 10) -> None:
-    """Wait for what comes to hold by itself; TimeoutError where it does not."""
-    async with asyncio.timeout(within):
-        while not await holds():  # noqa: ASYNC110 - nobody says when
-            await asyncio.sleep(0.01)

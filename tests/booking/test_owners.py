@@ -14,7 +14,8 @@ from gateway.booking import owners as module
 from gateway.booking.owners import BEAT, GAP, LOOK, SILENCE, Owners
 from gateway.store import Store, StoreError
 from gateway.store.tables import presence
-from tests.booking.clinic import Forgetful, slain, until
+from tests.booking.clinic import Forgetful, slain
+from tests.waiting import until
 
 
 class Clock:

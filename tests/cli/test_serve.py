@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from adapters.problems import Problem
 from adapters.sample import MAPPING
 from gateway.cli.serve import NO_ROLL, serve_until_stopped
 from gateway.settings import load_settings
@@ -530,9 +531,10 @@ def clients(port: int, secret: str) -> Any:
 class Far(WorldAdapter):
     """A practice system at the end of a slow line: while it is looked at, a signal comes."""
 
-    async def check(self) -> None:
+    async def check(self) -> Sequence[Problem]:
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.sleep(60)
+        return ()
 
 
 async def test_a_signal_while_it_starts_ends_it(folder: Path) -> None:

@@ -62,6 +62,7 @@ class ExamplePractice(SqlPractice):
                 timeout=self.waits.read,
                 booking_timeout=self.waits.booking,
                 ids=self._ids,
+                times=self.times,
             ),
         )
 

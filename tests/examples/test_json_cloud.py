@@ -1,5 +1,6 @@
 """The cloud example: its backend for real, the gateway in front of it, and all operations."""
 
+import json
 import re
 import signal
 import subprocess
@@ -56,6 +57,26 @@ async def _vet_and_time(partner: Partner, kind: str | None = None) -> tuple[str,
         if free.data:
             return vets.records[0]["id"], free.data[0]["startTime"]
     raise LookupError("no free time in a week")
+
+
+async def test_it_starts_where_the_first_records_lack_a_member_and_says_so(
+    cloud: Cloud, start_gateway: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text(MAPPING.read_text().replace("location: shelf", "location: shelves"))
+    list(cloud.records.stock.values())[-1]["shelves"] = "B2"
+    async with listening(cloud) as url:
+        backend = {"adapter": "rest", "url": url, "mapping": mapping}
+        backend |= {"user": USER, "password": PASSWORD}
+        running = await start_gateway(backend=BackendSettings.model_validate(backend))
+        [warned] = [
+            json.loads(line) for line in capsys.readouterr().err.splitlines() if "shelves" in line
+        ]
+        assert warned["level"] == "warning"
+        assert warned["said"].startswith("no record of the backend has shelves")
+        line = mapping.read_text()[: mapping.read_text().index("location: ")].count("\n") + 1
+        assert warned["place"].startswith(f"{mapping}:{line}:")
+        await running.gateway.aclose()
 
 
 async def test_all_operations_answer(partner: Partner) -> None:

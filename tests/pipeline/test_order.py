@@ -18,7 +18,8 @@ from gateway.pipeline import places
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.readiness import forget_answers
-from tests.web.wire import head, say, until
+from tests.waiting import until
+from tests.web.wire import head, say
 from tests.world import SOME_ID, World
 
 
@@ -249,9 +250,8 @@ async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(
 ) -> None:
     partner = await partner_of(World())
     ring, gateway = partner.gateway.gateway.ring, partner.gateway
-    read_at = ring._read_at
     monkeypatch.setattr(ring, "refresh", lambda: asyncio.sleep(0))  # nothing is read any more
-    monkeypatch.setattr(ring, "_clock", lambda: read_at + UNKNOWN_FOR + 1)
+    monkeypatch.setattr(ring, "_clock", lambda: ring._read_at + UNKNOWN_FOR + 1)
     for path in ("/clients", "/nowhere", "/openapi.json"):
         answer = await partner.as_key("vk_nonsense").get(path)
         assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
@@ -262,7 +262,7 @@ async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(
         assert ready.status == 503
         reason = (await ready.json())["parts"]["keys"]["reason"]
         assert reason == "the keys were last read 6 seconds ago"
-    monkeypatch.setattr(ring, "_clock", lambda: read_at + KNOWN_FOR + 1)
+    monkeypatch.setattr(ring, "_clock", lambda: ring._read_at + KNOWN_FOR + 1)
     assert (await partner.get("/clients")).status == 503
 
 

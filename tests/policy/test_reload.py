@@ -5,7 +5,6 @@ import gc
 import json
 import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from getpass import getuser
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.partner import Partner
 from tests.policies import TEXT
 from tests.policy.test_keeper import MIXED, NARROW, WIDE
 from tests.readiness import forget_answers
+from tests.waiting import until
 from tests.world import SOME_ID, World
 
 RELOADS = int(os.environ.get("RELOADS", "60"))
@@ -41,12 +41,6 @@ def file(tmp_path: Path) -> Path:
 
 def save(file: Path, text: str) -> None:
     file.write_text(text)
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110 - nobody tells when it is
-            await asyncio.sleep(0.01)
 
 
 def hash_of(gateway: RunningGateway) -> str:

@@ -16,8 +16,8 @@ from attack.crowds import HEAD
 from gateway.web import connections
 from tests.conftest import Start
 from tests.partner import Partner
+from tests.waiting import until
 from tests.web.test_connections import count, entrance
-from tests.web.wire import until
 
 CROWD, ROOM, PATIENCE = 400, 300, 1.0
 

@@ -10,8 +10,9 @@ from gateway.web import buckets
 from gateway.web.buckets import BURST, LONGEST, RATE, Buckets
 from tests.conftest import Begin, Start
 from tests.partner import Partner
+from tests.waiting import until
 from tests.web.test_connections import count, ends, held, told
-from tests.web.wire import head, say, until
+from tests.web.wire import head, say
 from tests.world import World
 
 TYPES = "/api/v1/appointments/types"

@@ -10,7 +10,8 @@ from aiohttp.http_exceptions import LineTooLong
 from gateway.web.heads import LARGEST_HEAD, Head, MoreBlanks
 from tests.conftest import RunningGateway
 from tests.partner import Partner
-from tests.web.wire import Heard, head, until
+from tests.waiting import until
+from tests.web.wire import Heard, head
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,9 +11,10 @@ from gateway.web import overflow
 from gateway.web.connections import Connection
 from gateway.web.overflow import Overflow
 from tests.conftest import Start
+from tests.waiting import until
 from tests.web.test_connections import count, ends, held, told
 from tests.web.test_tls import write_pair
-from tests.web.wire import Heard, until
+from tests.web.wire import Heard
 
 DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LARGE = (

@@ -3,7 +3,7 @@ import contextlib
 import io
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
 from gateway.observe.outlet import Outlet
 from gateway.purposes import Purpose
+from gateway.readiness import of_backend
 from gateway.store import Store, StoreError
 from gateway.web import parts as asking
 from gateway.web.parts import Readiness
@@ -442,11 +443,12 @@ class Distant(WorldAdapter):
         super().__init__(options(name))
         self.ended, self.looks, self.lack = asyncio.Event(), 0, ""
 
-    async def check(self) -> None:
+    async def check(self) -> Sequence[Problem]:
         self.looks += 1
         await self.ended.wait()
         if self.lack:
             raise DocumentErrors([Problem("clinic.yaml", 3, 1, self.lack)])
+        return ()
 
 
 async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits(
@@ -479,9 +481,33 @@ async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits(
     await probe.aclose()
 
 
+async def test_a_warning_of_a_look_is_told_once_and_stands_as_long_as_it_is_seen() -> None:
+    clock, seen = [0.0], [Problem("clinic.yaml", 3, 1, "leads to nothing")]
+
+    class Doubtful(WorldAdapter):
+        async def check(self) -> Sequence[Problem]:
+            return tuple(seen)
+
+    WORLDS["doubtful"] = World()
+    told: list[tuple[str, str]] = []
+    probe = BackendProbe(
+        Doubtful(options("doubtful")), lambda: clock[0], lambda *each: told.append(each)
+    )
+    backend = of_backend(probe, lambda: "closed")
+    for look in range(3):
+        clock[0] = look * CHECK_EVERY
+        part = (await Readiness({"backend": backend}).report())["parts"]["backend"]
+        assert part["ready"]
+        assert part["warnings"] == ["clinic.yaml:3:1: leads to nothing"]
+    assert told == [("clinic.yaml:3:1", "leads to nothing")]
+    seen.clear()
+    clock[0] = 3 * CHECK_EVERY
+    assert "warnings" not in await backend()
+
+
 async def test_a_fault_of_a_look_is_told_to_who_asks() -> None:
     class Faulty(WorldAdapter):
-        async def check(self) -> None:
+        async def check(self) -> Sequence[Problem]:
             raise TypeError("a fault")
 
     WORLDS["faulty"] = World()

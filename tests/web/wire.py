@@ -1,7 +1,6 @@
 """Speaks to a port in bytes, as no well-behaved client would."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.partner import Partner
@@ -30,13 +29,6 @@ class Heard:
     @property
     def statuses(self) -> list[int]:
         return [status for status, _, _ in self.answers]
-
-
-async def until(condition: Callable[[], bool], seconds: float = 3.0) -> None:
-    """Wait for something that happens elsewhere; TimeoutError where it does not."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - who makes it happen sets no event
-            await asyncio.sleep(0.005)
 
 
 async def say(port: int, *pieces: bytes, seconds: float = 5.0, until: bytes = b"") -> Heard:

@@ -1,6 +1,5 @@
 """Whether each call that reads a resource answers, and the records that the other looks need."""
 
-import re
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
@@ -11,14 +10,12 @@ from adapters.examine import Finding
 from adapters.findings.maker import short
 from adapters.rest.doctor.case import Case, Step, records
 from adapters.rest.mapping import ListCall
-from adapters.rest.paging import NoArray
+from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.reading import ResourceReader
 
 # Records looked at where all are asked for, and where each costs a call.
 ALL, DETAILED = 20_000, 60
 READ_AGAIN = 3
-MOST_NAMES = 3
-_NAME = re.compile(r"[^\W\d]\w{0,30}").fullmatch
 
 
 def answers(case: Case) -> Iterator[Step]:
@@ -37,7 +34,7 @@ async def _resource(case: Case, reader: ResourceReader) -> AsyncIterator[Finding
     try:
         raws = await reader.sample(_most(case, call))
     except AdapterError as error:
-        yield await _unanswered(case, reader, call, error)
+        yield _unanswered(case, reader, call, error)
         return
     case.raws[reader.name] = raws
     if len(raws) < _most(case, call):
@@ -56,29 +53,13 @@ def _most(case: Case, call: ListCall) -> int:
     return min(most, DETAILED) if call.details else most
 
 
-async def _unanswered(
-    case: Case, reader: ResourceReader, call: ListCall, error: AdapterError
-) -> Finding:
+def _unanswered(case: Case, reader: ResourceReader, call: ListCall, error: AdapterError) -> Finding:
     place: Place = ("resources", reader.name, "list")
     if isinstance(error, NoArray):
-        names = ", ".join(await _arrays(reader))
-        remedy = f"near: {names}" if names else ""
-        return case.failed("calls", reader.name, short(error), (*place, "items"), remedy=remedy)
+        remedy = f"near: {', '.join(error.near)}" if error.near else ""
+        judged = case.warning if may_be_empty(error) else case.failed
+        return judged("calls", reader.name, short(error), (*place, "items"), remedy=remedy)
     return case.failed("calls", reader.name, short(error), (*place, call.method))
-
-
-async def _arrays(reader: ResourceReader) -> list[str]:
-    """The members of a list's answer that are arrays."""
-    listing = reader.listing()
-    try:
-        data: Any = (await listing[1]((), None)).data if listing is not None else None
-    except AdapterError:
-        return []
-    if not isinstance(data, dict):
-        return []
-    return [name for name, each in data.items() if isinstance(each, list) and _NAME(name)][
-        :MOST_NAMES
-    ]
 
 
 async def _one(case: Case, reader: ResourceReader, raws: list[Any]) -> AsyncIterator[Finding]:

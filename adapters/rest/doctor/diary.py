@@ -14,6 +14,7 @@ from adapters.findings.zones import fitting, visits_of
 from adapters.rest.availability import Asked, Hours, Span, Spans
 from adapters.rest.doctor.case import Case, Step
 from adapters.rest.mapping import HoursCall
+from adapters.rest.paging import NoArray, may_be_empty
 from adapters.slots import Interval, Shift
 
 DAYS = 14
@@ -81,7 +82,9 @@ async def _hours(case: Case, hours: Hours, place: Place, shifts: Shifts) -> Asyn
 
 
 def _unanswered(case: Case, subject: str, place: Place, error: AdapterError, vet: str) -> Finding:
-    return case.failed("diary", subject, short(error), (*place, "get"), ids=[vet])
+    judged = case.warning if may_be_empty(error) else case.failed
+    at = "items" if isinstance(error, NoArray) else "get"
+    return judged("diary", subject, short(error), (*place, at), ids=[vet])
 
 
 async def _idle(case: Case, shifts: Shifts) -> AsyncIterator[Finding]:
@@ -135,7 +138,9 @@ async def _busy(
             return
         spans[vet] += found
         count += len(found)
-        diaries.append([(each.time, each.key) for each in found if each.key is not None])
+        diaries.append(
+            [(each.time, each.key) for each in found if each.key is not None and each.is_likely]
+        )
     if case.troubles:
         text = f"{rows(len(case.troubles))} cannot be read, and block whatever they may mean"
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"

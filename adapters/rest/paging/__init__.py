@@ -18,6 +18,7 @@ from adapters.rest.paging.base import (
     NoArray,
     Pager,
     Params,
+    may_be_empty,
 )
 from adapters.rest.paging.cursors import Cursors
 from adapters.rest.paging.numbered import Numbers, Offsets
@@ -32,6 +33,7 @@ __all__ = [
     "NoArray",
     "Pager",
     "Params",
+    "may_be_empty",
     "pager",
 ]
 

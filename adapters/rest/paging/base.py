@@ -1,18 +1,24 @@
 """The shape of a way through a long list: batches of rows, each with the place behind it."""
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
-from adapters.base import BackendNonsense
+from adapters.base import AdapterError, BackendNonsense
 from adapters.convert import Unreadable, whole
 from adapters.rest.backend import Answer
 
 # Rows of a list that one call looks at.
 MOST_ROWS = 5_000
+
+MOST_NEAR = 3
+EMPTY = "where the backend leaves an empty list out, write items: NAME || `[]`"
+_NAME = re.compile(r"[^\W\d]\w{0,30}").fullmatch
 
 # Pages of a list without a new row in them, after which it has no end.
 MOST_BARREN = 3
@@ -37,7 +43,16 @@ class Batch:
 
 
 class NoArray(BackendNonsense):
-    """Where the list should be is something else."""
+    """Where the list should be is something else; `near` are the arrays elsewhere in the answer."""
+
+    def __init__(self, text: str, near: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.near = tuple(near)
+
+
+def may_be_empty(error: AdapterError) -> bool:
+    """Whether an answer without the list may be one of a list that is empty."""
+    return isinstance(error, NoArray) and not error.near
 
 
 class Endless(BackendNonsense):
@@ -67,7 +82,9 @@ class Pager(ABC):
         except Unreadable:
             found = None
         if not isinstance(found, list):
-            raise NoArray(f"{self._label}: there is no array where the list should be")
+            text = f"{self._label}: there is no array where the list should be"
+            near = list(islice(arrays_in(answer.data), MOST_NEAR))
+            raise NoArray(text if near else f"{text}; {EMPTY}", near)
         return found
 
     def marks(self, rows: Sequence[Any]) -> list[str]:
@@ -76,6 +93,17 @@ class Pager(ABC):
 
     def _endless(self, name: str) -> Endless:
         return Endless(f"{self._label}: the list does not end; does the backend know {name}?")
+
+
+def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
+    """The ways to arrays in an answer, as far as their names are plain and not deep."""
+    if not isinstance(data, dict) or not depth:
+        return
+    for name, each in data.items():
+        if _NAME(name) and isinstance(each, list):
+            yield name
+        elif _NAME(name):
+            yield from (f"{name}.{inner}" for inner in arrays_in(each, depth - 1))
 
 
 def place(*parts: Any) -> str:

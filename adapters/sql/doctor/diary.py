@@ -186,7 +186,7 @@ def _booked(blocks: Sequence[Block], table: KeyedRows) -> Iterator[Booked]:
     """Those blocks that are appointments."""
     for each in blocks:
         shown = None if each.key is None else referred_id(table, each.key)
-        if shown is not None:
+        if shown is not None and each.is_likely:
             yield each.interval, shown
 
 

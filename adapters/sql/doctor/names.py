@@ -53,13 +53,15 @@ def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
     faults = list(faults_in(connection, parts.mapping, parts.engine.speech, parts.converters.ids))
     known = columns_known(connection) if faults else {}
     for fault in faults:
-        case.lost.add(_rows_of(fault.place))
+        if not fault.only_sampled:
+            case.lost.add(_rows_of(fault.place))
         check = "rights" if fault.denied else "mapping"
         subject = ".".join(str(each) for each in fault.place if each not in _GROUPS)
         part = fault.place[: 2 if fault.place[0] == "resources" else 3]
         more = _remedy(fault, known, str(_said_at(case, part)), _said_at(case, fault.place))
         text = fault.text + cut_short(parts.document, fault.place)
-        yield case.failed(check, subject, text, fault.place, remedy=more)
+        judged = case.warning if fault.only_sampled else case.failed
+        yield judged(check, subject, text, fault.place, remedy=more)
     count = len(list(checks_of(parts.mapping)))
     if not faults:
         yield case.ok("mapping", "names", f"the database knows all {count} names and expressions")

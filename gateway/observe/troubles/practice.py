@@ -62,6 +62,11 @@ class BackendTroubles:
         self._metrics.ask("gateway_cache_entries", entries)
         self._metrics.ask("gateway_cache_bytes", size)
 
+    def mapping_warning(self, place: str, said: str) -> None:
+        """What a sample of its records says of the mapping."""
+        event = "the mapping may be wrong: `clinic-gateway backend check` looks at more records"
+        self._events.warn(event, place=place, said=said)
+
     def changed(self, state: str) -> None:
         """The breaker's new state; a try that fails is no news."""
         self.state = state

@@ -16,6 +16,7 @@ from gateway.backend import shapes
 from tests.adapters.ailing import Relay
 from tests.adapters.clinic import NOW, SECRET
 from tests.adapters.rest.cloud import connect, listening, new_cloud
+from tests.adapters.shelf import Times
 from tests.adapters.waits import Waits
 
 
@@ -31,12 +32,18 @@ class CloudPractice(Practice):
         self.patience = waits.read + 0.3
         self.cloud, self.relay = cloud, relay
         self.troubles: list[Trouble] = []
+        self.times = Times()
         self._url, self._folder = url, folder
 
     def open(self) -> Adapter:
         read, booking = self.waits
         return connect(
-            self._url, self._folder, troubles=self.troubles, timeout=read, booking_timeout=booking
+            self._url,
+            self._folder,
+            troubles=self.troubles,
+            timeout=read,
+            booking_timeout=booking,
+            times=self.times,
         )
 
     async def add_clients(self, count: int, *, front: bool) -> None:

@@ -243,9 +243,6 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     "a call that is not there": ("one: /owners/{id}", "one: /owners/{id}", ""),
     "a list that is not there": ("      get: /owners\n", "      get: /ownerz\n", "404"),
     "an array elsewhere": ("      items: results\n", "      items: result\n", "no array"),
-    "a name that no record has": ("lastName: name.last", "lastName: name.lost", "mean last"),
-    "a key that no record has": ("key: {path: href,", "key: {path: hrefs,", "mean href"),
-    "a detail that no record has": ("location: shelf", "location: shelves", "no record"),
     "a diary that is not there": ("    - get: /visits\n", "    - get: /visitz\n", "404"),
 }
 
