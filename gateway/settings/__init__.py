@@ -14,6 +14,7 @@ from gateway.settings.kinds import read_sealing_secret, split_address, split_net
 from gateway.settings.loading import (
     ConfigurationErrors,
     check_own_place,
+    configuration_file,
     load_settings,
     names,
     sources,
@@ -32,6 +33,7 @@ __all__ = [
     "StartRefused",
     "TracingSettings",
     "check_own_place",
+    "configuration_file",
     "lacking",
     "load_settings",
     "names",

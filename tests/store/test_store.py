@@ -189,7 +189,9 @@ async def test_a_file_that_came_in_the_place_of_the_stores_is_refused(tmp_path: 
     backup = shutil.copy(path, tmp_path / "backup.db")
     shutil.move(backup, path)
     for work in (store.ping, lambda: store.set_meta_once("a", "b"), lambda: store.meta("a")):
-        with pytest.raises(StoreError, match="was replaced by another file: restart the gateway"):
+        with pytest.raises(
+            StoreError, match="was replaced by another file: put the former one back"
+        ):
             await work()
     shutil.move(path, tmp_path / "away.db")
     with pytest.raises(StoreError, match="is gone"):

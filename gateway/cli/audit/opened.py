@@ -13,9 +13,9 @@ from gateway.audit.files import audit_folder, day_files
 from gateway.audit.questions import Days, Seen
 from gateway.cli.lines import legible
 from gateway.cli.options import CommandT, fail
-from gateway.cli.policy.named import own_store
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused, check_own_place, load_settings
+from gateway.state import opened_if_begun
 from gateway.store import Store
 
 # 1 says that the audit is not as it was written: what could not be read says nothing of that.
@@ -85,7 +85,7 @@ async def store_of(settings: Settings) -> AsyncIterator[Store]:
     async with AsyncExitStack() as stack:
         with reading(settings):
             day_files(audit_folder(settings))
-            store = await stack.enter_async_context(own_store(settings))
+            store = await stack.enter_async_context(opened_if_begun(settings))
         if store is None:
             fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
         yield store

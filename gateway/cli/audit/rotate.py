@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from gateway.audit.files import PLACE, audit_folder
 from gateway.audit.secrets import key_file, rotate
 from gateway.cli.audit.opened import place_of_audit
 from gateway.cli.lines import legible, legible_json
-from gateway.cli.options import config_option, json_option
+from gateway.cli.options import config_option, fail, json_option
+from gateway.identity import identity_of
 
 
 @click.command("rotate-key")
@@ -18,8 +20,11 @@ def rotate_key(config: Path | None, as_json: bool) -> None:
 
     Running processes take it with the next line that they write.
     """
-    path = key_file(place_of_audit(config))
-    new = rotate(path)
+    settings = place_of_audit(config)
+    path, name = key_file(settings), audit_folder(settings) / PLACE
+    if not path.exists() and not name.exists():
+        fail(f"there is no audit in {name.parent} yet: `clinic-gateway serve` makes it and its key")
+    new = rotate(path, identity_of(name))
     if as_json:
         click.echo(legible_json({"key": new.id, "file": str(path)}))
     else:

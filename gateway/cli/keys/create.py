@@ -29,5 +29,5 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
         contact=options["contact"],
         now=datetime.now(UTC),
     )
-    secret = with_store(config, lambda store: store.add(key))
+    secret = with_store(config, lambda store: store.add(key), may_begin=True)
     tell(key, as_json, secret=secret)

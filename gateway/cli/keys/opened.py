@@ -18,23 +18,21 @@ def place(config: Path | None) -> Any:
     return store_shown(load_settings(config))
 
 
-def with_store(config: Path | None, work: Callable[[Any], Awaitable[T]]) -> T:
+def with_store(
+    config: Path | None, work: Callable[[Any], Awaitable[T]], *, may_begin: bool = False
+) -> T:
     """Run work on the configured store's keys; what is refused is said in a sentence."""
     import asyncio
 
     from gateway.keys.store import KeyStore
     from gateway.keys.told import OddKey, RevokedKey, UnknownKey
     from gateway.settings import check_own_place, load_settings
-    from gateway.state import open_own_store
+    from gateway.state import opened
 
     async def run() -> T:
         check_own_place(config)
-        store = open_own_store(load_settings(config))
-        try:
-            await store.migrate()
+        async with opened(load_settings(config), may_begin=may_begin) as store:
             return await work(KeyStore(store))
-        finally:
-            await store.aclose()
 
     try:
         return asyncio.run(run())

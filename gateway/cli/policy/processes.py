@@ -26,12 +26,12 @@ def now() -> datetime:
 
 def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) -> T:
     """What comes of it, in the store of the configured gateway."""
-    from gateway.cli.policy.named import own_store
     from gateway.settings import check_own_place, load_settings
+    from gateway.state import opened_if_begun
 
     async def used() -> T:
         check_own_place(config)
-        async with own_store(load_settings(config)) as store:
+        async with opened_if_begun(load_settings(config)) as store:
             if store is None:
                 fail(NOBODY)
             return await use(Versions(store))

@@ -16,8 +16,7 @@ RUN = "run"
 
 
 def open_own_store(settings: Settings) -> Store:
-    """The gateway's own database, its folder made where it is not there."""
-    make_folder(settings.state)
+    """The gateway's own database; nothing is made."""
     return open_store(store_place(settings))
 
 
@@ -92,3 +91,18 @@ def _is_held(lock: int) -> bool:
 def open_to_others(folder: Path) -> bool:
     """Whether anyone but its owner has a right to the folder."""
     return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def hand_over(folder: Path) -> None:
+    """What root has made in it is the folder owner's: the gateway, which may not be root, reads it.
+
+    The folder's own files alone.
+    """
+    if os.geteuid() != 0 or not folder.is_dir():
+        return
+    owner = folder.stat()
+    for file in folder.iterdir():
+        found = file.lstat()
+        is_ours = found.st_uid == 0 and stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if owner.st_uid != 0 and is_ours:
+            os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
