@@ -43,6 +43,15 @@ async def sealing_secret(settings: Settings, store: Remembers) -> bytes:
     return secret
 
 
+async def is_own_secret(settings: Settings, store: Remembers) -> bool:
+    """Whether it is there, and the store knows of no other one. StartRefused as it is read."""
+    path, known = secret_file(settings), await store.meta(META)
+    if path is None or not path.exists():
+        return False
+    # nosemgrep: digests-are-compared-in-constant-time - nobody guesses at either
+    return known in (None, fingerprint_of(read_secret(settings)))
+
+
 def secret_file(settings: Settings) -> Path | None:
     """The file that holds it; None where the settings themselves do."""
     backend = settings.backend

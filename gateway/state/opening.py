@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from gateway.identity import META, new_identity, write_identity
-from gateway.sealing import make_file
+from gateway.sealing import is_own_secret, make_file
 from gateway.settings import Settings, StartRefused
 from gateway.state.check import check_parts
 from gateway.state.folder import hand_over, make_folder, open_own_store
@@ -26,7 +26,8 @@ async def begin_state(settings: Settings, store: Store) -> None:
         parts = await _checked(settings, store)
     identity = await store.set_meta_once(META, parts.identity or new_identity())
     for each in parts.files:
-        _adopt(each, identity)
+        if each is not parts.secret or await is_own_secret(settings, store):
+            _adopt(each, identity)
     if not parts.has_ids:
         make_file(settings, identity)
 

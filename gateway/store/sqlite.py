@@ -125,7 +125,10 @@ class SqliteStore(Store):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            raise self.explain(error) from error
+            reason = (error.strerror or str(error)).lower()
+            raise StoreError(
+                f"{self.place} cannot be looked at: {reason}; run this as the gateway's own user"
+            ) from error
 
     async def migrate(self, *, make: bool = True) -> None:
         """As every store; a new file is its owner's alone, since bookings hold what was booked."""
