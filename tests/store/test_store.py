@@ -10,12 +10,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import delete
 
 from gateway.store import Store, StoreError, open_store
 from gateway.store.base import HEAD
 from gateway.store.migrations import configuration
 from gateway.store.sqlite import WAIT_MS
-from gateway.store.tables import metadata
+from gateway.store.tables import meta, metadata
 from tests.store.stages import bring_to, stop_half_way
 
 
@@ -235,3 +236,31 @@ async def test_what_there_is_one_of_is_replaced_and_stays_so(store: Store) -> No
         await store.set_meta("a", value)
         assert await store.meta("a") == value
     assert await store.set_meta_once("a", "3") == "2"
+
+
+async def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    secret = "a reason that nobody else is to read"
+    await store.set_meta("a", secret)
+    await store.aclose()
+    assert secret.encode() in (tmp_path / "g.db").read_bytes()
+    store = at(tmp_path / "g.db")
+    async with store.begin() as connection:
+        await connection.execute(delete(meta))
+    await store.aclose()
+    assert secret.encode() not in (tmp_path / "g.db").read_bytes()
+
+
+async def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    assert await store.version() is None
+    for look in (store.ping, lambda: store.meta("a"), lambda: store.migrate(make=False)):
+        with pytest.raises(StoreError):
+            await look()
+    (tmp_path / "g.db").touch()
+    assert await store.version() is None
+    with pytest.raises(StoreError, match="has no tables of a gateway"):
+        await store.migrate(make=False)
+    await store.aclose()
+    assert [path.name for path in tmp_path.iterdir()] == ["g.db"]
