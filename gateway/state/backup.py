@@ -50,10 +50,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         check_parts(parts)
         identity, version = _begun(parts)
         new_folder(folder)
-        before = await asyncio.to_thread(chains_in, audit_folder(settings))
-        has_copy = await store.copy_to(folder / STORE_FILE)
-        chains = await _chains(settings, store, folder / STORE_FILE if has_copy else None)
-        wanted = {*before, *(each.id for each in chains)}
+        chains, files = await _copied(settings, config, store, folder)
         manifest = Manifest(
             identity=identity,
             made_at=now,
@@ -63,15 +60,24 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
             sealing=await store.meta(FINGERPRINT) or "",
             owner=_owner(settings.state),
             chains=chains,
-            files=[
-                *([_stored(folder, store)] if has_copy else []),
-                *await asyncio.to_thread(_files, settings, config, folder, wanted),
-            ],
+            files=files,
         )
     finally:
         await store.aclose()
     write(folder, manifest)
     return manifest
+
+
+async def _copied(
+    settings: Settings, config: Path | None, store: Store, folder: Path
+) -> tuple[Sequence[Known], Sequence[Kept]]:
+    """The chains that the copied store knows, and all that was copied, the store first."""
+    before = await asyncio.to_thread(chains_in, audit_folder(settings))
+    has_copy = await store.copy_to(folder / STORE_FILE)
+    chains = await _chains(settings, store, folder / STORE_FILE if has_copy else None)
+    wanted = {*before, *(each.id for each in chains)}
+    stored = [_stored(folder, store)] if has_copy else []
+    return chains, [*stored, *await asyncio.to_thread(_files, settings, config, folder, wanted)]
 
 
 def _begun(parts: Parts) -> tuple[str, str]:

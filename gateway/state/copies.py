@@ -22,9 +22,9 @@ def new_folder(folder: Path) -> None:
     """A folder of its owner's alone; StartRefused where there is something in it already."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
         if any(folder.iterdir()):
             raise StartRefused(f"{folder} is not empty: name a new folder, nothing is overwritten")
+        folder.chmod(0o700)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(f"the folder {folder} cannot be made: {reason}") from error

@@ -118,7 +118,8 @@ def _exists(path: Path) -> bool:
 
 def _traces(settings: Settings, store: Store) -> Iterator[Path]:
     yield from (each.path for each in _days(audit_folder(settings))[:1])
-    if store.engine.dialect.name == "sqlite":
+    # beside a file without tables they are of a start that was cut off
+    if store.engine.dialect.name == "sqlite" and not _exists(Path(store.place)):
         yield from (path for end in ("-wal", "-shm") if _exists(path := Path(store.place + end)))
     if _exists(log := settings.state / ACCESS):
         yield log

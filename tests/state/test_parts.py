@@ -172,3 +172,23 @@ def test_a_secret_of_no_state_may_begin_one(template: Template, tmp_path: Path) 
     secret.write_text("ab" * 32)
     assert typed(tmp_path, "keys create").returncode == 0
     assert "ab" * 32 in secret.read_text().splitlines()
+
+
+def test_a_first_start_that_was_cut_off_is_no_loss(template: Template, tmp_path: Path) -> None:
+    (tmp_path / "gateway.yaml").write_text(CONFIGURATION)
+    for name in ("gateway.db", "gateway.db-wal", "gateway.db-shm"):
+        (tmp_path / name).touch(mode=0o600)
+    assert "there is no store" in typed(tmp_path, "keys list").stderr
+    assert typed(tmp_path, "keys create").returncode == 0
+
+
+@pytest.mark.parametrize("left", ["gateway.db-wal", "access.jsonl"])
+def test_what_a_gateway_left_shows_that_there_was_a_state(tmp_path: Path, left: str) -> None:
+    (tmp_path / "gateway.yaml").write_text(CONFIGURATION)
+    (tmp_path / left).touch(mode=0o600)
+    for command in ("serve", "keys create", "keys list"):
+        done = typed(tmp_path, command)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"{tmp_path}/gateway.db is gone: {tmp_path}/{left} shows" in done.stderr
+    assert not (tmp_path / "gateway.db").exists()
+    assert files(tmp_path).keys() <= {"gateway.yaml", left}

@@ -4,19 +4,21 @@ import asyncio
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import delete
+from sqlalchemy import delete, insert
 
+from gateway.keys.store import KeyStore
 from gateway.store import Store, StoreError, open_store
 from gateway.store.base import HEAD
 from gateway.store.migrations import configuration
 from gateway.store.sqlite import WAIT_MS
-from gateway.store.tables import meta, metadata
+from gateway.store.tables import audit_chains, meta, metadata
 from tests.store.stages import bring_to, stop_half_way
 
 
@@ -238,6 +240,20 @@ async def test_what_there_is_one_of_is_replaced_and_stays_so(store: Store) -> No
     assert await store.set_meta_once("a", "3") == "2"
 
 
+async def test_a_store_of_before_knows_the_latest_time_of_what_it_holds(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await bring_to(store, "0012")
+    times = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 22, 21)]
+    async with store.begin() as connection:
+        row = {"place": "p", "host": "h", "pid": 1, "seq": 0, "mac": "", "ended": 0}
+        row |= {"dropped_seq": 0, "dropped_mac": ""}
+        rows = [{**row, "id": str(at), "begun_at": at, "written_at": None} for at in times]
+        await connection.execute(insert(audit_chains), rows)
+    await store.migrate()
+    assert await KeyStore(store).latest_time() == times[1]
+    await store.aclose()
+
+
 async def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
     store = at(tmp_path / "g.db")
     await store.migrate()
@@ -252,6 +268,10 @@ async def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
     assert secret.encode() not in (tmp_path / "g.db").read_bytes()
 
 
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 async def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
     store = at(tmp_path / "g.db")
     assert await store.version() is None
@@ -263,4 +283,4 @@ async def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) 
     with pytest.raises(StoreError, match="has no tables of a gateway"):
         await store.migrate(make=False)
     await store.aclose()
-    assert [path.name for path in tmp_path.iterdir()] == ["g.db"]
+    assert files(tmp_path) == ["g.db"]
