@@ -1,14 +1,20 @@
 """Backups of a state that runs, and what is put back of them."""
 
+import os
+import pwd
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from gateway.cli.admin.opened import Deed, with_deeds
+from gateway.keys.store import KeyStore
+from gateway.store import Store
 from tests.command import clinic_gateway
 from tests.conftest import Template
 from tests.state.served import Place, placed
@@ -114,6 +120,37 @@ def test_the_store_alone_is_put_back_and_newer_files_stay(place: Place) -> None:
     assert told["restored"] == [str(place.state / "gateway.db")]
     assert contents(place.state / "audit") == audit
     assert len(place.command("keys", "list")) == 1
+
+
+def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Place) -> None:
+    with place.served():
+        made = place.key()
+        backup = backed_up(place)
+
+    async def revoke(store: Store, deed: Deed) -> None:
+        async with deed("key revoked", made["id"]):
+            await KeyStore(store).revoke(made["id"], datetime.now(UTC))
+
+    with_deeds(place.config, revoke)
+    for file in place.state.glob("gateway.db*"):
+        file.unlink()
+    notes = place.command("state", "restore", str(backup))["notes"]
+    assert any(f"since the backup: key revoked {made['id']}, by " in note for note in notes)
+    assert [each["revokedAt"] for each in place.command("keys", "list")] == [None]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+def test_what_root_makes_and_puts_back_is_the_gateways_own(place: Place) -> None:
+    nobody = pwd.getpwnam("nobody")
+    place.state.mkdir(mode=0o700)
+    os.chown(place.state, nobody.pw_uid, nobody.pw_gid)
+    place.key()
+    backup = backed_up(place)
+    for _ in range(2):
+        found = [place.state, *place.state.rglob("*")]
+        assert {path.stat().st_uid for path in found} == {nobody.pw_uid}, found
+        shutil.rmtree(place.state)
+        place.command("state", "restore", str(backup))
 
 
 @pytest.mark.parametrize("part", ["sealing.secret", "audit/folder.id", "audit.key"])
