@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,6 +67,33 @@ def test_all_is_lost_and_a_retry_is_told_its_first_answer(place: Place) -> None:
         assert headers["Idempotent-Replayed"] == "true"
         assert place.command("state", "check")["audit"]["broken"] == []
     assert place.command("audit", "verify")["sound"]
+
+
+def test_backups_beside_calls_know_every_line_that_their_store_knows(place: Place) -> None:
+    ends = threading.Event()
+    with place.served() as gateway, ThreadPoolExecutor(2) as pool:
+        secret = place.key("--limit", "1000000")["key"]
+
+        def call() -> int:
+            calls = 0
+            while not ends.is_set():
+                assert gateway.send(secret, "GET", "/clients?limit=1")[0] == 200
+                calls += 1
+            return calls
+
+        callers = [pool.submit(call) for _ in range(2)]
+        try:
+            told = [
+                place.command("state", "backup", str(place.folder / f"backup-{number}"))
+                for number in range(6)
+            ]
+        finally:
+            ends.set()
+        assert all(each.result() for each in callers)
+    assert [each["audit"]["broken"] for each in told] == [[]] * 6
+    lines = [each["audit"]["lines"] for each in told]
+    assert lines == sorted(lines)
+    assert lines[0] < lines[-1]
 
 
 def test_a_backup_is_its_owners_alone_and_overwrites_nothing(place: Place) -> None:

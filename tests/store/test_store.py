@@ -278,6 +278,7 @@ async def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) 
     for look in (store.ping, lambda: store.meta("a"), lambda: store.migrate(make=False)):
         with pytest.raises(StoreError):
             await look()
+    assert files(tmp_path) == []
     (tmp_path / "g.db").touch()
     assert await store.version() is None
     with pytest.raises(StoreError, match="has no tables of a gateway"):
