@@ -13,7 +13,7 @@ RESTORE = "restore a backup (`clinic-gateway state restore DIR`)"
 def check_parts(parts: Parts) -> None:
     """StartRefused where they are of several states, or one of them is gone."""
     for said in _refusals(parts):
-        raise StartRefused(said, "state")
+        raise StartRefused(said)
 
 
 def _refusals(parts: Parts) -> Iterator[str]:
