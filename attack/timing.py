@@ -204,7 +204,7 @@ def measured(target: Target, pairs: int) -> dict[str, list[Compared]]:
     soon = datetime.now(UTC) + timedelta(seconds=SOON)
     late = clinic.key(expires=soon.isoformat(timespec="seconds"))
     gone = clinic.key()
-    clinic.command("keys", "revoke", gone["id"])
+    clinic.command("keys", "revoke", "--yes", gone["id"])
     time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 1.5)
     sent = states(target.stolen, gone["key"], late["key"])
     wire = over_the_wire(target.port, requests(sent), pairs)

@@ -74,7 +74,7 @@ def shell(line: str, exports: dict[str, str]) -> str:
 
 def curl_lines() -> list[str]:
     """The README's curl lines, in their order."""
-    blocks = re.findall(r"```sh\n(.*?)```", README.partition("## Test it")[0], re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", README.partition("### Hide a field")[0], re.DOTALL)
     whole = "\n".join(blocks).replace("\\\n", " ")
     return [line for line in whole.splitlines() if line.startswith("curl")]
 
@@ -198,7 +198,7 @@ def test_its_policy_is_a_copy_of_its_own_that_is_not_overwritten(tmp_path: Path)
 def test_a_demo_whose_configuration_names_no_policy_goes_on_with_the_shipped_one(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "gateway.yaml").write_text(CONFIGURATION.replace("policy: policies.yaml\n", ""))
+    (tmp_path / "gateway.yaml").write_text(CONFIGURATION.replace("  file: policies.yaml\n", ""))
     assert load_settings(prepare(tmp_path)).policy == shipped_policy()
     assert not (tmp_path / "policies.yaml").exists()
 

@@ -1,4 +1,4 @@
-"""What was done in the panel, kept for the panel to show; every verb may raise StoreError.
+"""What was done in the panel and by commands, kept to be shown; every verb may raise StoreError.
 
 The audit's chains hold the same under seal; this is what pages read.
 """

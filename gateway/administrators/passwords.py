@@ -1,7 +1,13 @@
-"""Passwords: what is one, and whether one is right. Argon2 works in a thread, two at a time."""
+"""Passwords: what is one, and whether one is right.
+
+Argon2 works in a thread, two at a time: one for whoever is known, one for strangers. So a flood of
+strangers takes neither more memory, nor the turn of an administrator at a browser that is known.
+"""
 
 import asyncio
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -9,28 +15,51 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 SHORTEST, LONGEST = 12, 200
-# One hash takes 64 MiB for as long as it is made.
-AT_ONCE = 2
+# Strangers who wait for their turn, each for about a tenth of a second; more are turned away.
+MOST_WAITING = 64
 # Letters and digits that nobody mistakes for each other.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _GROUPS, _LETTERS_EACH = 4, 5
 
 
+class Busy(Exception):
+    """Too many strangers wait already for their passwords to be looked at."""
+
+
 class Passwords:
-    """Makes and compares hashes for one process."""
+    """Makes and compares hashes for one process; each takes 64 MiB meanwhile."""
 
     def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._known, self._strangers = asyncio.Semaphore(1), asyncio.Semaphore(1)
+        self._waiting = 0
 
     async def hash(self, password: str) -> str:
-        """What is kept of a password."""
-        async with self._turns:
+        """What is kept of a password; for whoever is signed in."""
+        async with self._known:
             return await asyncio.to_thread(_hasher().hash, password)
 
+    @asynccontextmanager
+    async def turn(self, *, is_known: bool) -> AsyncIterator[None]:
+        """The time in which one password may be looked at; Busy for a stranger too many."""
+        if is_known:
+            async with self._known:
+                yield
+            return
+        if self._waiting >= MOST_WAITING:
+            raise Busy
+        self._waiting += 1
+        try:
+            async with self._strangers:
+                yield
+        finally:
+            self._waiting -= 1
+
     async def is_right(self, kept: str, password: str) -> bool:
-        """Whether it is the password; of nobody's (an empty `kept`) it takes as long to say no."""
-        async with self._turns:
-            return await asyncio.to_thread(_verify, kept, password)
+        """Whether it is the password, asked within a turn.
+
+        Of nobody's (an empty `kept`) it takes as long to say no.
+        """
+        return await asyncio.to_thread(_verify, kept, password)
 
 
 @cache

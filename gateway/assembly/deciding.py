@@ -25,6 +25,7 @@ async def decider(
     """
     news = PolicyNews(kit.metrics, kit.events)
     kit.metrics.put("gateway_policy_behind", 0)
+    kit.metrics.put("gateway_policy_cases_failing", 0)
 
     async def approved(digest: str) -> bool:
         if any(each.event == RAN and each.hash != digest for each in keeper.unwritten):
@@ -34,11 +35,10 @@ async def decider(
     approve = kit.settings.policy_widening == "approve"
     keeper = Keeper(practice.examiner, news, kit.now, approve=approve, approved=approved)
     before = None if handed is None else take(handed)
-    if practice.policy is not None:
-        await keeper.begin(found, practice.policy, await versions.last())
+    if practice.examined is not None:
+        await keeper.begin(found, practice.examined, await versions.last())
     elif before is not None:
         await keeper.go_on(before.version, before.loaded_at)
-        news.loaded(before.hash, before.hash, before.loaded_at)
     role = "" if handed is None else "operations"
     presence = Presence(versions, kit.now, role, sweeps=handed is not None)
     hand_on = nobody if handed is None else partial(hand_over, handed)

@@ -12,7 +12,7 @@ from gateway.backend import BackendProbe, check_serves, open_backend, unserved_r
 from gateway.booking.blocked import Blocked
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
-from gateway.policy.running.examiner import Examiner
+from gateway.policy.running.examiner import Examined, Examiner
 from gateway.policy.running.found import Found
 from gateway.store import Store
 
@@ -25,7 +25,7 @@ class Practice:
     probe: BackendProbe
     secret: bytes
     examiner: Examiner
-    policy: Policy | None
+    examined: Examined | None
 
 
 async def open_practice(
@@ -51,12 +51,16 @@ async def open_practice(
     probe = BackendProbe(kit.closing(adapter))
     problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
+    examined: Examined | None = None
     if policy is not None:
-        problems += await asyncio.to_thread(examiner.problems, policy)
+        problems += examiner.narrows(policy)
+        examined = Examined(policy, await asyncio.to_thread(examiner.failing, policy))
     if problems:
-        raise DocumentErrors(problems)
+        raise DocumentErrors([*problems, *(examined.failing if examined else ())])
     check_serves(adapter, kit.settings)
-    return Practice(adapter=adapter, probe=probe, secret=secret, examiner=examiner, policy=policy)
+    return Practice(
+        adapter=adapter, probe=probe, secret=secret, examiner=examiner, examined=examined
+    )
 
 
 def check_rows(practice: Practice, policy: Policy) -> None:

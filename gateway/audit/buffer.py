@@ -136,7 +136,7 @@ class Buffer:
             raise Unwritten(self.broken)
 
     async def deed(self, line: DeedLine) -> None:
-        """What is done in the panel is on disk before it is done; Unwritten where it cannot be."""
+        """What somebody does is on disk before it is done; Unwritten where it cannot be."""
         texts([line])
         if self.broken and self.waiting >= MOST_WAITING:
             raise Unwritten(self.broken)

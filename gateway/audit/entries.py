@@ -19,7 +19,7 @@ BEGUN = "begun"
 # A file or a key begins, the clock was set, lines could not be kept, calls have no line of their
 # own, the process ends in order.
 BEGIN, CLOCK, LOST, SPARED, END = "begin", "clock", "lost", "spared", "end"
-# Somebody did something in the panel.
+# Somebody did something, in the panel or by a command.
 DEED = "deed"
 
 
@@ -60,7 +60,7 @@ class Mark(Struct, rename="camel", omit_defaults=True):
 
 
 class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
-    """Who did what in the panel, to what; `result` is begun, done or failed.
+    """Who did what, in the panel or by a command, to what; `result` is begun, done or failed.
 
     It is no entry, as no partner was shown anything by it.
     """

@@ -99,7 +99,13 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     async with _own_or_passing(settings) as (own, store):
-        return [each async for each in examine(own, store, examination)]
+        found = examine(own, store, examination)
+        if not booking:
+            return [each async for each in found]
+        from gateway.cli.deeds import recording
+
+        async with recording(own, store) as deed, deed("test booking made"):
+            return [each async for each in found]
 
 
 @asynccontextmanager

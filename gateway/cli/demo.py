@@ -21,11 +21,13 @@ from gateway.administrators.passwords import Passwords, made_up
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore
 from gateway.app import utc_now
+from gateway.cli.deeds import Deed, recording
 from gateway.cli.options import config_option, json_option
 from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
-from gateway.keys.key import new_key
+from gateway.inquiries.key_settings import settings_told
+from gateway.keys.key import Key, new_key
 from gateway.policy.cases.run import cases_beside
 from gateway.serving import Gateway
 from gateway.settings import StartRefused, load_settings, shipped_policy
@@ -52,7 +54,10 @@ state: .
 shutdown_delay: 0
 
 # Which field opens at which level, beside this file: change it, and the running demo follows.
-policy: policies.yaml
+# What a change hides takes effect at once; what it opens waits for an approval.
+policy:
+  file: policies.yaml
+  widening: approve
 
 backend:
   # The sample clinic: a database that looks like an old practice system's.
@@ -219,10 +224,14 @@ async def _panel(gateway: Gateway) -> dict[str, str]:
         return {}
     administrators, password = AdministratorStore(gateway.store), made_up()
     kept, known = await Passwords().hash(password), await administrators.find(ADMINISTRATOR)
-    if known is None:
-        await administrators.add(ADMINISTRATOR, Role.ADMIN, kept, utc_now(), one_time=True)
-    else:
-        await administrators.set_password(known.administrator.id, kept, one_time=True)
+    async with recording(gateway.settings, gateway.store) as deed:
+        if known is None:
+            async with deed("administrator added", ADMINISTRATOR, role=Role.ADMIN):
+                await administrators.add(ADMINISTRATOR, Role.ADMIN, kept, utc_now(), one_time=True)
+        else:
+            whose = known.administrator
+            async with deed("password reset", whose.id, name=whose.name):
+                await administrators.set_password(whose.id, kept, one_time=True)
     return {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
 
 
@@ -230,16 +239,22 @@ async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:
     """A new secret for each demo key: none is kept anywhere, so a later start needs others."""
     listing = await gateway.keys.list()
     known = {key.name: key for key, _ in listing.keys if key.revoked_at is None}
-    now, secrets = utc_now(), {}
-    for name, level in NAMES.items():
-        if name in known:
-            secret = (await gateway.keys.rotate(known[name].id, OVERLAP, now)).secret
-        else:
-            key = new_key(name=name, permissions=Permission, level=level, now=now)
-            secret = await gateway.keys.add(key)
-        secrets[level.value] = secret
+    secrets = {}
+    async with recording(gateway.settings, gateway.store) as deed:
+        for name, level in NAMES.items():
+            secrets[level.value] = await _fresh_secret(gateway, deed, name, known.get(name))
     await gateway.ring.refresh()
     return secrets
+
+
+async def _fresh_secret(gateway: Gateway, deed: Deed, name: str, known: Key | None) -> str:
+    """That of a key of before, or of a new one."""
+    if known is not None:
+        async with deed("key rotated", known.id, name=name, overlap="24h"):
+            return (await gateway.keys.rotate(known.id, OVERLAP, utc_now())).secret
+    key = new_key(name=name, permissions=Permission, level=NAMES[name], now=utc_now())
+    async with deed("key made", key.id, **settings_told(key)):
+        return await gateway.keys.add(key)
 
 
 async def _ids(gateway: Gateway) -> dict[str, str]:

@@ -29,7 +29,7 @@ class Touched:
 class Comparison:
     """Two policies and what differs; `known` is False where no store tells of any key.
 
-    `notes` say what keeps a gateway from taking the new one.
+    `notes` say what holds a part of the new one back.
     """
 
     old: Named

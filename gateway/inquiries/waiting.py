@@ -1,10 +1,11 @@
-"""A policy that waits as it shows more: what somebody decides of it, and who has heard of that."""
+"""A policy that waits for an approval: what somebody decides of it, and who has heard of that."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from gateway.policy.running.standing import APPROVAL
 from gateway.policy.running.versions import Event, Process, Versions
 
 # Seconds that the running gateways have to look, and between two questions whether they have.
@@ -46,9 +47,9 @@ async def looked(
 
 
 def waiting(running: Sequence[Process]) -> list[str]:
-    """The hashes of the policies that wait somewhere, each once."""
-    held = (each.state.get("waiting") for each in running)
-    return sorted({str(each) for each in held if each})
+    """The hashes of the policies that wait for an approval somewhere, each once."""
+    held = (each.state for each in running if each.state.get("waitsFor") == APPROVAL)
+    return sorted({str(each["waiting"]) for each in held})
 
 
 async def declined(versions: Versions, hashes: Sequence[str]) -> Mapping[str, Event]:

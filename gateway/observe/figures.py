@@ -198,6 +198,12 @@ FIGURES = (
         merge=Merge.MAX,
     ),
     _gauge(
+        "policy_cases_failing",
+        "Cases beside the policy that fail, or mistakes in their file: until it is 0, nothing that"
+        " the policy's file shows more takes effect.",
+        merge=Merge.MAX,
+    ),
+    _gauge(
         "policy_behind",
         "Workers that have served by another policy than the one in force for over three seconds.",
         merge=Merge.MAX,

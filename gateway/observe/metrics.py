@@ -113,6 +113,10 @@ class Metrics:
         """Whether the file is another one."""
         self.put("gateway_policy_stale", is_stale)
 
+    def policy_cases(self, failing: int) -> None:
+        """How many of the cases beside the policy fail."""
+        self.put("gateway_policy_cases_failing", failing)
+
     def policy_reload(self, outcome: str) -> None:
         """The file has changed, and what came of it."""
         self.add("gateway_policy_reloads_total", 1, outcome)

@@ -77,8 +77,8 @@ class Settings(Group):
     )
     policy_widening: Literal["apply", "approve"] = Field(
         "apply",
-        description="Whether a changed policy that shows more applies at once, or waits for"
-        " `policy approve`; in the file also `policy: {file: FILE, widening: approve}`.",
+        description="Whether a changed policy that shows more applies once its cases pass, or then"
+        " waits for `policy approve`; in the file also `policy: {file: FILE, widening: approve}`.",
     )
     store: Database | None = Field(
         None,

@@ -94,15 +94,12 @@ def open_to_others(folder: Path) -> bool:
 
 
 def hand_over(folder: Path) -> None:
-    """What root has made in it is the folder owner's: the gateway, which may not be root, reads it.
-
-    The folder's own files alone.
-    """
-    if os.geteuid() != 0 or not folder.is_dir():
+    """What root made in it is its owner's: the gateway, which may not be root, has to read it."""
+    if os.geteuid() != 0 or not folder.is_dir() or folder.stat().st_uid == 0:
         return
     owner = folder.stat()
-    for file in folder.iterdir():
-        found = file.lstat()
-        is_ours = found.st_uid == 0 and stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-        if owner.st_uid != 0 and is_ours:
-            os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    for path in folder.rglob("*"):
+        found = path.lstat()
+        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

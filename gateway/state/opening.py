@@ -47,11 +47,11 @@ async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterato
     store = open_own_store(settings)
     try:
         await (begin_state if may_begin else open_state)(settings, store)
-        if may_begin:
-            hand_over(settings.state)
         yield store
     finally:
         await store.aclose()
+        if may_begin:
+            hand_over(settings.state)
 
 
 @asynccontextmanager

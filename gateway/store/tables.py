@@ -355,7 +355,8 @@ admin_sessions = Table(
     Index("admin_sessions_by_administrator", "administrator_id"),
 )
 
-# How often a name or an address has failed to sign in since it last did.
+# How often somebody has failed with a password since it was last right, by whose attempts count
+# together: a name's strangers, a browser, a session.
 admin_failures = Table(
     "admin_failures",
     metadata,
@@ -364,8 +365,8 @@ admin_failures = Table(
     Column("last_at", Instant, nullable=False),
 )
 
-# What was done in the panel, for it to show; the audit's chains have the same under seal. `details`
-# is JSON.
+# What was done in the panel and by commands, to be shown; the audit's chains have the same under
+# seal. `details` is JSON.
 admin_deeds = Table(
     "admin_deeds",
     metadata,

@@ -147,9 +147,14 @@ async def manager_of(
 
 
 async def guessed(store: Store, name: str, times: int) -> None:
-    """Somebody tries so many passwords at that name, from now on, each once it may be tried."""
-    failures, at, tried = Failures(store), datetime.now(UTC), 0
-    while tried < times:
-        wait = await failures.try_now([of_name(name)], at)
+    """Strangers try so many passwords at that name, from now on, each once it may be tried."""
+    await tried(store, of_name(name), times)
+
+
+async def tried(store: Store, subject: str, times: int) -> None:
+    """So many passwords that count together are tried, from now on, each once it may be."""
+    failures, at, done = Failures(store), datetime.now(UTC), 0
+    while done < times:
+        wait = await failures.try_now(subject, at)
         at += wait
-        tried += not wait
+        done += not wait

@@ -39,25 +39,20 @@ async def test_two_admins_who_depose_each_other_at_once_do_not_both_succeed(
 async def test_a_clock_that_was_ahead_locks_nobody_out_once_it_is_right(store: Store) -> None:
     failures, ahead = Failures(store), NOW + timedelta(days=300)
     for _ in range(FREE):
-        assert await failures.try_now(["name claire"], ahead) == timedelta()
-    assert await failures.try_now(["name claire"], ahead) == timedelta(seconds=1)
-    assert await failures.try_now(["name claire"], NOW) == timedelta()
+        assert await failures.try_now("name claire", ahead) == timedelta()
+    assert await failures.try_now("name claire", ahead) == timedelta(seconds=1)
+    assert await failures.try_now("name claire", NOW) == timedelta()
 
 
 async def test_attempts_made_at_once_in_two_processes_are_counted_one_by_one(store: Store) -> None:
     doors = [Failures(store), Failures(store)]
     waits = await asyncio.gather(
-        *(
-            doors[number % 2].try_now(["name claire", f"address {number}"], NOW)
-            for number in range(9)
-        )
+        *(doors[number % 2].try_now("name claire", NOW) for number in range(9))
     )
     assert waits.count(timedelta()) == FREE
     assert set(waits) == {timedelta(), timedelta(seconds=1)}
-    assert await doors[0].try_now(["name claire"], NOW + timedelta(seconds=1)) == timedelta()
-    assert await doors[1].try_now(["name claire"], NOW + timedelta(seconds=1)) == timedelta(
-        seconds=2
-    )
+    assert await doors[0].try_now("name claire", NOW + timedelta(seconds=1)) == timedelta()
+    assert await doors[1].try_now("name claire", NOW + timedelta(seconds=1)) == timedelta(seconds=2)
 
 
 async def test_the_pages_of_what_was_done_begin_at_no_number_that_a_store_cannot_hold(

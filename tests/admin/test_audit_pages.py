@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from getpass import getuser
 from html import unescape
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,7 @@ from gateway.audit.secrets import Secret
 from gateway.cli import main
 from gateway.inquiries import entries as inquiring
 from gateway.keys.key import Key
+from gateway.policy.running.versions import APPROVED, DECLINED
 from tests.admin.manager import Manager, Page, manager_of
 from tests.audit.mutations import edit_a_member
 from tests.conftest import RunningGateway
@@ -392,10 +394,27 @@ async def test_deeds_name_what_they_were_done_to(
         assert f'<span title="{denis.id}">Denis</span>' in gone
 
 
+@pytest.mark.parametrize("language", ["en", "fr"])
+async def test_what_a_command_did_stands_there_under_the_account_that_ran_it(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession, language: str
+) -> None:
+    manager = await manager_of(running_gateway, session, language=language)
+    key_id = (await running_gateway.mint()).id
+    config = ["--config", str(running_gateway.folder / "gateway.yaml")]
+    typed = ["keys", "update", key_id, "--limit", "77", *config]
+    assert (await asyncio.to_thread(CliRunner().invoke, main, typed)).exit_code == 0
+    said, who = words(language), f"shell: {getuser()}"
+    [listed] = rows(await manager.get(f"/audit/deeds?who={quote(who)}"))
+    assert who in listed
+    assert said("deeds.key changed") in listed
+    assert f'<a href="/keys/{key_id}"' in listed
+    assert who in (await manager.get(f"/keys/{key_id}")).plain
+
+
 def test_each_deed_has_its_words() -> None:
     """Read from the code: a name stands there, or in a constant, or is put together from some."""
     names = set[str]()
-    for folder in (FOLDER.parent, FOLDER.parent.parent / "cli" / "admin"):
+    for folder in (FOLDER.parent, FOLDER.parent.parent / "cli"):
         for file in folder.glob("**/*.py"):
             tree = ast.parse(file.read_bytes())
             calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
@@ -417,13 +436,13 @@ def deeds_named(call: ast.Call, file: Path) -> list[str]:
     first = call.args[1 if names_who else 0]
     if isinstance(first, ast.Constant):
         return [str(first.value)]
-    module = import_module(".".join(file.relative_to(FOLDER.parents[2]).with_suffix("").parts))
     if isinstance(first, ast.JoinedStr):
         assert ast.unparse(first) == "f'policy {decision}'", f"{file}: say here what it can be"
-        return [f"policy {each}" for each in (module.APPROVED, module.DECLINED)]
+        return [f"policy {each}" for each in (APPROVED, DECLINED)]
     assert isinstance(first, ast.Name), f"{file}: {ast.unparse(call)}"
     if file.name == "visit.py":  # hands on what a page names
         return []
+    module = import_module(".".join(file.relative_to(FOLDER.parents[2]).with_suffix("").parts))
     return [str(getattr(module, first.id))]
 
 

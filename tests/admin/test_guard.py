@@ -189,12 +189,16 @@ async def test_behind_tls_the_cookie_is_bound_to_this_very_host(
         "password": "correct horse battery staple",
     }
     signed_in = await manager.send("/sign-in", form, **own)
-    [cookie] = [
+    cookies = [
         each for each in signed_in.headers.getall("Set-Cookie") if each.startswith("__Host-")
     ]
-    assert "Secure" in cookie
-    assert "Path=/" in cookie
-    assert "Domain" not in cookie
+    names = sorted(each.partition("=")[0] for each in cookies)
+    assert names[0] == "__Host-clinic-gateway"
+    assert names[1].startswith("__Host-clinic-gateway-device-")
+    for cookie in cookies:
+        assert "Secure" in cookie
+        assert "Path=/" in cookie
+        assert "Domain" not in cookie
 
 
 async def test_under_another_name_the_panel_is_not_there(manager: Manager) -> None:

@@ -234,7 +234,7 @@ async def test_the_matrix_says_whole_in_part_or_hidden_and_which_records_exist(
             assert marks == [(kind, words.get(kind, kind)) for kind in kinds]
     assert "BASIC sees only records whose status is ACTIVE." in page.plain
     assert "STANDARD sees only records whose status is ACTIVE or DECEASED." in page.plain
-    assert "nothing waits here (policy_widening: apply)" in page.plain
+    assert "no approval is asked for (policy_widening: apply)" in page.plain
 
     sheet = await manager.get("/policy/table")
     assert sheet.headers["Content-Type"] == "text/csv; charset=utf-8"

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from gateway.administrators.failures import FREE, Failures
+from gateway.administrators.failures import FREE, Failures, of_session
 from gateway.administrators.passwords import Passwords
+from gateway.administrators.sessions import SessionStore
 from gateway.administrators.store import AdministratorStore
-from tests.admin.manager import PASSWORD, guessed, manager_of
+from tests.admin.manager import PASSWORD, guessed, manager_of, tried
 from tests.conftest import RunningGateway
 
 
@@ -62,7 +63,7 @@ async def test_one_name_is_one_name_however_it_is_spelt(
     for name in ("Claire", "CLAIRE", "\uff23laire", "Cl\uff41ire", "  claire"):
         assert (await manager.other(name).sign_in("a guess of mine")).status == 401
     failures = Failures(running_gateway.gateway.store)
-    assert await failures.try_now(["name claire"], datetime.now(UTC)) > timedelta()
+    assert await failures.try_now("name claire", datetime.now(UTC)) > timedelta()
 
 
 async def test_a_stolen_cookie_opens_nothing_once_its_owner_has_signed_out(
@@ -76,6 +77,32 @@ async def test_a_stolen_cookie_opens_nothing_once_its_owner_has_signed_out(
     assert (await thief.get("/keys")).status == 303
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:1", "/\nx", "x"],
+)
+async def test_signing_in_leads_to_pages_of_this_panel_alone(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession, wanted: str
+) -> None:
+    manager = (await manager_of(running_gateway, session)).other()
+    page = await manager.get("/sign-in")
+    form = {"asked": page.field("asked"), "name": "Claire", "password": PASSWORD}
+    told = await manager.send("/sign-in", form | {"next": wanted})
+    assert (told.status, told.headers["Location"]) == (303, "/keys")
+
+
+async def test_what_lets_somebody_in_rests_nowhere(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession
+) -> None:
+    manager = await manager_of(running_gateway, session)
+    files = [file for file in running_gateway.folder.rglob("*") if file.is_file()]
+    kept = b"".join(file.read_bytes() for file in files)
+    assert b"argon2id" in kept
+    held = [*manager.cookies.values(), PASSWORD]
+    assert len(held) >= 3
+    assert [each for each in held if each.encode() in kept] == []
+
+
 async def test_the_old_password_cannot_be_guessed_without_waiting(
     running_gateway: RunningGateway, session: aiohttp.ClientSession
 ) -> None:
@@ -85,13 +112,14 @@ async def test_the_old_password_cannot_be_guessed_without_waiting(
     guess = await manager.fill("/account", {"old": "a guess", **new}, "/account/password")
     assert guess.status == 422
     store = running_gateway.gateway.store
-    await guessed(store, "Claire", FREE + 3)
+    [signed_in] = await SessionStore(store).list(datetime.now(UTC))
+    await tried(store, of_session(signed_in.id), FREE + 3)
     told = await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     assert told.status == 429
     assert int(told.headers["Retry-After"]) >= 1
     deeds = (await manager.get("/audit/deeds")).plain
     assert "password change refused" in deeds
-    await Failures(store).forgive(["name claire"])
+    await Failures(store).forgive(of_session(signed_in.id))
     assert (
         await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     ).status == 303

@@ -64,7 +64,7 @@ def test_whoever_is_kept_out_by_guesses_is_let_in_by_a_new_password(config: Path
         store = open_store(config.with_name("gateway.db"))
         try:
             await guessed(store, "Claire", guesses)
-            return bool(await Failures(store).try_now([of_name("Claire")], datetime.now(UTC)))
+            return bool(await Failures(store).try_now(of_name("Claire"), datetime.now(UTC)))
         finally:
             await store.aclose()
 
@@ -151,7 +151,7 @@ def test_what_a_command_does_is_logged_and_sealed_before_and_after_it(config: Pa
     admin(config, "password", "Denis", "--role", "operator", typed=WORD)
     admin(config, "remove", "Denis")
     found = deeds(config)
-    assert {each.who for each in found} == {f"command line ({getpass.getuser()})"}
+    assert {each.who for each in found} == {f"shell: {getpass.getuser()}"}
     assert [(each.deed, each.outcome, each.details) for each in found] == [
         ("administrator added", DONE, {"role": "admin"}),
         ("password reset", FAILED, {"name": "Claire", "role": "auditor"}),

@@ -75,7 +75,7 @@ def test_a_key_is_made_shown_listed_changed_rotated_and_revoked(folder: Path) ->
     assert rotated["id"] == made["id"]
     assert rotated["key"] != made["key"]
     assert len(told(folder, "list")[0]["secrets"]) == 2
-    assert told(folder, "revoke", made["id"])["revokedAt"] is not None
+    assert told(folder, "revoke", "--yes", made["id"])["revokedAt"] is not None
     again = keys(folder, "list")
     assert "Insurer Y" in again.stdout
     assert "revoked" in again.stdout
@@ -87,7 +87,7 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
     assert "the only time" in done.stdout
     for words in (["list"], ["list", "--json"]):
         assert secret not in keys(folder, *words).stdout
-    kept = b"".join(file.read_bytes() for file in folder.iterdir())
+    kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     assert secret.encode() not in kept
 
 
@@ -142,7 +142,8 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
         (["update", "x"], "nothing to change", 2),
         (["show", "x"], "no key has the id or the name x", 1),
         (["update", "x", "--limit", "1"], "no key has the id or the name x", 1),
-        (["revoke", "x"], "no key has the id or the name x", 1),
+        (["revoke", "x", "--yes"], "no key has the id or the name x", 1),
+        (["revoke", "x"], "say --yes to revoke it unasked", 2),
         (["rotate", "x"], "no key has the id or the name x", 1),
     ],
 )
@@ -203,7 +204,7 @@ def test_the_state_folder_is_made_by_a_start_and_an_empty_list_says_so(tmp_path:
 
 @pytest.mark.parametrize(
     "words", [["list"], CREATE, ["show", "x"], ["update", "x", "--limit", "1"], ["rotate", "x"],
-              ["revoke", "x"]],
+              ["revoke", "x", "--yes"]],
 )  # fmt: skip
 def test_where_nothing_says_where_the_keys_are_none_are_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
@@ -235,7 +236,7 @@ def test_the_environment_may_say_where_the_keys_are(
 @pytest.mark.parametrize("words", [["rotate"], ["update", "--limit", "5"]])
 def test_a_revoked_key_gets_no_new_secret_and_no_change(folder: Path, words: list[str]) -> None:
     made = told(folder, *CREATE)
-    told(folder, "revoke", made["id"])
+    told(folder, "revoke", "--yes", made["id"])
     done = keys(folder, *words, made["id"])
     assert (done.returncode, done.stdout) == (1, "")
     assert "this key was revoked, for good" in done.stderr
@@ -244,7 +245,8 @@ def test_a_revoked_key_gets_no_new_secret_and_no_change(folder: Path, words: lis
 
 
 @pytest.mark.parametrize(
-    "words", [("show",), ("update", "--limit", "5"), ("rotate", "--overlap", "1h"), ("revoke",)]
+    "words",
+    [("show",), ("update", "--limit", "5"), ("rotate", "--overlap", "1h"), ("revoke", "--yes")],
 )
 def test_a_name_that_one_key_has_will_do_for_its_id(folder: Path, words: tuple[str, ...]) -> None:
     one = told(folder, *CREATE)["id"]
@@ -262,9 +264,9 @@ def test_a_name_that_one_key_has_will_do_for_its_id(folder: Path, words: tuple[s
 
 def test_a_key_that_was_revoked_already_is_said_to_be(folder: Path) -> None:
     made = told(folder, *CREATE)
-    first = keys(folder, "revoke", made["id"], "--json")
+    first = keys(folder, "revoke", "--yes", made["id"], "--json")
     assert (first.returncode, first.stderr) == (0, "")
-    again = keys(folder, "revoke", made["id"], "--json")
+    again = keys(folder, "revoke", "--yes", made["id"], "--json")
     assert (again.returncode, again.stdout) == (0, first.stdout)
     revoked_at = json.loads(first.stdout)["revokedAt"]
     assert again.stderr == f"this key was revoked already, at {revoked_at}\n"
@@ -275,7 +277,7 @@ def test_it_is_said_when_an_old_secret_ends_and_what_state_a_key_is_in(folder: P
     rotated = keys(folder, "rotate", made["id"], "--overlap", "1h").stdout
     shown = keys(folder, "show", made["id"]).stdout
     changed = keys(folder, "update", made["id"], "--limit", "5").stdout
-    revoked = keys(folder, "revoke", made["id"]).stdout
+    revoked = keys(folder, "revoke", "--yes", made["id"]).stdout
     for text in (rotated, shown, changed, revoked):
         assert re.search(
             rf"secrets +{made['key'][:8]}\.\.\. until 20\S+Z, vk_\S{{5}}\.\.\.\n", text
@@ -389,7 +391,7 @@ async def test_a_running_server_hears_of_every_change_within_a_second(
     rotated = await asyncio.to_thread(told, folder, "rotate", made["id"], "--overlap", "0s")
     await within_a_second(made["key"], 401)
     await within_a_second(rotated["key"], 403)
-    await asyncio.to_thread(told, folder, "revoke", made["id"])
+    await asyncio.to_thread(told, folder, "revoke", "--yes", made["id"])
     await within_a_second(rotated["key"], 401)
 
 
@@ -401,7 +403,7 @@ def test_a_key_that_makes_no_sense_is_named_beside_the_others(folder: Path) -> N
     assert [each["id"] for each in json.loads(listed.stdout)] == [good["id"]]
     sentence = f"what is kept of the key {odd['id']} makes no sense here; it counts as revoked"
     assert listed.stderr.startswith(sentence)
-    for command in ("show", "rotate", "revoke"):
-        result = run(folder, command, odd["id"])
+    for command in (["show"], ["rotate"], ["revoke", "--yes"]):
+        result = run(folder, *command, odd["id"])
         assert result.exit_code == 1
         assert result.stderr.startswith(sentence)

@@ -247,17 +247,19 @@ def configured(folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("configured")
-def test_a_configured_policy_whose_cases_fail_is_taken_by_no_gateway(folder: Path) -> None:
+def test_of_a_configured_policy_whose_cases_fail_it_is_said_what_waits(folder: Path) -> None:
     result = check()
     assert result.exit_code == 1
     assert result.stdout == (
-        f"{folder}/own.yaml: in order, but 3 of its cases fail, so no gateway takes it:"
-        " clinic-gateway policy test\n"
+        f"{folder}/own.yaml: in order, but 3 of its cases fail: clinic-gateway policy test\n"
+        "What it shows less than the policy that runs takes effect at once; what it shows more"
+        " waits until its cases pass.\n"
+        "A gateway on which no policy has run so far does not start with it.\n"
     )
     assert result.stderr.count(f"{folder}/own.test.yaml:") == 3
     assert "error[failed-case]: BASIC" in result.stderr
     assert "^^^^" in result.stderr
-    assert check("own.yaml").stdout.endswith(": clinic-gateway policy test own.yaml\n")
+    assert ": clinic-gateway policy test own.yaml\n" in check("own.yaml").stdout
     (folder / "own.yaml").write_text(TEXT)
     assert (check().exit_code, check().stderr) == (0, "")
 
@@ -275,10 +277,12 @@ def test_cases_that_fail_are_told_in_every_format(folder: Path) -> None:
     assert results["github"].stdout.count("::error file=own.test.yaml,line=") == 3
 
 
-def test_cases_that_cannot_be_read_keep_a_policy_out_too(configured: Path, folder: Path) -> None:
+def test_what_a_policy_shows_more_waits_for_cases_that_cannot_be_read_too(
+    configured: Path, folder: Path
+) -> None:
     (folder / "own.test.yaml").write_text(CASES.replace("key: BASIC", "key: BASC", 1))
     result = check()
     assert result.exit_code == 1
     assert "error[bad-cases]: BASC is not a level" in result.stderr
-    assert f"{configured}: in order, but its cases cannot be read, so no" in result.stdout
+    assert f"{configured}: in order, but its cases cannot be read: " in result.stdout
     assert check("--format", "sarif").exit_code == 1

@@ -171,7 +171,10 @@ def test_a_note_says_where_the_cases_of_the_new_file_fail(tmp_path: Path) -> Non
     (tmp_path / "gateway.yaml").write_text("state: none\n")
     old, new = str(tmp_path / "old.yaml"), str(tmp_path / "new.yaml")
     words = ("policy", "diff", "--config", str(tmp_path / "gateway.yaml"))
-    text = f"{new}: 3 of its cases fail, so no gateway takes it: clinic-gateway policy test {new}"
+    text = (
+        f"{new}: 3 of its cases fail, so what it shows more waits until they pass:"
+        f" clinic-gateway policy test {new}"
+    )
     found = clinic_gateway(*words, old, new)
     assert (found.returncode, found.stdout.splitlines()[-1]) == (0, f"note: {text}")
     assert json.loads(clinic_gateway(*words, old, new, "--json").stdout)["notes"] == [text]

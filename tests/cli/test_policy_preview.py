@@ -136,7 +136,7 @@ def test_a_key_of_the_store_is_named_by_its_id_or_its_name(folder: Path, by: str
 
 def test_a_key_that_is_revoked_is_said_to_see_nothing(folder: Path) -> None:
     key_id = made(folder)
-    ran(folder, "keys", "revoke", key_id)
+    ran(folder, "keys", "revoke", "--yes", key_id)
     found = told(folder, "--key", key_id, "--resource", "clients")
     assert found["notes"] == ["this key is revoked or expired: it is shown nothing any more"]
 

@@ -66,7 +66,7 @@ def test_a_revocation_holds_on_both_nodes_within_a_second(cluster: Stack) -> Non
     key_id, secret = minted(cluster)
     ports = [node.port for node in cluster.nodes]
     assert {get(port, TYPES, secret)[0] for port in ports for _ in range(6)} == {200}
-    cluster.nodes[0].gateway.command("keys", "revoke", key_id)
+    cluster.nodes[0].gateway.command("keys", "revoke", "--yes", key_id)
     time.sleep(1)
     # each connection may come to another process
     assert {get(port, TYPES, secret)[0] for port in ports for _ in range(6)} == {401}

@@ -48,8 +48,11 @@ class Heard:
     def refused(self, problems: Sequence[str], running: str, file: str) -> None:
         self.said.append(f"refused: {problems[0]}")
 
-    def held(self, waiting: str, running: str) -> None:
+    def held(self, waiting: str, running: str, waits_for: str) -> None:
         self.said.append("held")
+
+    def cases(self, failing: Sequence[str], running: str) -> None:
+        self.said.append("cases fail" if failing else "cases pass")
 
     def unchanged(self, running: str) -> None:
         self.said.append("unchanged")
@@ -86,7 +89,7 @@ class Kept:
             patience=0.02,
         )
         found = find(self.file)
-        await self.keeper.begin(found, examiner.policy(found), last)
+        await self.keeper.begin(found, examiner.examined(found), last)
         return self
 
     async def approved(self, digest: str) -> bool:
@@ -241,7 +244,7 @@ async def test_the_refused_line_is_told(kept: Kept) -> None:
 
 async def test_a_file_that_becomes_whole_in_time_is_never_refused(kept: Kept) -> None:
     await kept.begin()
-    kept.keeper._patience, kept.keeper._steady = 60.0, 0.001
+    kept.keeper._file.patience, kept.keeper._file.steady = 60.0, 0.001
     halved(kept.file)
     looking = asyncio.create_task(kept.look())
     await asyncio.sleep(0.05)
@@ -255,7 +258,7 @@ async def test_a_file_that_still_changes_is_not_taken(kept: Kept, tmp_path: Path
     """The beginning of a file may be a policy of its own, that shows more than the whole."""
     whole = TEXT + "  only: {category: [food]}\n"
     await kept.begin()
-    kept.keeper._patience, kept.keeper._steady = 60.0, 0.2
+    kept.keeper._file.patience, kept.keeper._file.steady = 60.0, 0.2
     kept.file.write_text(TEXT + "  ")
     looking = asyncio.create_task(kept.look())
     await asyncio.sleep(0.05)
@@ -287,36 +290,25 @@ async def test_a_link_that_leads_elsewhere_is_followed(tmp_path: Path) -> None:
     assert not kept.sees("email")
 
 
-async def test_what_its_cases_say_keeps_a_policy_from_running_until_it_is_tried_again(
-    kept: Kept,
-) -> None:
-    await kept.begin()
-    kept.wrong.append(Problem("policies.test.yaml", 7, 3, "a case fails"))
-    assert await kept.write(NARROW) == "stale"
-    assert kept.sees("email")
-    kept.wrong.clear()
-    assert await kept.look() == "stale"
-    assert await kept.look(asked=True) == "current"
-    assert not kept.sees("email")
-
-
 async def test_changed_cases_beside_the_file_are_looked_at(kept: Kept) -> None:
     await kept.begin()
-    kept.wrong.append(Problem("policies.test.yaml", 7, 3, "a case fails"))
-    cases = kept.file.with_name("policies.test.yaml")
-    cases.write_text("x")
-    assert await kept.look() == "stale"
-    kept.wrong.clear()
-    cases.write_text("#" * 200_000 + "x")
-    assert await kept.look() == "current"
-    kept.wrong.append(Problem("policies.test.yaml", 7, 3, "another fails"))
-    cases.write_text("#" * 200_000 + "y")
-    assert await kept.look() == "stale"
+    cases, wrong = kept.file.with_name("policies.test.yaml"), Problem("x", 7, 3, "a case fails")
+    failing = []
+    for text, problems in (
+        ("x", [wrong]),
+        ("#" * 200_000 + "x", []),
+        ("#" * 200_000 + "y", [wrong]),
+    ):
+        kept.wrong[:] = problems
+        cases.write_text(text)
+        assert await kept.look() == "current"
+        failing.append(bool(kept.keeper.standing.failing))
+    assert failing == [True, False, True]
 
 
 async def test_a_fault_of_a_check_is_a_reason_to_go_on_as_before(kept: Kept) -> None:
     await kept.begin()
-    kept.keeper._examiner = Examiner(path=kept.file, report=lambda _: None, verify=None)  # type: ignore[arg-type]
+    kept.keeper._file._examiner = Examiner(path=kept.file, report=lambda _: None, narrows=None)  # type: ignore[arg-type]
     assert await kept.write(NARROW) == "stale"
     assert kept.sees("email")
     assert kept.heard.said[0] == "failed: TypeError"

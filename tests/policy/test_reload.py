@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from gateway.app import build
 from gateway.policy.running import follow
-from gateway.policy.running.keeper import PATIENCE, STEADY
+from gateway.policy.running.file import PATIENCE, STEADY
 from gateway.settings import StartRefused, load_settings
 from gateway.store import StoreError
 from tests.command import clinic_gateway
@@ -168,7 +169,7 @@ async def test_the_command_line_shows_reloads_and_approves(
     code, shown, said = await command(gateway, "approve", waiting, *words)
     assert (code, said, hash_of(gateway)) == (0, "", waiting), shown
     code, _, said = await command(gateway, "approve", waiting, *words)
-    assert (code, "nothing to approve" in said) == (1, True)
+    assert (code, "nothing to decide" in said) == (1, True)
 
     save(file, "version: 1\n")
     code, shown, _ = await command(gateway, "reload", "--json")
@@ -189,7 +190,7 @@ async def test_the_status_tells_whether_the_policy_is_wrong_or_its_cases(
     cases.write_text("version: 1\ncases: 5\n")
     code, shown, _ = await command(gateway, "reload")
     lines = shown.splitlines()
-    assert (code, lines[-2].startswith("  refused   policies.test.yaml line 2: ")) == (1, True)
+    assert (code, lines[-2].startswith("            policies.test.yaml line 2: ")) == (0, True)
     assert lines[-1].split() == ["clinic-gateway", "policy", "test", "says", "more"]
     cases.unlink()
     save(file, TEXT.replace("lastName]", "lastNam]"))
@@ -220,7 +221,8 @@ async def test_the_status_warns_of_a_gateway_that_follows_another_file_than_is_c
 
 async def test_a_question_makes_no_store(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("drain: 1\n")
-    for words in (["status"], ["reload"], ["approve", "0" * 64, "--by", "A", "--reason", "B"]):
+    decisions = ([each, "0" * 64, "--reason", "B"] for each in ("approve", "decline"))
+    for words in (["status"], ["reload"], *decisions):
         config = ["--config", str(tmp_path / "gateway.yaml")]
         done = await asyncio.to_thread(clinic_gateway, "policy", *words, *config)
         assert (done.returncode, done.stderr) == (1, "no gateway is running on this store\n")
@@ -241,12 +243,56 @@ async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: 
         versions = dict(store.execute("SELECT hash, content FROM policy_versions").fetchall())
     assert history[-3:] == [
         ("held", waiting, None, None),
-        ("approved", waiting, "A", "B"),
+        ("approved", waiting, f"shell: {getuser()}", "B (asked by A)"),
         ("ran", waiting, None, None),
     ]
     assert ("ran", first, None, None) in history
     assert versions[waiting].decode() == WIDE
     assert versions[first].decode() == TEXT
+
+
+async def test_a_policy_that_waits_is_declined_on_the_shell(
+    start_gateway: Start, file: Path
+) -> None:
+    gateway = await start_gateway(policy=file, policy_widening="approve")
+    running = hash_of(gateway)
+    save(file, WIDE)
+    await command(gateway, "reload")
+    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
+    code, _, said = await command(gateway, "decline", "0" * 64, "--reason", "no")
+    assert (code, said) == (1, f"the policy {'0' * 64} does not wait: {waiting} does\n")
+    code, shown, said = await command(gateway, "decline", waiting, "--reason", "nobody asked")
+    who = f"shell: {getuser()}"
+    assert (code, said) == (0, "")
+    assert shown == f"{waiting} is declined by {who}; the policy that runs goes on\n"
+    assert hash_of(gateway) == running
+    _, shown, _ = await command(gateway, "status", "--json")
+    [process] = json.loads(shown)["processes"]
+    assert process["declined"]["by"] == who
+    assert process["declined"]["reason"] == "nobody asked"
+    code, _, said = await command(gateway, "approve", waiting, "--reason", "after all")
+    assert (code, said, hash_of(gateway)) == (0, "", waiting)
+
+
+@pytest.mark.parametrize("decision", ["approve", "decline"])
+async def test_nothing_is_decided_where_the_audit_cannot_be_written(
+    start_gateway: Start, file: Path, decision: str
+) -> None:
+    gateway = await start_gateway(policy=file, policy_widening="approve")
+    running = hash_of(gateway)
+    save(file, WIDE)
+    await command(gateway, "reload")
+    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
+    audit = gateway.folder / "audit"
+    audit.rename(gateway.folder / "elsewhere")
+    audit.touch()
+    code, shown, said = await command(gateway, decision, waiting, "--reason", "the insurer asked")
+    assert (code, shown) == (1, "")
+    assert str(audit) in said
+    _, shown, _ = await command(gateway, "reload", "--json")
+    [process] = json.loads(shown)["processes"]
+    assert (process["waiting"], "declined" in process) == (waiting, False)
+    assert hash_of(gateway) == running
 
 
 async def test_an_approval_counts_until_another_policy_has_run(
@@ -342,7 +388,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
     gateway = partner.gateway
     keeper, follower = gateway.gateway.keeper, gateway.gateway.follower
-    keeper._steady = 0.0
+    keeper._file.steady = 0.0
     fields: dict[str, frozenset[str]] = {}
     texts = (NARROW, TEXT)
     stop, failed = asyncio.Event(), []

@@ -140,7 +140,7 @@ def test_a_key_and_its_end_are_known_in_every_worker_within_a_second(several: Se
     time.sleep(1)
     # each connection may come to another worker
     assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {200}
-    several.command("keys", "revoke", key_id)
+    several.command("keys", "revoke", "--yes", key_id)
     time.sleep(1)
     assert {get(several.port, CLIENTS, secret)[0] for _ in range(20)} == {401}
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +83,13 @@ class Caller:
         found = answer.status, dict(answer.headers), json.loads(answer.read())
         connection.close()
         return found
+
+    def wait_for(self, secret: str) -> None:
+        """Until the gateway has heard of a new key."""
+        deadline = time.monotonic() + 30
+        while self.send(secret, "GET", "/clients?limit=1")[0] == 401:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
     def draft(self, secret: str, vet: str) -> dict[str, str]:
         """A booking that fits."""

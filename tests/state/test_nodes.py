@@ -40,6 +40,7 @@ def test_a_new_node_works_and_one_of_another_state_is_refused(
         assert not two.state.exists()
         copy_secret(one, two)
         with two.served() as gateway:
+            gateway.wait_for(made["key"])
             assert gateway.send(made["key"], "GET", "/clients")[0] == 200
             assert two.command("state", "check")["audit"]["broken"] == []
         lines = [(each.state / "audit" / "folder.id").read_text().splitlines() for each in nodes]

@@ -1,13 +1,25 @@
 """What signing in and changing one's password have in common: attempts, and a session anew."""
 
+from dataclasses import dataclass
 from math import ceil
 
+from aiohttp import web
 from aiohttp_session import new_session
 
 from gateway.admin.access.guard import new_token
 from gateway.admin.access.session import ADMINISTRATOR, CSRF, PROVED
 from gateway.admin.visit import Visit
-from gateway.administrators.failures import of_name
+from gateway.administrators.devices import LASTS, device_of, device_token
+from gateway.administrators.passwords import LONGEST
+from gateway.administrators.store import Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Whether the password was right; else, or without a look, the seconds to wait for the next."""
+
+    is_right: bool
+    wait: int
 
 
 def address_of(visit: Visit) -> str:
@@ -16,16 +28,24 @@ def address_of(visit: Visit) -> str:
     return parts.caller(remote, visit.request.headers) if parts.trusts(remote) else remote
 
 
-async def wait_of(visit: Visit, name: str) -> int:
-    """Seconds that this attempt has to wait; of one that need not, it counts until `forgive`."""
-    failures = visit.administration.failures
-    wait = await failures.try_now(_subjects(visit, name), visit.parts.now())
-    return ceil(wait.total_seconds())
+async def attempt(
+    visit: Visit, subject: str, kept: Kept | None, password: str, *, is_known: bool
+) -> Attempt:
+    """A try at a password, which counts for that subject until it is forgiven; Busy.
 
-
-async def forgive(visit: Visit, name: str) -> None:
-    """The password was right."""
-    await visit.administration.failures.forgive(_subjects(visit, name))
+    A password that counts once is made up and beyond guessing: it is looked at even where others
+    would have to wait, so that whoever is handed one comes in while strangers guess at the name.
+    """
+    administration = visit.administration
+    async with administration.passwords.turn(is_known=is_known):
+        pause = await administration.failures.try_now(subject, visit.parts.now())
+        wait = ceil(pause.total_seconds())
+        if wait and not (kept is not None and kept.administrator.one_time):
+            return Attempt(False, wait)
+        is_right = await administration.passwords.is_right(
+            kept.password if kept else "", password[: LONGEST + 1]
+        )
+    return Attempt(is_right, wait)
 
 
 async def begin_session(visit: Visit, administrator_id: str, password: str) -> None:
@@ -41,5 +61,30 @@ async def begin_session(visit: Visit, administrator_id: str, password: str) -> N
     visit.request[PROVED] = password
 
 
-def _subjects(visit: Visit, name: str) -> tuple[str, str]:
-    return of_name(name), f"address {address_of(visit)}"
+def known_device(visit: Visit, kept: Kept | None) -> str | None:
+    """The browser, where that administrator has signed in from it before."""
+    if kept is None:
+        return None
+    token = visit.request.cookies.get(_cookie(visit, kept.administrator.id), "")
+    return device_of(token, kept, visit.parts.now())
+
+
+def remember_device(
+    visit: Visit, response: web.Response, administrator_id: str, password: str
+) -> None:
+    """From now on the browser is known, and by another token than before."""
+    response.set_cookie(
+        _cookie(visit, administrator_id),
+        device_token(administrator_id, password, visit.parts.now()),
+        max_age=int(LASTS.total_seconds()),
+        path="/",
+        secure=visit.parts.is_secure,
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def _cookie(visit: Visit, administrator_id: str) -> str:
+    """One for each administrator: several may share a browser."""
+    prefix = "__Host-" if visit.parts.is_secure else ""
+    return f"{prefix}clinic-gateway-device-{administrator_id}"

@@ -2,12 +2,13 @@
 
 from aiohttp import web
 
-from gateway.admin.access.entering import begin_session, forgive, wait_of
+from gateway.admin.access.entering import attempt, begin_session, remember_device
 from gateway.admin.access.guard import CHOOSE
 from gateway.admin.access.session import SIGNED_IN
 from gateway.admin.routes import Page
 from gateway.admin.views.sign_in import FIRST
 from gateway.admin.visit import Visit
+from gateway.administrators.failures import of_session
 from gateway.administrators.passwords import LONGEST, SHORTEST, check
 from gateway.administrators.roles import Right
 
@@ -40,11 +41,14 @@ async def change_password(visit: Visit) -> web.Response:
     new, again = (str(visit.form.get(name, "")) for name in ("new", "again"))
     errors: dict[str, str] = {}
     if not kept.administrator.one_time:
-        if wait := await wait_of(visit, who.name):
-            return await account(visit, {"old": visit.words("sign-in.wait", wait)}, wait)
-        old = str(visit.form.get("old", ""))[: LONGEST + 1]
-        if await administration.passwords.is_right(kept.password, old):
-            await forgive(visit, who.name)
+        subject = of_session(visit.request[SIGNED_IN].id)
+        old = str(visit.form.get("old", ""))
+        tried = await attempt(visit, subject, kept, old, is_known=True)
+        if tried.wait:
+            told = visit.words("sign-in.wait", tried.wait)
+            return await account(visit, {"old": told}, tried.wait)
+        if tried.is_right:
+            await administration.failures.forgive(subject)
         else:
             await administration.note(who.name, "password change refused", who.id, name=who.name)
             errors["old"] = visit.words("account.wrong_old")
@@ -62,7 +66,9 @@ async def change_password(visit: Visit) -> web.Response:
             who.id, kept_of_it, one_time=False, instead_of=kept.password
         )
     await begin_session(visit, who.id, kept_of_it)
-    return visit.go(FIRST, "account.changed")
+    response = visit.go(FIRST, "account.changed")
+    remember_device(visit, response, who.id, kept_of_it)
+    return response
 
 
 async def end_session(visit: Visit) -> web.Response:

@@ -7,6 +7,7 @@ from aiohttp import web
 from gateway.admin.routes import Page
 from gateway.admin.visit import Visit
 from gateway.administrators.administrator import name_of
+from gateway.administrators.failures import of_name
 from gateway.administrators.passwords import made_up
 from gateway.administrators.roles import Right, Role
 from gateway.administrators.store import LastAdmin, NameTaken, NoSuchAdministrator
@@ -87,6 +88,7 @@ async def _password(visit: Visit, whose: str, name: str) -> web.Response:
     async with visit.deed("password reset", whose, name=name):
         kept = await visit.administration.passwords.hash(password)
         await visit.administration.administrators.set_password(whose, kept, one_time=True)
+        await visit.administration.failures.forgive(of_name(name))
     if whose == visit.who.id:
         visit.session.invalidate()
     return await people(visit, made={"name": name, "password": password})

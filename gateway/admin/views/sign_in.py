@@ -4,18 +4,27 @@ import secrets
 
 from aiohttp import web
 
-from gateway.admin.access.entering import address_of, begin_session, forgive, wait_of
+from gateway.admin.access.entering import (
+    address_of,
+    attempt,
+    begin_session,
+    known_device,
+    remember_device,
+)
 from gateway.admin.access.guard import CHOOSE, SIGN_IN, Refused, is_same
 from gateway.admin.access.session import ADMINISTRATOR
 from gateway.admin.routes import Page
 from gateway.admin.visit import Visit
-from gateway.administrators.passwords import LONGEST
+from gateway.administrators.failures import of_device, of_name
+from gateway.administrators.passwords import Busy
 from gateway.administrators.roles import Right
 from gateway.administrators.store import Kept
 
 FIRST = "/keys"
 # A form that was not fetched from here by the same browser does not count.
 _ASKED = "clinic-gateway-asked"
+# Seconds in which those who wait have had their turn.
+_BUSY_FOR = 5
 
 
 async def form(visit: Visit) -> web.Response:
@@ -29,26 +38,39 @@ async def sign_in(visit: Visit) -> web.Response:
     """With a name and a password, or once more."""
     if not is_same(visit.text("asked"), _asked(visit)):
         raise Refused(403, "form")
-    administration = visit.administration
     name, password = visit.text("name"), str(visit.form.get("password", ""))
-    if wait := await wait_of(visit, name):
+    kept = await visit.administration.administrators.find(name)
+    device = known_device(visit, kept)
+    subject = of_name(name) if device is None else of_device(device)
+    try:
+        tried = await attempt(visit, subject, kept, password, is_known=device is not None)
+    except Busy:
+        return await _shown(visit, status=503, is_busy=True, wait=_BUSY_FOR, name=name)
+    if kept is None or not tried.is_right or not await _used_up(visit, kept):
+        return await _refused(visit, kept, name, tried.wait)
+    await visit.administration.failures.forgive(subject)
+    return await _let_in(visit, kept, "new" if device is None else "known")
+
+
+async def _refused(visit: Visit, kept: Kept | None, name: str, wait: int) -> web.Response:
+    """Once more, or later."""
+    if wait:
         return await _shown(visit, status=429, wait=wait, name=name)
-    kept = await administration.administrators.find(name)
-    is_right = await administration.passwords.is_right(
-        kept.password if kept else "", password[: LONGEST + 1]
-    )
-    if kept is None or not is_right or not await _used_up(visit, kept):
-        # what is nobody's name may be a password that came into the wrong field
-        whose = kept.administrator.name if kept else "-"
-        await administration.note(whose, "sign-in refused", address=address_of(visit))
-        return await _shown(visit, status=401, is_wrong=True, name=name)
-    await forgive(visit, name)
-    await administration.note(kept.administrator.name, "signed in", address=address_of(visit))
-    password_now = "" if kept.administrator.one_time else kept.password
-    await begin_session(visit, kept.administrator.id, password_now)
-    wanted = _next(visit.text("next"))
-    response = visit.go(CHOOSE if kept.administrator.one_time else wanted)
+    # what is nobody's name may be a password that came into the wrong field
+    whose = kept.administrator.name if kept else "-"
+    await visit.administration.note(whose, "sign-in refused", address=address_of(visit))
+    return await _shown(visit, status=401, is_wrong=True, name=name)
+
+
+async def _let_in(visit: Visit, kept: Kept, browser: str) -> web.Response:
+    """To the page that was wanted, or first to choose a password, and then the browser is known."""
+    whose, address = kept.administrator, address_of(visit)
+    await visit.administration.note(whose.name, "signed in", address=address, browser=browser)
+    await begin_session(visit, whose.id, "" if whose.one_time else kept.password)
+    response = visit.go(CHOOSE if whose.one_time else _next(visit.text("next")))
     response.del_cookie(_ASKED)
+    if not whose.one_time:
+        remember_device(visit, response, whose.id, kept.password)
     return response
 
 
@@ -87,6 +109,7 @@ async def _shown(
     wanted: str | None = None,
     name: str = "",
     is_wrong: bool = False,
+    is_busy: bool = False,
     wait: int = 0,
 ) -> web.Response:
     asked = _asked(visit) or secrets.token_urlsafe(24)
@@ -98,6 +121,7 @@ async def _shown(
         wanted=visit.text("next") if wanted is None else wanted,
         name=name,
         is_wrong=is_wrong,
+        is_busy=is_busy,
         wait=wait,
         is_empty=is_empty,
     )

@@ -11,7 +11,8 @@ from gateway.administrators.failures import Failures, of_name
 from gateway.administrators.passwords import LONGEST, Passwords, check, made_up
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore, LastAdmin
-from gateway.cli.admin.opened import Deed, with_deeds
+from gateway.cli.admin.opened import with_deeds
+from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
@@ -55,12 +56,13 @@ def password(
             await _check_first(administrators, role or Role.ADMIN)
             async with deed("administrator added", name, role=role or Role.ADMIN):
                 await administrators.add(name, role or Role.ADMIN, kept, now, one_time=one_time)
+                await Failures(store).forgive(of_name(name))
             return True
         whose, told = known.administrator, {} if role is None else {"role": role}
         async with deed("password reset", whose.id, name=whose.name, **told):
             await administrators.set_password(whose.id, kept, one_time=one_time, role=role)
-        # whoever guessed at the name meanwhile keeps its owner out no longer
-        await Failures(store).forgive([of_name(name)])
+            # whoever guessed at the name meanwhile keeps its owner out no longer
+            await Failures(store).forgive(of_name(name))
         return False
 
     try:

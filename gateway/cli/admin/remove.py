@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from gateway.administrators.store import AdministratorStore, LastAdmin
-from gateway.cli.admin.opened import Deed, unknown, with_deeds
+from gateway.cli.admin.opened import unknown, with_deeds
+from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.store import Store

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from gateway.administrators.sessions import SessionStore
-from gateway.cli.admin.opened import Deed, with_deeds, with_store
+from gateway.cli.admin.opened import with_deeds, with_store
+from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.contract.fields import write_instant

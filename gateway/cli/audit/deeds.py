@@ -1,102 +1,78 @@
-"""`clinic-gateway audit key`: what a key did."""
+"""`clinic-gateway audit deeds`: what administrators and commands did."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.audit.completeness import State
-from gateway.audit.files import audit_folder
-from gateway.audit.finding import last_entries
-from gateway.audit.questions import Days, Seen, deeds
-from gateway.cli.audit.opened import (
-    between,
-    days_options,
-    indexed,
-    place_of_audit,
-    reading,
-    say_state,
-    spans,
-    state_told,
-    when,
-)
-from gateway.cli.audit.whose import key_named
+from gateway.administrators.log import Deed, DeedLog
+from gateway.cli.audit.opened import UNREAD, place_of_audit, when
 from gateway.cli.lines import legible, legible_json
-from gateway.cli.options import config_option, json_option
+from gateway.cli.options import config_option, fail, json_option
 from gateway.settings import Settings
+from gateway.state import opened_if_begun
 
-Deeds = Mapping[tuple[str, str, str], Seen]
-LAST = 10
+MOST, LARGEST = 50, 10_000
 
 
-@click.command("key")
-@click.argument("wanted", metavar="KEY")
-@days_options
+@click.command("deeds")
+@click.option("--who", metavar="NAME", help="Of that name alone, such as Claire or 'shell: root'.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, LARGEST),
+    default=MOST,
+    show_default=True,
+    help="How many, the newest first.",
+)
 @config_option
 @json_option
-def key(
-    wanted: str, since: date | None, until: date | None, config: Path | None, as_json: bool
-) -> None:
-    """Say what a key did: how often it called what and how that ended, and its last calls.
+def deeds(who: str | None, limit: int, config: Path | None, as_json: bool) -> None:
+    """Say what administrators and commands did.
 
-    KEY is its id, or its name where no other key has that. The last calls are those that this
-    machine answered.
+    A command stands under the system account that ran it: `shell: root`. The audit's files hold the
+    same under seal, which `audit verify` looks at.
     """
-    days = Days(since=since, until=until)
-    settings = place_of_audit(config)
-    (key_id, name, called), found, state = asyncio.run(_asked(settings, wanted, days))
-    with reading(settings):
-        last = last_entries(audit_folder(settings), key_id, LAST)
+    found = asyncio.run(_last(place_of_audit(config), who or "", limit))
     if as_json:
-        calls = [_told(what, seen) for what, seen in found.items()]
-        key_told = {"id": key_id, "name": name}
-        told = {"key": key_told, "calls": calls, "last": last} | state_told(state)
-        click.echo(legible_json(told))
+        click.echo(legible_json([_told(each) for each in found]))
         return
-    click.echo(legible(f"{called} ({key_id}){between(days)}"))
-    for line in [*map(_line, found.items()), *_last(last)] or ["no call"]:
-        click.echo(legible(f"  {line}"))
-    say_state(state)
+    for each in found:
+        click.echo(legible(_line(each)))
+    if not found:
+        click.echo("nothing was done so far" + (f" by {legible(who)}" if who else ""))
 
 
-async def _asked(
-    settings: Settings, wanted: str, days: Days
-) -> tuple[tuple[str, str | None, str], Deeds, State]:
-    async with indexed(settings) as (store, state):
-        whose = await key_named(store, wanted, state)
-        return whose, await deeds(store, whose[0], days), state
+async def _last(settings: Settings, who: str, most: int) -> Sequence[Deed]:
+    async with opened_if_begun(settings) as store:
+        if store is None:
+            fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
+        return await DeedLog(store).last(most, who=who)
 
 
-def _told(what: tuple[str, str, str], seen: Seen) -> dict[str, Any]:
-    operation, outcome, reason = what
+def _told(deed: Deed) -> dict[str, Any]:
     return {
-        "operation": operation or None,
-        "outcome": outcome,
-        "reason": reason or None,
-        "times": seen.times,
-        "first": when(seen.first),
-        "last": when(seen.last),
+        "at": when(deed.at),
+        "who": deed.who,
+        "deed": deed.deed,
+        "subject": deed.subject or None,
+        "outcome": deed.outcome,
+        "details": deed.details,
     }
 
 
-def _line(found: tuple[tuple[str, str, str], Seen]) -> str:
-    (operation, outcome, reason), seen = found
-    why = f" ({reason})" if reason else ""
-    return f"{operation or 'no operation'} {outcome}{why}: {spans(seen)}"
+def _line(deed: Deed) -> str:
+    details = {name: _plain(value) for name, value in deed.details.items()}
+    told = ", ".join(f"{name} {value}" for name, value in details.items() if value)
+    parts = (f"{when(deed.at)}  {deed.who}", f"{deed.deed} {deed.outcome}", deed.subject, told)
+    return "  ".join(part for part in parts if part)
 
 
-def _records(ids: Sequence[str]) -> str:
-    return "1 record" if len(ids) == 1 else f"{len(ids)} records"
-
-
-def _last(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [
-        f"  {each['time'][:19]}Z {each['operation'] or 'no operation'} {each['outcome']}"
-        f"{' at ' + each['level'] if each['level'] else ''}, {_records(each['recordIds'])},"
-        f" request {each['requestId']}"
-        for each in entries
-    ]
-    return [f"the last {len(lines)}:", *lines] if lines else []
+def _plain(value: Any) -> str:
+    """A detail in words; "" of nothing."""
+    if isinstance(value, dict):
+        return " ".join(f"{name}={each}" for name, each in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "" if value is None else str(value)

@@ -20,6 +20,7 @@ from gateway.cli.audit.opened import (
     state_told,
     store_of,
 )
+from gateway.cli.deeds import recording
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.settings import Settings
@@ -81,4 +82,8 @@ async def _forget(settings: Settings, *, all_machines: bool) -> None:
                     " machine that is gone has written can then be found no more"
                 )
             )
-        await forget_all(store)
+        async with (
+            recording(settings, store) as deed,
+            deed("audit index made anew", allMachines=all_machines),
+        ):
+            await forget_all(store)

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import with_store
+from gateway.cli.keys.opened import with_deeds
 from gateway.cli.keys.settings import expiry, name_of, settings_of_a_key
 from gateway.cli.keys.told import tell
 from gateway.cli.options import config_option, json_option
+from gateway.inquiries.key_settings import settings_told
 from gateway.keys.key import new_key
 
 
@@ -29,5 +30,9 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
         contact=options["contact"],
         now=datetime.now(UTC),
     )
-    secret = with_store(config, lambda store: store.add(key), may_begin=True)
-    tell(key, as_json, secret=secret)
+
+    async def made(store: Any, deed: Any) -> str:
+        async with deed("key made", key.id, **settings_told(key)):
+            return str(await store.add(key))
+
+    tell(key, as_json, secret=with_deeds(config, made, may_begin=True))

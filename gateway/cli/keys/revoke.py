@@ -1,32 +1,53 @@
 """`clinic-gateway keys revoke`: a key taken away."""
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import with_key
+from gateway.cli.keys.opened import with_deeds, with_key
 from gateway.cli.keys.told import tell, when
-from gateway.cli.options import config_option, json_option
+from gateway.cli.lines import legible
+from gateway.cli.options import config_option, fail, json_option
 
 
 @click.command()
 @click.argument("wanted", metavar="KEY")
+@click.option("--yes", is_flag=True, help="Do not ask. Without a terminal it is required.")
 @config_option
 @json_option
-def revoke(config: Path | None, as_json: bool, wanted: str) -> None:
+def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
     """Take a key away, for good.
 
-    KEY is its id, or its name where no other key has that.
+    KEY is its id, or its name where no other key has that. On a terminal the command asks first.
     """
-    now = datetime.now(UTC)
-
-    async def revoked(store: Any, key_id: str) -> tuple[bool, Any]:
-        already = (await store.revoke(key_id, now)).revoked_at != now
-        return already, await store.show(key_id)
-
-    already, (key, hints) = with_key(config, wanted, revoked)
-    tell(key, as_json, hints=hints)
-    if already:
+    if not (yes or sys.stdin.isatty()):
+        raise click.UsageError("a revoked key never works again: say --yes to revoke it unasked")
+    key, hints = with_key(config, wanted, lambda store, key_id: store.show(key_id))
+    if key.revoked_at is not None:
+        tell(key, as_json, hints=hints)
         click.echo(f"this key was revoked already, at {when(key.revoked_at)}", err=True)
+        return
+    if not yes and not click.confirm(_question(key), err=True):
+        fail("nothing was revoked")
+    key, hints = with_deeds(config, lambda store, deed: _revoked(store, deed, key))
+    tell(key, as_json, hints=hints)
+    if not as_json:
+        name = legible(key.name)
+        click.echo(f"\n{name} is revoked: within a second every call with it is refused, for good")
+
+
+async def _revoked(store: Any, deed: Any, key: Any) -> tuple[Any, Any]:
+    async with deed("key revoked", key.id, name=key.name):
+        await store.revoke(key.id, datetime.now(UTC))
+    shown: tuple[Any, Any] = await store.show(key.id)
+    return shown
+
+
+def _question(key: Any) -> str:
+    """Which key it is, whose, and when it was last used."""
+    contact = f" ({key.contact})" if key.contact else ""
+    used = f"last used {when(key.last_used_at)}" if key.last_used_at else "never used"
+    return legible(f"Revoke {key.name}{contact}, {key.id}, {used}? It never works again.")

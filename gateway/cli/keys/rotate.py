@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import with_key
+from gateway.cli.keys.opened import id_of, with_deeds
 from gateway.cli.keys.told import tell
 from gateway.cli.options import config_option, json_option
 
@@ -43,6 +43,20 @@ def rotate(config: Path | None, as_json: bool, wanted: str, overlap: timedelta) 
 
     KEY is its id, or its name where no other key has that.
     """
-    now = datetime.now(UTC)
-    rotated = with_key(config, wanted, lambda store, key_id: store.rotate(key_id, overlap, now))
-    tell(rotated.key, as_json, secret=rotated.secret, hints=rotated.secrets)
+    key_id, now = id_of(config, wanted), datetime.now(UTC)
+
+    async def rotated(store: Any, deed: Any) -> Any:
+        name = (await store.get(key_id)).name
+        async with deed("key rotated", key_id, name=name, overlap=_written(overlap)):
+            return await store.rotate(key_id, overlap, now)
+
+    made = with_deeds(config, rotated)
+    tell(made.key, as_json, secret=made.secret, hints=made.secrets)
+
+
+def _written(overlap: timedelta) -> str:
+    """The same, in the largest unit that it is whole in."""
+    for letter, unit in reversed(_UNITS.items()):
+        if overlap % timedelta(**{unit: 1}) == timedelta():
+            return f"{overlap // timedelta(**{unit: 1})}{letter}"
+    raise ValueError(overlap)

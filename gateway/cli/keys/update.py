@@ -1,14 +1,16 @@
 """`clinic-gateway keys update`: a key with other settings."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import with_key
+from gateway.cli.keys.opened import id_of, with_deeds
 from gateway.cli.keys.settings import changes_of, settings_of_a_key
 from gateway.cli.keys.told import tell
 from gateway.cli.options import config_option, json_option
+from gateway.inquiries.key_settings import changes_told
 
 
 @click.command("update")
@@ -25,11 +27,15 @@ def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) 
     changes = changes_of(options)
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
+    key_id = id_of(config, wanted)
 
-    async def updated(store: Any, key_id: str) -> tuple[Any, Any]:
-        await store.update(key_id, **changes)
+    async def updated(store: Any, deed: Any) -> tuple[Any, Any]:
+        before = await store.get(key_id)
+        news = changes_told(before, replace(before, **changes))
+        async with deed("key changed", key_id, **{"name": before.name, **news}):
+            await store.update(key_id, **changes)
         shown: tuple[Any, Any] = await store.show(key_id)
         return shown
 
-    key, hints = with_key(config, wanted, updated)
+    key, hints = with_deeds(config, updated)
     tell(key, as_json, hints=hints)

@@ -7,6 +7,7 @@ from gateway.cli.words import Group
 COMMANDS = {
     "approve": "gateway.cli.policy.approve:approve",
     "check": "gateway.cli.policy.check:check",
+    "decline": "gateway.cli.policy.decline:decline",
     "diff": "gateway.cli.policy.diff:diff",
     "explain": "gateway.cli.policy.explain:explain",
     "preview": "gateway.cli.policy.preview:preview_record",

@@ -1,74 +1,26 @@
 """`clinic-gateway policy approve`: lets a policy run that shows more than the one before."""
 
-import re
 from pathlib import Path
-from typing import Any
 
 import click
 
-from gateway.cli.lines import Line
-from gateway.cli.options import config_option, fail, json_option
-
-_digits = re.compile("[0-9a-f]{64}").fullmatch
-
-
-class Digits(click.ParamType[Any]):
-    """A hash, whole: who writes policies can make two files whose hashes begin alike."""
-
-    name = "HASH"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        text = str(value).lower()
-        if _digits(text) is None:
-            self.fail(
-                "write all 64 digits of the waiting policy's hash: others may begin like it",
-                param,
-                ctx,
-            )
-        return text
-
-
-class Said(Line):
-    """A text of one line that is not blank."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        text = super().convert(value, param, ctx).strip()
-        if not text:
-            self.fail("it must not be blank", param, ctx)
-        return text
+from gateway.cli.options import config_option, json_option
+from gateway.cli.policy.decision import decided, decision_options
 
 
 @click.command()
-@click.argument("digest", metavar="HASH", type=Digits())
-@click.option("--by", required=True, type=Said(), metavar="NAME", help="Who approves it.")
-@click.option("--reason", required=True, type=Said(), help="Why it may show more.")
+@decision_options("Why it may show more.")
 @config_option
 @json_option
-def approve(digest: str, by: str, reason: str, config: Path | None, as_json: bool) -> None:
+def approve(digest: str, by: str | None, reason: str, config: Path | None, as_json: bool) -> None:
     """Let the policy run that a gateway holds back, as it shows more than the one that runs.
 
-    HASH is the waiting policy's, whole, as `policy status` prints it. The approval is kept with its
-    name, reason and time, and counts once: when another policy has run meanwhile, this one waits
-    again.
+    HASH is the waiting policy's, whole, as `policy status` prints it; its cases must pass first.
+    The approval is kept with the system account that gave it, its reason and its time, and counts
+    once: when another policy has run meanwhile, this one waits again.
     """
-    from gateway.cli.policy.processes import now, tell, with_versions
-    from gateway.inquiries.waiting import Asked, looked, waiting
-    from gateway.policy.running.versions import APPROVED, Event, Versions
+    from gateway.cli.policy.processes import tell
+    from gateway.policy.running.versions import APPROVED
 
-    async def approved(versions: Versions) -> Asked | str:
-        held = waiting(await versions.running(now()))
-        if digest not in held:
-            return _why_not(digest, held)
-        event = Event(at=now(), event=APPROVED, hash=digest, who=by, reason=reason)
-        return await looked(versions, now, event)
-
-    asked = with_versions(config, approved)
-    if isinstance(asked, str):
-        fail(asked)
+    asked, _ = decided(config, APPROVED, digest, by, reason)
     tell(asked.running, as_json=as_json, revision=asked.revision)
-
-
-def _why_not(digest: str, waiting: list[str]) -> str:
-    if not waiting:
-        return "no running gateway holds a policy back: there is nothing to approve"
-    return f"the policy {digest} does not wait: {', '.join(waiting)} does"

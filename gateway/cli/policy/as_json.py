@@ -9,7 +9,7 @@ from gateway.policy.reading.kinds import Severity
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
-    """What was found; `ok` says whether a gateway would take the file."""
+    """What was found; `ok` says whether a gateway would take the whole file."""
     entries = entries_of(checked)
     found: dict[str, Any] = {"ok": not checked.errors, "file": checked.file}
     if checked.policy is not None:

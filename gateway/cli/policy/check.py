@@ -15,7 +15,8 @@ from gateway.cli.policy.as_sarif import as_sarif
 from gateway.cli.policy.as_text import print_entries
 from gateway.cli.policy.entries import entries_of
 from gateway.cli.policy.file import chosen, file_argument
-from gateway.cli.policy.tried import refused, try_again, with_cases
+from gateway.cli.policy.tried import try_again, with_cases
+from gateway.policy.cases.run import summary
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checked import Checked, check_policy
 
@@ -49,9 +50,10 @@ def check(
 ) -> None:
     """Say whether a policy file can be used, or all that is wrong with it.
 
-    FILE is the configured policy where it is left out. The cases beside it are tried, as at a
-    start. Exit 1 where no gateway would take it; what is allowed and risky is a warning; the
-    practice system only gives notes.
+    FILE is the configured policy where it is left out. The cases beside it are tried, as a gateway
+    does. Exit 1 where a gateway would not take it, or not the whole of it: where its cases fail,
+    what it shows more waits until they pass. What is allowed and risky is a warning; the practice
+    system only gives notes.
     """
     form = "json" if as_json else form
     path = chosen(file, config, as_json=form == "json", does="checks")
@@ -62,25 +64,28 @@ def check(
         checked = asyncio.run(against.against_backend(checked, config))
     checked = with_cases(checked, path)
     if form == "text":
-        _text(checked, again=try_again(file))
+        _text(checked, try_again(file), config)
     else:
         FORMATS[form](checked)
     if checked.errors or (strict and checked.warnings):
         raise click.exceptions.Exit(1)
 
 
-def _text(checked: Checked, again: str) -> None:
+def _text(checked: Checked, again: str, config: Path | None) -> None:
     """`again` is the command that tries the cases once more."""
     entries = entries_of(checked)
     if entries:
         print_entries(entries)
     if checked.policy is None:
         return
-    if checked.errors:
-        text = f"{checked.policy.file}: in order, but {refused(checked.errors, again)}"
-        click.echo(legible(text))
-    else:
+    if not checked.errors:
         click.echo(legible(in_order(checked.policy)))
+        return
+    from gateway.cli.policy.outlook import outlook_lines
+
+    click.echo(legible(f"{checked.policy.file}: in order, but {summary(checked.errors)}: {again}"))
+    for line in outlook_lines(checked.policy, config):
+        click.echo(legible(line))
 
 
 def in_order(policy: Policy) -> str:

@@ -11,9 +11,10 @@ import click
 
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.tried import refused, tried, try_again
+from gateway.cli.policy.tried import try_again
 from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
 from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
+from gateway.policy.cases.run import summary, verify
 from gateway.policy.reading.document import load_policy
 from gateway.policy.telling.diff import Effect
 from gateway.settings import Settings, load_settings
@@ -69,8 +70,9 @@ def _notes(new: str) -> Iterator[str]:
     if is_kept(new):
         return
     path = Path(new)
-    if problems := tried(load_policy(path, lambda trouble: None), path):
-        yield f"{new}: {refused(problems, try_again(path))}"
+    if problems := verify(load_policy(path, lambda trouble: None), path):
+        waits = "what it shows more waits until they pass"
+        yield f"{new}: {summary(problems)}, so {waits}: {try_again(path)}"
 
 
 def _by_change(found: Comparison) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The running gateways, as they tell of their policy in the store: asked, waited for, printed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,10 @@ from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import fail
 from gateway.contract.fields import write_instant
 from gateway.inquiries.waiting import Asked
+from gateway.policy.running.standing import CASES
 from gateway.policy.running.versions import Event, Process, Versions
+from gateway.settings import Settings
+from gateway.store import Store
 
 T = TypeVar("T")
 NOBODY = "no gateway is running on this store"
@@ -26,15 +29,21 @@ def now() -> datetime:
 
 def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) -> T:
     """What comes of it, in the store of the configured gateway."""
+    return with_store(config, lambda _, store: use(Versions(store)))
+
+
+def with_store(config: Path | None, use: Callable[[Settings, Store], Awaitable[T]]) -> T:
+    """What comes of it; the end of the command where there is no store yet."""
     from gateway.settings import check_own_place, load_settings
     from gateway.state import opened_if_begun
 
     async def used() -> T:
         check_own_place(config)
-        async with opened_if_begun(load_settings(config)) as store:
+        settings = load_settings(config)
+        async with opened_if_begun(settings) as store:
             if store is None:
                 fail(NOBODY)
-            return await use(Versions(store))
+            return await use(settings, store)
 
     return asyncio.run(used())
 
@@ -95,32 +104,39 @@ def _lines(process: Process, declined: Event | None) -> list[str]:
     if made_of := state.get("madeOf"):
         lines.append(f"  made of   what both {made_of[0]} and {made_of[1]} show")
     if state["waiting"]:
-        lines.append(f"  waits     {state['waiting']}")
-        if declined:
-            at = write_instant(declined.at)
-            lines.append(f"  declined  by {declined.who} ({at}): {declined.reason}")
-        lines.append("            clinic-gateway policy diff says what it shows more")
-        lines.append(
-            f"            clinic-gateway policy approve {state['waiting']} --by NAME --reason TEXT"
-        )
+        lines += _waiting(state, declined)
     if error := state["lastError"]:
         lines.append(f"  refused   {_place(error, state['file'])}{error['text']} ({error['at']})")
-        lines.append(f"            clinic-gateway policy {_asks(error, state['file'])} says more")
+        lines.append("            clinic-gateway policy check says more")
+    if cases := state.get("cases"):
+        lines += _cases(cases, state["file"])
     return lines
+
+
+def _waiting(state: Mapping[str, Any], declined: Event | None) -> Iterator[str]:
+    yield f"  waits     {state['waiting']}"
+    if state.get("waitsFor") == CASES:
+        yield "            what it shows more waits until its cases pass"
+        return
+    if declined:
+        at = write_instant(declined.at)
+        yield f"  declined  by {declined.who} ({at}): {declined.reason}"
+    yield "            clinic-gateway policy diff says what it shows more"
+    yield f"            clinic-gateway policy approve {state['waiting']} --reason TEXT"
+
+
+def _cases(cases: Mapping[str, Any], policy: str) -> Iterator[str]:
+    yield f"  cases     {cases['text']}"
+    for each in cases["problems"]:
+        yield f"            {_place(each, policy)}{each['text']}"
+    if cases["more"]:
+        yield f"            and {cases['more']} more"
+    yield "            clinic-gateway policy test says more"
 
 
 def _place(error: Mapping[str, Any], policy: str) -> str:
     """The line, and the file where it is not the policy's."""
     line = f"line {error['line']}" if error["line"] else ""
-    file = "" if _is_its_own(error, policy) else Path(error["file"]).name
+    file = "" if error["file"] == policy else Path(error["file"]).name
     found = " ".join(each for each in (file, line) if each)
     return f"{found}: " if found else ""
-
-
-def _asks(error: Mapping[str, Any], policy: str) -> str:
-    return "check" if _is_its_own(error, policy) else "test"
-
-
-def _is_its_own(error: Mapping[str, Any], policy: str) -> bool:
-    """Whether the policy's file is wrong, and not that of its cases."""
-    return bool(error.get("file", policy) == policy)

@@ -13,8 +13,9 @@ from gateway.cli.options import config_option, json_option
 def reload(config: Path | None, as_json: bool) -> None:
     """Have the running gateways look at their policy file, and say what came of it.
 
-    They see a changed file by themselves; this waits until they have, and has one that was refused
-    tried again. Exit 1 where one refused it or holds it back, or none is running.
+    They see a changed file by themselves; this waits until they have, and has one that was refused,
+    or whose cases fail, tried again. Exit 1 where one refused it or holds it back, or none is
+    running.
     """
     from gateway.cli.policy.processes import now, tell, with_versions
     from gateway.inquiries.waiting import looked

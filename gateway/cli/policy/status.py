@@ -18,6 +18,7 @@ def status(config: Path | None, as_json: bool) -> None:
     """Print which policy each running gateway has, and what is the matter with its file.
 
     Exit 0 where each runs its file; 1 where one refused it or holds it back, or none is running.
+    Cases that fail are named either way.
     """
     from gateway.cli.policy.processes import now, tell, with_versions
     from gateway.inquiries.waiting import declined, waiting

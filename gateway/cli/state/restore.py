@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gateway.audit.files import audit_folder
+from gateway.cli.deeds import recording
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.state.told import end_if_wrong, manifest_lines, manifest_told, say
@@ -53,10 +54,13 @@ async def _restored(
     restored = restore_configuration(folder, manifest)
     settings = load_settings(configuration_file(config) or manifest.configuration)
     restored += await restore(settings, folder, manifest)
+    since = deeds_since(audit_folder(settings), manifest.made_at)
     # what has been put back is looked at as every command looks at it
-    async with opened(settings):
-        pass
-    return restored, deeds_since(audit_folder(settings), manifest.made_at)
+    async with opened(settings) as store, recording(settings, store) as deed:
+        made_at = write_instant(manifest.made_at)
+        async with deed("state restored", manifest.identity, backup=made_at, files=len(restored)):
+            pass
+    return restored, since
 
 
 def _lines(folder: Path, manifest: Manifest, restored: Sequence[Path]) -> Iterator[str]:

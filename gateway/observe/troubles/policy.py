@@ -3,8 +3,17 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from gateway.observe.lines import printable
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
+
+# Cases that a line names, and characters of what it says of each.
+_MOST, _LONGEST = 20, 300
+# By what a policy that is held back waits for.
+_REMEDIES = {
+    "cases": "clinic-gateway policy test names the cases that fail",
+    "approval": "clinic-gateway policy approve {waiting} --reason TEXT",
+}
 
 
 class PolicyNews:
@@ -26,6 +35,7 @@ class PolicyNews:
         self._metrics.policy(running[:12], file[:12])
         self._metrics.policy_reload("refused")
         self._metrics.policy_stale(is_stale=True)
+        self._metrics.policy_cases(0)
         self._events.warn(
             "policy refused; the last good one goes on",
             problem=problems[0][:500],
@@ -34,7 +44,7 @@ class PolicyNews:
             file=file[:12] or None,
         )
 
-    def held(self, waiting: str, running: str) -> None:
+    def held(self, waiting: str, running: str, waits_for: str) -> None:
         self._metrics.policy(running[:12], waiting[:12])
         self._metrics.policy_reload("held back")
         self._metrics.policy_stale(is_stale=True)
@@ -42,7 +52,21 @@ class PolicyNews:
             "policy held back: it shows more than the one that runs",
             waiting=waiting[:12],
             running=running[:12],
-            remedy=f"clinic-gateway policy approve {waiting} --by NAME --reason TEXT",
+            waits_for=waits_for,
+            remedy=_REMEDIES[waits_for].format(waiting=waiting),
+        )
+
+    def cases(self, failing: Sequence[str], running: str) -> None:
+        self._metrics.policy_cases(len(failing))
+        if not failing:
+            self._events.info("the policy's cases pass again", running=running[:12])
+            return
+        self._events.warn(
+            "the policy's cases fail: what its file shows more waits until they pass",
+            failing=len(failing),
+            cases=[printable(each[:_LONGEST]) for each in failing[:_MOST]],
+            running=running[:12],
+            remedy="change the cases where the change of the policy is meant, or the policy",
         )
 
     def unchanged(self, running: str) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from gateway.policy.values import at
 # Characters of a value, and differences of a case, that are shown in a line.
 LONGEST = 60
 MOST = 6
+# The kinds of problems with cases: one that fails, and a file of cases that cannot be used.
+FAILED, UNREADABLE = "failed-case", "bad-cases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Outcome:
         if more > 0:
             told = f"{told}; and {more} more"
         text = f"{self.case.name}: {told}"
-        return Problem(self.file, self.case.line, self.case.column, text, "failed-case")
+        return Problem(self.file, self.case.line, self.case.column, text, FAILED)
 
 
 def cases_beside(policy: Path) -> Path:
@@ -54,12 +56,20 @@ def verify(policy: Policy, path: Path) -> Sequence[Problem]:
     if not (beside.exists() or beside.is_symlink()):
         return ()
     if beside.exists() and not beside.is_file():  # to open a pipe is to wait for its writer
-        return [Problem(str(beside), 0, 0, "cannot be read: it is no plain file")]
+        return [Problem(str(beside), 0, 0, "cannot be read: it is no plain file", UNREADABLE)]
     try:
         cases = read_cases(beside)
     except DocumentErrors as error:
-        return error.problems
+        return [replace(each, code=UNREADABLE) for each in error.problems]
     return [each.problem() for each in run(policy, cases) if each.differences]
+
+
+def summary(problems: Sequence[Problem]) -> str:
+    """What the problems with a policy's cases come to: `3 of its cases fail`."""
+    failed = sum(each.code == FAILED for each in problems)
+    if not failed:
+        return "its cases cannot be read"
+    return f"{failed} of its cases {'fails' if failed == 1 else 'fail'}"
 
 
 def run(policy: Policy, cases: Cases) -> Sequence[Outcome]:

@@ -251,12 +251,12 @@ _RISKS = {
 _CASES = {
     "failed-case": Kind(
         "a case that fails",
-        "No gateway takes a policy whose cases fail: mend the policy, or the case where the change"
-        " is meant.",
+        "What the policy shows more waits until its cases pass: mend the policy, or the case where"
+        " the change is meant.",
     ),
     "bad-cases": Kind(
         "cases that cannot be read",
-        "No gateway takes a policy whose cases cannot be read: mend them as it says.",
+        "What the policy shows more waits until its cases can be tried: mend them as it says.",
     ),
 }
 _BACKEND = {

@@ -13,10 +13,11 @@ from watchfiles import awatch
 
 from gateway.background import ended
 from gateway.policy.cases.run import cases_beside
-from gateway.policy.running.keeper import Keeper, Watcher
+from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.presence import Presence
 from gateway.policy.running.standing import Standing
 from gateway.policy.running.versions import Versions
+from gateway.policy.running.watcher import Watcher
 from gateway.store.base import StoreError
 
 # Seconds between two looks; and before a folder that could not be watched is tried again.

@@ -1,7 +1,6 @@
 """Making and changing a key: one form, which shows meanwhile what the key will see."""
 
 from dataclasses import replace
-from typing import Any
 from uuid import UUID, uuid4
 
 from aiohttp import web
@@ -14,6 +13,7 @@ from gateway.admin.views.keys.seen import seen_by
 from gateway.admin.visit import KEYS, Visit
 from gateway.contract.access import LEVELS, Permission
 from gateway.contract.resources import GOVERNED
+from gateway.inquiries.key_settings import changes_told, settings_told
 from gateway.keys.key import Key, new_key
 from gateway.keys.store import KeyStore
 from gateway.keys.told import ChangedKey, KeyExists, RevokedKey
@@ -35,7 +35,7 @@ async def make(visit: Visit) -> web.Response:
         return _form(visit, written, key_id=key_id)
     key = replace(new_key(now=visit.parts.now(), **settings), id=key_id)
     try:
-        async with visit.deed("key made", key.id, **told(key)):
+        async with visit.deed("key made", key.id, **settings_told(key)):
             secret = await KeyStore(visit.parts.store).add(key)
     except KeyExists:
         return visit.page("keys/already.html", 409, key_id=key_id, reason="already_made")
@@ -60,8 +60,7 @@ async def change(visit: Visit) -> web.Response:
     await _check_name(visit, written, key)
     if written.errors:
         return _form(visit, written, key=key)
-    changed = replace(key, **settings)
-    news = {name: each for name, each in told(changed).items() if each != told(key)[name]}
+    news = changes_told(key, replace(key, **settings))
     try:
         async with visit.deed("key changed", key.id, **news):
             await KeyStore(visit.parts.store).update(key.id, key, **settings)
@@ -76,18 +75,6 @@ async def sees(visit: Visit) -> web.Response:
     """What the key will see, by what is chosen so far: a part of the form's page."""
     chosen = forms.as_chosen(forms.written(visit), visit.parts.now())
     return visit.page("keys/sees.html", **seen_by(visit, chosen), title="will_see")
-
-
-def told(key: Key) -> dict[str, Any]:
-    """A key's settings, as the audit has them."""
-    return {
-        "name": key.name,
-        "permissions": sorted(key.permissions),
-        "level": key.level.value,
-        "scopes": {name: level.value for name, level in sorted(key.scopes.items())},
-        "limit": key.limit,
-        "expiresAt": key.expires_at and key.expires_at.isoformat(),
-    }
 
 
 def _changed_meanwhile(visit: Visit, key: Key) -> web.Response:

@@ -18,7 +18,7 @@ from gateway.inquiries.lines import lines_of
 from gateway.keys.key import Key
 from gateway.policy.policy import Policy
 from gateway.policy.running.found import find
-from gateway.policy.running.standing import Standing
+from gateway.policy.running.standing import APPROVAL, CASES, Standing
 from gateway.policy.running.versions import Event, Versions
 from gateway.policy.telling.diff import changes
 
@@ -53,7 +53,9 @@ async def policy(visit: Visit, wrong: Mapping[str, str] | None = None) -> web.Re
         standing=standing,
         state="declined" if is_declined else standing.state.replace(" ", "_"),
         problems=await asyncio.to_thread(_told, standing),
+        failing=[(each, _place(each)) for each in standing.failing[:PROBLEMS]],
         applies=parts.settings.policy_widening == "apply",
+        of_cases=standing.waits_for == CASES,
         processes=await versions.running(parts.now()),
         waiting=waiting,
         past=await versions.history(EVENTS),
@@ -96,7 +98,8 @@ async def _waiting(visit: Visit, standing: Standing, *, counts: bool) -> Waiting
         touches = await whom(found, keys, store, visit.parts.now())
     else:
         touches = await asyncio.to_thread(touched, found, keys, {})
-    declined = await Versions(store).declined(waiting.hash)
+    is_asked = standing.waits_for == APPROVAL
+    declined = await Versions(store).declined(waiting.hash) if is_asked else None
     return Waiting(policy=waiting, touched=touches, is_counted=counts, declined=declined)
 
 

@@ -90,4 +90,10 @@ def _note(name: str, part: Part) -> str:
 
 def _of_policy(part: Part) -> str:
     states = {"stale": "stale", "held back": "held_back"}
-    return states.get(part.get("state", ""), "") or ("behind" if part.get("behind") else "")
+    if part.get("waitsFor") == "cases":
+        return "cases_wait"
+    if found := states.get(part.get("state", "")):
+        return found
+    if part.get("behind"):
+        return "behind"
+    return "cases" if part.get("cases") else ""

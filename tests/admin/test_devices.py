@@ -1,0 +1,290 @@
+"""Wrong passwords slow strangers down, and keep nobody out whose browser is known, nor others."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import aiohttp
+import pytest
+from click.testing import CliRunner
+from pydantic import SecretStr
+
+from gateway.administrators import passwords
+from gateway.administrators.administrator import Administrator
+from gateway.administrators.devices import LASTS, device_of, device_token
+from gateway.administrators.failures import FREE, Failures, of_device, of_name
+from gateway.administrators.passwords import MOST_WAITING, Busy, Passwords
+from gateway.administrators.roles import Role
+from gateway.administrators.store import AdministratorStore, Kept
+from gateway.cli import main
+from gateway.store import Store
+from tests.admin.manager import PASSWORD, Manager, Page, guessed, manager_of, tried
+from tests.conftest import RunningGateway, Start
+
+NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+async def claire(running_gateway: RunningGateway, session: aiohttp.ClientSession) -> Manager:
+    return await manager_of(running_gateway, session)
+
+
+@pytest.fixture
+async def denis(running_gateway: RunningGateway, session: aiohttp.ClientSession) -> Manager:
+    return await manager_of(running_gateway, session, name="Denis")
+
+
+def device(manager: Manager) -> str:
+    """The name of the cookie by which the browser is known."""
+    [name] = [each for each in manager.cookies if "clinic-gateway-device-" in each]
+    return name
+
+
+def signed_out(manager: Manager, *, name: str = "", known: bool = True) -> Manager:
+    """The same browser without its session; unless it is `known`, one that nobody used before."""
+    other = manager.other(name)
+    if known:
+        other.cookies[device(manager)] = manager.cookies[device(manager)]
+    return other
+
+
+@pytest.mark.parametrize("guesses", [7, 40])
+async def test_strangers_who_guess_keep_out_no_known_browser_and_nobody_else_of_their_address(
+    claire: Manager, denis: Manager, running_gateway: RunningGateway, guesses: int
+) -> None:
+    stranger = signed_out(claire, known=False)
+    ends = [(await stranger.sign_in("a guess of mine")).status for _ in range(guesses)]
+    assert ends[:FREE] == [401] * FREE
+    assert set(ends) <= {401, 429}
+    # some more make the pause longer than this test takes, however busy the machine is
+    await guessed(running_gateway.gateway.store, "Claire", 6)
+    assert (await stranger.sign_in()).status == 429
+    assert (await signed_out(claire).sign_in()).status == 303
+    assert (await signed_out(denis, known=False).sign_in()).status == 303
+
+
+async def test_who_comes_meanwhile_signs_in_while_forty_guess_at_once(
+    claire: Manager, denis: Manager
+) -> None:
+    async def guess() -> int:
+        return (await signed_out(claire, known=False).sign_in("a guess of mine")).status
+
+    guessing = [asyncio.create_task(guess()) for _ in range(40)]
+    known = await signed_out(claire).sign_in()
+    new = await signed_out(denis, known=False).sign_in()
+    ends = await asyncio.gather(*guessing)
+    assert (known.status, new.status) == (303, 303)
+    assert set(ends) == {401, 429}
+    assert FREE <= ends.count(401) <= FREE + 6  # a pause may end meanwhile on a busy machine
+
+
+async def test_a_browser_has_a_count_of_its_own(
+    claire: Manager, running_gateway: RunningGateway
+) -> None:
+    browser = signed_out(claire)
+    ends = [(await browser.sign_in("a slip of mine")).status for _ in range(FREE)]
+    assert ends == [401] * FREE
+    own = of_device(claire.cookies[device(claire)].split(".")[0])
+    await tried(running_gateway.gateway.store, own, 4)
+    assert (await browser.sign_in()).status == 429
+    # nor do its own slips count to strangers, or to another browser of the same person
+    assert (await signed_out(claire, known=False).sign_in()).status == 303
+
+
+async def test_each_sign_in_gives_a_new_token_and_what_was_forgiven_is_the_browsers(
+    claire: Manager, running_gateway: RunningGateway
+) -> None:
+    store = running_gateway.gateway.store
+    await guessed(store, "Claire", FREE + 4)
+    browser = signed_out(claire)
+    assert (await browser.sign_in()).status == 303
+    assert browser.cookies[device(claire)] != claire.cookies[device(claire)]
+    # who is let in at a known browser does not give strangers five guesses more
+    assert (await signed_out(claire, known=False).sign_in()).status == 429
+
+
+FORGERIES: list[Callable[[str], str]] = [
+    lambda token: "",
+    lambda token: "x",
+    lambda token: "..",
+    lambda token: token[:-1] + ("0" if token[-1] != "0" else "1"),
+    lambda token: "other" + token,
+    lambda token: re.sub(r"\.\d+\.", ".9999999999.", token),
+    lambda token: token.rpartition(".")[0] + ".",
+    lambda token: token + "\u00e9",
+]
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+async def test_a_forged_cookie_is_as_none(
+    claire: Manager, running_gateway: RunningGateway, forged: Callable[[str], str]
+) -> None:
+    await guessed(running_gateway.gateway.store, "Claire", FREE + 4)
+    forger = signed_out(claire)
+    forger.cookies[device(claire)] = forged(claire.cookies[device(claire)])
+    assert (await forger.sign_in()).status == 429
+
+
+async def test_a_stolen_cookie_of_one_helps_nothing_with_another_and_opens_nothing(
+    claire: Manager, denis: Manager, running_gateway: RunningGateway
+) -> None:
+    await guessed(running_gateway.gateway.store, "Denis", FREE + 4)
+    thief = signed_out(claire, name="Denis")
+    assert (await thief.sign_in()).status == 429
+    thief.cookies[device(denis)] = claire.cookies[device(claire)]
+    assert (await thief.sign_in()).status == 429
+    assert (await signed_out(claire).get("/keys")).status == 303
+
+
+async def test_a_changed_password_makes_every_other_browser_unknown(
+    claire: Manager, running_gateway: RunningGateway
+) -> None:
+    before, new = signed_out(claire), "another battery staple"
+    form = {"old": PASSWORD, "new": new, "again": new}
+    assert (await claire.fill("/account", form, "/account/password")).status == 303
+    await guessed(running_gateway.gateway.store, "Claire", FREE + 4)
+    assert (await before.sign_in(new)).status == 429
+    assert (await signed_out(claire).sign_in(new)).status == 303
+
+
+async def test_two_who_share_a_browser_are_both_known_there(
+    claire: Manager, denis: Manager, running_gateway: RunningGateway
+) -> None:
+    shared = claire.other("Denis")
+    shared.cookies[device(claire)] = claire.cookies[device(claire)]
+    assert (await shared.sign_in()).status == 303
+    for name in ("Claire", "Denis"):
+        await guessed(running_gateway.gateway.store, name, FREE + 4)
+        again = claire.other(name)
+        again.cookies = {each: text for each, text in shared.cookies.items() if "device" in each}
+        assert (await again.sign_in()).status == 303
+
+
+async def test_a_known_browser_is_known_to_every_gateway_of_the_store(
+    start_gateway: Start, session: aiohttp.ClientSession, postgres_place: str
+) -> None:
+    one = await start_gateway("one", store=SecretStr(postgres_place))
+    other = await start_gateway("other", store=SecretStr(postgres_place))
+    claire = await manager_of(one, session)
+    stranger = signed_out(claire, known=False)
+    ends = [(await stranger.sign_in("a guess of mine")).status for _ in range(FREE)]
+    assert ends == [401] * FREE
+    assert other.gateway.panel is not None
+    stranger.base = other.gateway.panel.url
+    await guessed(other.gateway.store, "Claire", 4)
+    assert (await stranger.sign_in()).status == 429
+    known = signed_out(claire)
+    known.base = other.gateway.panel.url
+    assert (await known.sign_in()).status == 303
+
+
+def test_a_token_ends_and_nothing_is_one_of_somebody_without_a_password() -> None:
+    somebody = Administrator(id="a", name="A", role=Role.ADMIN, one_time=False, created_at=NOW)
+    kept = Kept(somebody, "argon2")
+    token = device_token("a", "argon2", NOW)
+    assert device_of(token, kept, NOW + LASTS - HOUR) == token.split(".")[0]
+    assert device_of(token, kept, NOW - HOUR) is not None  # a clock that was set back
+    assert device_of(token, kept, NOW + LASTS) is None
+    assert device_of(token, Kept(somebody, "another"), NOW) is None
+    assert device_of(token, Kept(somebody, ""), NOW) is None
+    assert device_of(token, None, NOW) is None
+    with pytest.raises(ValueError, match="no password"):
+        device_token("a", "", NOW)
+
+
+async def test_strangers_guess_at_one_name_seventeen_times_in_an_hour_and_then_four(
+    store: Store,
+) -> None:
+    """However many they are and wherever they are: docs/panel.md tells these numbers."""
+    failures, at, guesses = Failures(store), NOW, list[datetime]()
+    while at < NOW + timedelta(days=1):
+        wait = await failures.try_now(of_name("Claire"), at)
+        if not wait:
+            guesses.append(at)
+        at += wait
+    by_hour = [sum(NOW + n * HOUR <= each < NOW + (n + 1) * HOUR for each in guesses)
+               for n in range(24)]  # fmt: skip
+    assert by_hour[0] == 17
+    assert set(by_hour[1:]) == {4}
+
+
+async def test_a_flood_of_strangers_is_bounded_and_leaves_the_turn_of_those_who_are_known() -> None:
+    words, go = Passwords(), asyncio.Event()
+
+    async def stranger() -> None:
+        async with words.turn(is_known=False):
+            await go.wait()
+
+    waiting = [asyncio.create_task(stranger()) for _ in range(MOST_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(Busy):
+        await stranger()
+    async with words.turn(is_known=True):
+        assert not await words.is_right("", PASSWORD)
+    go.set()
+    await asyncio.gather(*waiting)
+    await stranger()
+
+
+async def test_a_stranger_too_many_is_told_to_come_again_and_a_known_browser_is_not(
+    claire: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passwords, "MOST_WAITING", 0)
+    told = await signed_out(claire, known=False).sign_in()
+    assert (told.status, told.headers["Retry-After"]) == (503, "5")
+    assert "Wait a few seconds" in told.plain
+    assert (await signed_out(claire).sign_in()).status == 303
+
+
+async def paused(claire: Manager) -> Page:
+    return await signed_out(claire, known=False).sign_in()
+
+
+async def test_the_command_ends_the_pause_of_a_name(
+    claire: Manager, running_gateway: RunningGateway
+) -> None:
+    stranger = signed_out(claire, known=False)
+    for _ in range(FREE + 2):
+        await stranger.sign_in("a guess of mine")
+    await guessed(running_gateway.gateway.store, "Claire", FREE + 4)
+    assert (await paused(claire)).status == 429
+    config, new = str(running_gateway.folder / "gateway.yaml"), "another battery staple"
+    words = ["--config", config, "admin", "password", "claire"]
+    done = await asyncio.to_thread(CliRunner().invoke, main, words, input=new)
+    assert done.exit_code == 0, done.output
+    assert (await signed_out(claire, known=False).sign_in(new)).status == 303
+
+
+async def test_a_password_that_was_handed_over_lets_in_while_strangers_go_on_guessing(
+    claire: Manager, denis: Manager, running_gateway: RunningGateway
+) -> None:
+    store = running_gateway.gateway.store
+    await guessed(store, "Denis", FREE + 8)
+    people = await claire.get("/people")
+    found = await AdministratorStore(store).find("Denis")
+    assert found is not None
+    form = {"csrf": people.csrf, "id": found.administrator.id, "do": "password"}
+    made = await claire.send("/people/act", form)
+    password = made.text.split("data-secret>")[1].split("<")[0]
+    assert await Failures(store).try_now(of_name("Denis"), datetime.now(UTC)) == timedelta()
+    await guessed(store, "Denis", FREE + 8)
+    stranger = signed_out(denis, known=False)
+    assert (await stranger.sign_in("a guess of mine")).status == 429
+    assert (await stranger.sign_in(password)).headers["Location"] == "/account"
+    assert not [each for each in stranger.cookies if "device" in each]
+    chosen = {"new": PASSWORD, "again": PASSWORD}
+    await stranger.fill("/account", chosen, "/account/password")
+    await guessed(store, "Denis", FREE + 4)
+    assert (await signed_out(stranger).sign_in()).status == 303
+
+
+async def test_only_this_panels_pages_hold_the_cookie_and_no_script_does(claire: Manager) -> None:
+    page = await signed_out(claire).sign_in()
+    [said] = [each for each in page.headers.getall("Set-Cookie") if "-device-" in each]
+    for each in ("HttpOnly", "Path=/", "SameSite=Strict", f"Max-Age={180 * 24 * 3600}"):
+        assert each in said
+    # without TLS, on this machine alone; tests/admin/test_guard.py looks behind TLS
+    assert "Secure" not in said
+    assert "Domain" not in said

@@ -1,0 +1,392 @@
+"""A sound policy whose cases fail: what it hides is hidden at once, what it opens waits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from adapters.problems import DocumentErrors
+from gateway.contract.access import AccessLevel
+from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
+from gateway.policy.masks import KINDS, Mask
+from gateway.policy.rows import Bound, Rows, Wanted
+from gateway.policy.rules import opening
+from gateway.policy.running.examiner import Examiner
+from gateway.policy.running.found import find
+from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.standing import MOST
+from gateway.policy.running.versions import Version
+from gateway.settings import StartRefused
+from tests.policy.small import BASIC, FULL, STANDARD, cases, policy, rules
+
+AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
+NEVER = opening(None)
+DOMAIN = Mask(KINDS["domain"])
+# What runs at first: email from STANDARD on, the address at FULL alone.
+FIRST = {"email": opening(STANDARD), "address": opening(FULL)}
+TEXT = policy(**FIRST)
+CASES = cases(rules(**FIRST))
+NARROW = policy(**{**FIRST, "email": opening(FULL)})
+WIDE = policy(**{**FIRST, "address": opening(STANDARD)})
+MIXED = policy(email=NEVER, address=opening(STANDARD))
+
+
+@dataclass
+class Heard:
+    """What a watcher was told, in words."""
+
+    said: list[str] = field(default_factory=list)
+    failing: Sequence[str] = ()
+
+    def loaded(self, old: str, new: str, at: datetime) -> None:
+        if old != new:
+            self.said.append("loaded")
+
+    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
+        self.said.append("refused")
+
+    def held(self, waiting: str, running: str, waits_for: str) -> None:
+        self.said.append(f"waits for {waits_for}")
+
+    def cases(self, failing: Sequence[str], running: str) -> None:
+        self.said.append("cases fail" if failing else "cases pass")
+        self.failing = failing
+
+    def unchanged(self, running: str) -> None:
+        self.said.append("unchanged")
+
+    def untold(self, error: Exception, said: str) -> None:
+        self.said.append("untold")
+
+    def failed(self, error: Exception, said: str) -> None:
+        self.said.append("failed")
+
+
+@dataclass
+class Kept:
+    """A keeper of one policy file and the cases beside it."""
+
+    file: Path
+    heard: Heard = field(default_factory=Heard)
+    approvals: set[str] = field(default_factory=set)
+    keeper: Keeper = field(init=False)
+
+    @property
+    def cases(self) -> Path:
+        return cases_beside(self.file)
+
+    async def begin(self, *, approve: bool = False, last: Version | None = None) -> "Kept":
+        examiner = Examiner(path=self.file, report=lambda trouble: None, verify=verify)
+
+        async def approved(digest: str) -> bool:
+            return digest in self.approvals
+
+        self.keeper = Keeper(
+            examiner,
+            self.heard,
+            lambda: AT,
+            approve=approve,
+            approved=approved,
+            steady=0.001,
+            patience=0.002,
+        )
+        found = find(self.file)
+        await self.keeper.begin(found, examiner.examined(found), last)
+        return self
+
+    async def save(self, text: str) -> str:
+        """Another policy in the file; how things stand then."""
+        self.file.write_text(text)
+        return await self.look()
+
+    async def expect(self, text: str) -> str:
+        """Other cases beside it; how things stand then."""
+        self.cases.write_text(text)
+        return await self.look()
+
+    async def look(self, *, asked: bool = False) -> str:
+        await self.keeper.look(asked=asked)
+        return self.keeper.standing.state
+
+    def sees(self, path: str, level: AccessLevel = STANDARD) -> bool:
+        return path in self.keeper.policy().visible("clients", level)
+
+    @property
+    def waits_for(self) -> str | None:
+        return self.keeper.standing.waits_for
+
+    @property
+    def is_files_own(self) -> bool:
+        """Whether just what the file says runs."""
+        return self.keeper.policy().hash == find(self.file).hash
+
+    def events(self) -> list[tuple[str, bool]]:
+        """What the store is told: each event, and whether it names a case."""
+        said = self.keeper.unwritten
+        return [(each.event, "policies.test.yaml:" in (each.reason or "")) for each in said]
+
+    def ran(self) -> Version:
+        """The text of what runs, as the store has it."""
+        return self.keeper.running
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "policies.yaml").write_text(TEXT)
+    (tmp_path / "policies.test.yaml").write_text(CASES)
+    return Kept(tmp_path / "policies.yaml")
+
+
+@pytest.mark.parametrize("approve", [False, True])
+async def test_a_change_that_only_hides_is_wholly_in_force_and_names_the_outdated_cases(
+    kept: Kept, approve: bool
+) -> None:
+    await kept.begin(approve=approve)
+    assert await kept.save(NARROW) == "current"
+    assert (kept.sees("email"), kept.sees("email", FULL), kept.is_files_own) == (False, True, True)
+    told = kept.keeper.standing.told()
+    line = CASES[: CASES.index("- name: STANDARD")].count("\n") + 1
+    text = "STANDARD sees a client: clients.email: hidden, expected 'a@example.org'"
+    place = {"file": str(kept.cases), "line": line}
+    assert told["cases"] == {
+        "text": "1 of its cases fails",
+        "problems": [{**place, "text": text}],
+        "more": 0,
+    }
+    assert kept.heard.said == ["loaded", "cases fail"]
+    assert kept.heard.failing == [f"{kept.cases}:{line}:3: {text}"]
+    assert kept.events() == [("ran", False), ("ran", True)]
+
+
+async def test_the_warning_stays_until_the_cases_are_mended(kept: Kept) -> None:
+    await kept.begin()
+    await kept.save(NARROW)
+    assert (await kept.look(), bool(kept.keeper.standing.failing)) == ("current", True)
+    mended = cases(rules(**{**FIRST, "email": opening(FULL)}))
+    assert (await kept.expect(mended), kept.keeper.standing.failing) == ("current", ())
+    assert kept.heard.said == ["loaded", "cases fail", "unchanged", "cases pass"]
+
+
+@pytest.mark.parametrize("approve", [False, True])
+async def test_what_a_change_opens_waits_until_its_cases_pass(kept: Kept, approve: bool) -> None:
+    await kept.begin(approve=approve)
+    assert (await kept.save(WIDE), kept.waits_for) == ("held back", "cases")
+    assert not kept.sees("address")
+    kept.approvals.add(find(kept.file).hash)
+    assert (await kept.look(asked=True), kept.sees("address")) == ("held back", False)
+    kept.approvals.clear()
+    state = await kept.expect(cases(rules(**{**FIRST, "address": opening(STANDARD)})))
+    if approve:
+        assert (state, kept.waits_for, kept.sees("address")) == ("held back", "approval", False)
+        kept.approvals.add(find(kept.file).hash)
+        state = await kept.look(asked=True)
+    assert (state, kept.sees("address"), kept.is_files_own) == ("current", True, True)
+    waited = ["waits for cases", "cases fail"]
+    waited += (
+        ["waits for approval", "cases pass", "loaded"] if approve else ["loaded", "cases pass"]
+    )
+    assert kept.heard.said == waited
+    events = [("ran", False), ("held", True), *([("held", False)] if approve else [])]
+    assert kept.events() == [*events, ("ran", False)]
+
+
+@pytest.mark.parametrize("approve", [False, True])
+async def test_of_a_mixed_change_what_it_hides_is_hidden_at_once_and_the_rest_waits(
+    kept: Kept, approve: bool
+) -> None:
+    await kept.begin(approve=approve)
+    assert (await kept.save(MIXED), kept.waits_for) == ("held back", "cases")
+    assert (kept.sees("email", FULL), kept.sees("address")) == (False, False)
+    assert kept.keeper.standing.made_of is not None
+    assert kept.heard.said == ["loaded", "waits for cases", "cases fail"]
+    assert kept.events() == [("ran", False), ("ran", False), ("held", True)]
+    before = list(kept.heard.said)
+    assert await kept.look(asked=True) == "held back"
+    assert kept.heard.said == before
+    if not approve:
+        state = await kept.expect(cases(rules(email=NEVER, address=opening(STANDARD))))
+        assert (state, kept.sees("address"), kept.sees("email", FULL)) == ("current", True, False)
+
+
+async def test_a_change_that_is_taken_back_waits_no_more(kept: Kept) -> None:
+    await kept.begin()
+    await kept.save(MIXED)
+    assert (await kept.save(TEXT), kept.sees("email"), kept.waits_for) == ("current", True, None)
+    assert kept.keeper.standing.failing == ()
+
+
+BROKEN = {
+    "no YAML": "cases: [",
+    "no case": "version: 1\ncases: 5\n",
+    "a misspelt level": CASES.replace("{level: BASIC}", "{level: BASC}"),
+    "too large": "#" * 300_000,
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_cases_that_cannot_be_read_count_as_cases_that_fail(kept: Kept, broken: str) -> None:
+    await kept.begin()
+    kept.cases.write_text(BROKEN[broken])
+    assert (await kept.save(MIXED), kept.waits_for) == ("held back", "cases")
+    assert (kept.sees("email", FULL), kept.sees("address")) == (False, False)
+    assert {each.code for each in kept.keeper.standing.failing} == {UNREADABLE}
+    assert kept.keeper.standing.told()["cases"]["text"] == "its cases cannot be read"
+
+
+async def test_a_folder_in_the_place_of_the_cases_hides_nothing_from_view(kept: Kept) -> None:
+    await kept.begin()
+    kept.cases.unlink()
+    kept.cases.mkdir()
+    assert (await kept.save(MIXED), kept.sees("email", FULL)) == ("held back", False)
+    [problem] = kept.keeper.standing.told()["cases"]["problems"]
+    assert problem["text"] == "cannot be read: it is no plain file"
+
+
+async def test_a_fault_in_trying_the_cases_keeps_no_field_from_being_hidden(kept: Kept) -> None:
+    await kept.begin()
+
+    def broken(*_: object) -> Sequence[object]:
+        raise ZeroDivisionError
+
+    kept.keeper._file._examiner = Examiner(
+        path=kept.file,
+        report=lambda trouble: None,
+        verify=broken,  # type: ignore[arg-type]
+    )
+    assert (await kept.save(MIXED), kept.sees("email", FULL)) == ("held back", False)
+    [problem] = kept.keeper.standing.told()["cases"]["problems"]
+    assert problem["text"].startswith(
+        "cannot be tried, a fault of the gateway (ZeroDivisionError at"
+    )
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda text: text[: len(text) // 2], lambda text: text.replace("email", "emial")]
+)
+async def test_a_file_that_is_no_policy_changes_nothing_whatever_its_cases(
+    kept: Kept, spoil: "type[str]"
+) -> None:
+    await kept.begin()
+    await kept.save(NARROW)
+    assert await kept.save(spoil(MIXED)) == "stale"
+    assert (kept.sees("email", FULL), kept.keeper.standing.failing) == (True, ())
+    assert await kept.save(NARROW) == "current"
+    assert kept.heard.said[2:] == ["refused", "unchanged", "cases fail"]
+
+
+def at_basic(test: Wanted) -> dict[AccessLevel, Rows]:
+    return {BASIC: Rows({"updatedAt": test})}
+
+
+SINCE = Wanted(low=Bound(datetime(2026, 1, 1, tzinfo=UTC)))
+LATER = Wanted(low=Bound(datetime(2026, 6, 1, tzinfo=UTC)))
+NARROWER = {
+    "a mask in the place of a value": (
+        policy(**FIRST),
+        policy(**{**FIRST, "email": opening(FULL, STANDARD, DOMAIN)}),
+    ),
+    "hidden where it was masked": (
+        policy(**{**FIRST, "email": opening(FULL, BASIC, DOMAIN)}),
+        policy(**{**FIRST, "email": opening(FULL, STANDARD, DOMAIN)}),
+    ),
+    "a row condition": (policy(**FIRST), policy(at_basic(SINCE), **FIRST)),
+    "a narrower row condition": (
+        policy(at_basic(SINCE), **FIRST),
+        policy(at_basic(LATER), **FIRST),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", NARROWER)
+async def test_masks_and_row_conditions_narrow_at_once_and_their_way_back_waits(
+    kept: Kept, change: str
+) -> None:
+    wide, narrow = NARROWER[change]
+    kept.cases.unlink()
+    kept.file.write_text(wide)
+    await kept.begin()
+    kept.cases.write_text(cases(rules(email=NEVER, phone=NEVER)))
+    assert (await kept.save(narrow), kept.is_files_own) == ("current", True)
+    assert (await kept.save(wide), kept.waits_for, kept.is_files_own) == (
+        "held back",
+        "cases",
+        False,
+    )
+
+
+async def test_of_two_masks_of_which_neither_shows_less_nothing_is_shown_meanwhile(
+    kept: Kept,
+) -> None:
+    kept.file.write_text(policy(**FIRST, phone=opening(FULL, BASIC, Mask(KINDS["last"], 2))))
+    kept.cases.unlink()
+    await kept.begin()
+    kept.cases.write_text(CASES)
+    other = policy(**FIRST, phone=opening(FULL, BASIC, Mask(KINDS["initial"])))
+    assert await kept.save(other) == "held back"
+    assert "phone" not in kept.keeper.policy().masked("clients", BASIC)
+    assert not kept.sees("phone", BASIC)
+
+
+@pytest.mark.parametrize("approve", [False, True])
+@pytest.mark.parametrize("text", [NARROW, MIXED])
+async def test_a_restart_goes_on_as_before_where_cases_fail(
+    kept: Kept, text: str, approve: bool
+) -> None:
+    await kept.begin(approve=approve)
+    await kept.save(text)
+    again = await Kept(kept.file).begin(approve=approve, last=kept.ran())
+    assert again.keeper.standing.told() == kept.keeper.standing.told()
+    assert again.keeper.policy().hash == kept.keeper.policy().hash
+    assert again.heard.said[-1] == "cases fail"
+    assert await again.look() == kept.keeper.standing.state
+
+
+@pytest.mark.parametrize("approve", [False, True])
+async def test_who_hides_a_field_while_nothing_runs_finds_a_gateway_that_starts(
+    kept: Kept, approve: bool
+) -> None:
+    await kept.begin(approve=approve)
+    kept.file.write_text(MIXED)
+    again = await Kept(kept.file).begin(approve=approve, last=kept.ran())
+    assert (again.keeper.standing.state, again.waits_for) == ("held back", "cases")
+    assert (again.sees("email", FULL), again.sees("address")) == (False, False)
+
+
+async def test_the_very_first_start_is_refused_where_cases_fail(kept: Kept) -> None:
+    kept.file.write_text(NARROW)
+    with pytest.raises(DocumentErrors, match=r"policies\.test\.yaml:\d+:3: STANDARD sees a client"):
+        await kept.begin()
+
+
+async def test_a_start_is_refused_where_cases_fail_and_what_ran_last_is_damaged(kept: Kept) -> None:
+    kept.file.write_text(NARROW)
+    lost = Version(hash="ab" * 32, content=b"", file="x")
+    with pytest.raises(StartRefused, match="abababababab that ran last is damaged"):
+        await kept.begin(last=lost)
+    kept.file.write_text(TEXT)
+    assert (await kept.begin(last=lost)).is_files_own
+
+
+async def test_of_many_failing_cases_so_many_are_told_and_the_rest_is_counted(kept: Kept) -> None:
+    await kept.begin()
+    head, _, each = CASES.partition("cases:\n")
+    names = (each.replace("sees a client", f"sees a client, {number}") for number in range(40))
+    await kept.expect(head + "cases:\n" + "".join(names))
+    await kept.save(NARROW)
+    told = kept.keeper.standing.told()["cases"]
+    assert (told["text"], len(told["problems"]), told["more"]) == (
+        "40 of its cases fail",
+        MOST,
+        40 - MOST,
+    )
+
+
+def test_the_first_policy_passes_its_cases(tmp_path: Path) -> None:
+    """Else these tests would show nothing."""
+    (tmp_path / "policies.yaml").write_text(TEXT)
+    (tmp_path / "policies.test.yaml").write_text(CASES)
+    examiner = Examiner(path=tmp_path / "policies.yaml", report=lambda trouble: None, verify=verify)
+    assert examiner.examined(find(examiner.path)).failing == ()
