@@ -43,7 +43,9 @@ from gateway.readiness import (
 )
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
-from gateway.state import open_own_store, sole_use
+from gateway.state import begin_state, make_folder, open_own_store, open_state, sole_use
+from gateway.state.clock import check_clock, check_not_behind
+from gateway.store import Store
 from gateway.web.doorman import reserve_files
 from gateway.web.parts import Probe, Readiness, watch_parts, watch_readiness
 from gateway.web.server import check_runtime
@@ -114,9 +116,8 @@ async def _gateway(kit: Kit) -> Gateway:
     reserve_files(settings.connections)
     sockets = bind_all(settings)
     kit.closers.callback(sockets.close)
-    store = kit.closing(open_own_store(settings))
-    kit.closers.enter_context(sole_use(settings.state))
-    await store.migrate()
+    kit.closers.enter_context(sole_use(make_folder(settings.state)))
+    store = await _begun_state(kit)
     found = await asyncio.to_thread(find, settings.policy)
     practice = await open_practice(kit, store, found)
     own = kit.closing(open_own_store(settings))
@@ -168,8 +169,7 @@ async def _gateway(kit: Kit) -> Gateway:
 async def _operations(kit: Kit, shared: Shared) -> Operations:
     """What stands beside the workers; it begins before them, and makes what they find."""
     settings = kit.settings
-    store = kit.closing(open_own_store(settings))
-    await store.migrate()
+    store = await _begun_state(kit)
     found = await asyncio.to_thread(find, settings.policy)
     # once it has been handed on, what runs goes on: the file is then looked at as it always is
     is_first = take(shared.handed) is None
@@ -217,6 +217,15 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     )
 
 
+async def _begun_state(kit: Kit) -> Store:
+    """The store of this state, which may be a new one."""
+    check_clock(kit.now)
+    store = kit.closing(open_own_store(kit.settings))
+    await begin_state(kit.settings, store)
+    await check_not_behind(store, kit.now())
+    return store
+
+
 async def _heard_workers(kit: Kit, shared: Shared) -> tuple[Workers, Reports]:
     """The workers and what they tell; what they have counted is kept once more at the end."""
     workers = Workers(kit.metrics.snapshot, kit.settings.workers, shared.sums)
@@ -234,6 +243,7 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
     """One that answers partners, by the policy that is handed to it."""
     settings = kit.settings
     store = kit.closing(open_own_store(settings))
+    await open_state(settings, store)
     practice = await open_practice(kit, store, looks=is_first)
     own = kit.closing(open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")

@@ -4,13 +4,14 @@ Every public id is made with it, and cursors are. Its fingerprint rests in the s
 start with another one is refused before a partner sees ids that nobody knows.
 """
 
-import os
 import secrets
 import stat
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
+from gateway import identity
 from gateway.settings import Settings, StartRefused, read_sealing_secret
 
 FILE = "sealing.secret"
@@ -28,8 +29,10 @@ class Remembers(Protocol):
 async def sealing_secret(settings: Settings, store: Remembers) -> bytes:
     """The 32 bytes; StartRefused where they are gone, unsafe, or others than before."""
     known = await store.meta(META)
-    secret = _given(settings, may_make=known is None)
-    fingerprint = blake2b(b"fingerprint", key=secret, digest_size=16).hexdigest()
+    if known is None:
+        make_file(settings, await store.meta(identity.META))
+    secret = read_secret(settings)
+    fingerprint = fingerprint_of(secret)
     if known is None:
         known = await store.set_meta_once(META, fingerprint)
     if known != fingerprint:
@@ -40,19 +43,45 @@ async def sealing_secret(settings: Settings, store: Remembers) -> bytes:
     return secret
 
 
-def _given(settings: Settings, *, may_make: bool) -> bytes:
+async def is_own_secret(settings: Settings, store: Remembers) -> bool:
+    """Whether it is there, and the store knows of no other one. StartRefused as it is read."""
+    path, known = secret_file(settings), await store.meta(META)
+    if path is None or not path.exists():
+        return False
+    # nosemgrep: digests-are-compared-in-constant-time - nobody guesses at either
+    return known in (None, fingerprint_of(read_secret(settings)))
+
+
+def secret_file(settings: Settings) -> Path | None:
+    """The file that holds it; None where the settings themselves do."""
     backend = settings.backend
-    if backend.secret is not None:
-        return read_sealing_secret(backend.secret.get_secret_value())
-    path = backend.secret_file or settings.state / FILE
-    if path.exists() or backend.secret_file is not None:
-        return _read(path)
-    if not may_make:
+    return None if backend.secret is not None else backend.secret_file or settings.state / FILE
+
+
+def fingerprint_of(secret: bytes) -> str:
+    """What tells it from others, and tells nothing of it."""
+    return blake2b(b"fingerprint", key=secret, digest_size=16).hexdigest()
+
+
+def read_secret(settings: Settings) -> bytes:
+    """The 32 bytes; StartRefused where they cannot be read, or others may read them."""
+    backend, path = settings.backend, secret_file(settings)
+    if path is None:
+        given = backend.secret.get_secret_value() if backend.secret else ""
+        return read_sealing_secret(given)
+    if backend.secret_file is None and not path.exists():
         raise StartRefused(
             f"the sealing secret {path} is gone: with a new one every public id would change;"
             " put the file back from a backup"
         )
-    return _make(path)
+    return _read(path)
+
+
+def make_file(settings: Settings, state: str | None) -> None:
+    """A new secret of the state with that identity, where nobody has given one yet."""
+    path = settings.state / FILE
+    if secret_file(settings) == path and not path.exists():
+        _make(path, state)
 
 
 def _read(path: Path) -> bytes:
@@ -65,20 +94,17 @@ def _read(path: Path) -> bytes:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise StartRefused(f"the sealing secret {path} is open to others: chmod 600 {path}")
     try:
-        return read_sealing_secret(text)
+        return read_sealing_secret(identity.content_of(text))
     except ValueError as error:
         raise StartRefused(f"the sealing secret {path} {error}") from error
 
 
-def _make(path: Path) -> bytes:
-    secret = secrets.token_bytes(32)
+def _make(path: Path, state: str | None) -> None:
+    text = f"{identity.state_line(state)}{secrets.token_hex(32)}\n"
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w") as stream:
-            stream.write(secret.hex() + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        # of two processes that begin at once, the first one's stays
+        with suppress(FileExistsError):
+            identity.write_new(path, text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(f"the sealing secret {path} cannot be written: {reason}") from error
-    return secret

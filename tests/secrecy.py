@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from gateway.identity import content_of
 from gateway.keys.secret import FORM, well_formed
 
 SEALING = "sealing.secret"
@@ -27,7 +28,7 @@ def kept(folder: Path) -> dict[str, bytes]:
 def secrets_at_rest(folder: Path) -> list[str]:
     """The files that hold the secret of a key, or that of the seal where it does not belong."""
     files = kept(folder)
-    sealing = files.pop(SEALING, b"").strip()
+    sealing = content_of(files.pop(SEALING, b"").decode()).strip().encode()
     seals = [sealing, bytes.fromhex(sealing.decode())] if sealing else []
     return [
         name

@@ -9,12 +9,17 @@ from typing import TypeGuard
 ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; who stands on the same floor does not see each other.
 FLOORS = (
-    {"gateway.contract", "gateway.background", "gateway.packing", "gateway.purposes"},
+    {
+        "gateway.contract",
+        "gateway.background",
+        "gateway.identity",
+        "gateway.packing",
+        "gateway.purposes",
+    },
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",
         "gateway.sealing",
-        "gateway.state",
         "gateway.public_ids",
         "gateway.keys",
         "gateway.policy",
@@ -24,7 +29,13 @@ FLOORS = (
         "gateway.audit",
         "gateway.administrators",
     },
-    {"gateway.pipeline", "gateway.affected", "gateway.backend", "gateway.examination"},
+    {
+        "gateway.pipeline",
+        "gateway.affected",
+        "gateway.backend",
+        "gateway.examination",
+        "gateway.state",
+    },
     {"gateway.inquiries"},
     {"gateway.web", "gateway.admin"},
     {"gateway.serving", "gateway.readiness", "gateway.edge"},

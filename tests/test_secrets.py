@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from gateway.identity import content_of
 from gateway.keys.secret import digest
 from gateway.settings import BackendSettings
 from tests.command import clinic_gateway
@@ -79,7 +80,9 @@ async def test_no_secret_rests_on_disk_or_in_a_log(
     assert b"gateway_requests_total" in watched
     await gateway.gateway.aclose()
     files = kept(gateway.folder)
-    sealing, audit = files.pop(SEALING).strip(), files.pop("audit.key").strip()
+    sealing, audit = (
+        content_of(files.pop(name).decode()).strip().encode() for name in (SEALING, "audit.key")
+    )
     said = "".join(capfd.readouterr()).encode()
     written = b"\0".join([*files.values(), said, watched])
     ended = [each for each in gateway.entries() if each["outcome"] != "begun"]

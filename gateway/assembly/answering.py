@@ -141,7 +141,7 @@ def _gate(kit: Kit) -> Gate:
 
 
 async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
-    ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events))
+    ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
     kit.metrics.keys_loaded(lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
     await kit.closing(ring).start()

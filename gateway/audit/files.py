@@ -1,4 +1,4 @@
-"""The audit's folder: a file for each day and chain, and a name of the folder itself."""
+"""The audit's folder: a file for each day and chain, a name of its own, and its state's."""
 
 import fcntl
 import os
@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from uuid import uuid4
 
+from gateway.identity import content_of, state_line
 from gateway.settings import Settings
 
 PLACE = "folder.id"
@@ -68,17 +69,17 @@ def _day_file(path: Path) -> DayFile | None:
 def place_of(folder: Path) -> str | None:
     """The folder's own name, which stays when it is moved; None where it has none yet."""
     try:
-        return (folder / PLACE).read_text("ascii").strip() or None
+        return content_of((folder / PLACE).read_text("ascii")).strip() or None
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def named_place(folder: Path) -> str:
-    """The same, given one where it has none. OSError."""
+def named_place(folder: Path, state: str | None = None) -> str:
+    """The same, given one where it has none, and the identity of its state. OSError."""
     if place_of(folder) is None:
         beside = folder / f"{PLACE}.{uuid4()}"
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"{uuid4()}\n")
+            file.write(f"{uuid4()}\n{state_line(state)}")
             file.flush()
             os.fsync(file.fileno())
         # two may begin at once: the first one's stays

@@ -12,12 +12,13 @@ from gateway.audit.buffer import Buffer
 from gateway.audit.chain import Head
 from gateway.audit.chains import Chains
 from gateway.audit.entries import SPARED, Entry, Mark
-from gateway.audit.files import audit_folder, made, named_place, place_of
+from gateway.audit.files import audit_folder, made, named_place
 from gateway.audit.recorder import Recorder
 from gateway.audit.secrets import Newest, key_file, secrets_at_start
 from gateway.audit.sparing import Sparing
 from gateway.audit.troubles import AuditTroubles
 from gateway.audit.writer import Writer
+from gateway.identity import META
 from gateway.observe.access import Access
 from gateway.observe.lines import Lines
 from gateway.settings import Settings, StartRefused
@@ -127,13 +128,14 @@ async def _begun(
     folder = audit_folder(settings)
     async with AsyncExitStack() as undone:
         try:
-            place = place_of(made(folder))
-            begun = place is not None and await chains.any_at(place)
-            path = key_file(settings)
-            secrets = secrets_at_start(path, may_make=not begun and settings.audit.key_file is None)
+            state = await store.meta(META)
+            place = named_place(made(folder), state)
+            path, begun = key_file(settings), await chains.any_at(place)
+            may_make = not begun and settings.audit.key_file is None
+            secrets = secrets_at_start(path, may_make=may_make, state=state)
             writer = Writer(folder, chain, Newest(path, secrets), now())
             undone.callback(writer.close)
-            await chains.begin(chain, named_place(folder), socket.gethostname(), os.getpid(), now())
+            await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
             first = writer.write((), now())
         except OSError as error:
             reason = (error.strerror or str(error)).lower()

@@ -1,16 +1,23 @@
 """The HMAC keys of the audit, in a file of their own: the newest seals, the others still verify.
 
-One secret to a line, 64 hexadecimal digits, the newest first.
+One secret to a line, 64 hexadecimal digits, the newest first; beside them the state's identity.
 """
 
-import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from gateway.identity import (
+    content_of,
+    identity_of,
+    replace_text,
+    state_line,
+    write_new,
+)
 from gateway.settings import Settings, StartRefused, read_sealing_secret
 
 FILE = "audit.key"
@@ -36,7 +43,7 @@ def read_secrets(path: Path) -> tuple[Secret, ...]:
     """All, the newest first; StartRefused where there are none, or others may read them."""
     try:
         mode = path.stat().st_mode
-        lines = path.read_text("ascii").split()
+        lines = content_of(path.read_text("ascii")).split()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no ASCII text"
         raise StartRefused(f"the audit's key {path} cannot be read: {reason.lower()}") from error
@@ -51,8 +58,8 @@ def read_secrets(path: Path) -> tuple[Secret, ...]:
     return found
 
 
-def secrets_at_start(path: Path, *, may_make: bool) -> tuple[Secret, ...]:
-    """What is there; at the first start a new one is made."""
+def secrets_at_start(path: Path, *, may_make: bool, state: str | None = None) -> tuple[Secret, ...]:
+    """What is there; at the first start of the state with that identity a new one is made."""
     if not path.exists():
         if not may_make:
             raise StartRefused(
@@ -61,40 +68,39 @@ def secrets_at_start(path: Path, *, may_make: bool) -> tuple[Secret, ...]:
                 " written before cannot be verified any more"
             )
         # two processes may start at once: who comes second reads what the first has made
-        with suppress(FileExistsError):
-            _write(path, [Secret(secrets.token_bytes(32))], exclusive=True)
+        with suppress(FileExistsError), _told(path):
+            write_new(path, _text([Secret(secrets.token_bytes(32))], state))
     return read_secrets(path)
 
 
-def rotate(path: Path) -> Secret:
-    """Put a new secret before the others; running processes take it within a second."""
-    known = read_secrets(path) if path.exists() else ()
+def rotate(path: Path, state: str | None = None) -> Secret:
+    """Put a new secret before the others; running processes take it within a second.
+
+    A file that is gone is made anew for the state with that identity.
+    """
+    like = path.stat() if path.exists() else None
+    known = () if like is None else read_secrets(path)
     new = Secret(secrets.token_bytes(32))
-    _write(path, [new, *known])
+    text = _text([new, *known], state if like is None else identity_of(path))
+    with _told(path):
+        replace_text(path, text, like=like)
     return new
 
 
-def _write(path: Path, values: list[Secret], *, exclusive: bool = False) -> None:
-    """Whole or not at all; `exclusive`: FileExistsError where there is one."""
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+def _text(values: Sequence[Secret], state: str | None) -> str:
+    return state_line(state) + "".join(f"{each.value.hex()}\n" for each in values)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What keeps the file from being written is a StartRefused, but for one that is there."""
     try:
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w") as stream:
-            stream.writelines(f"{each.value.hex()}\n" for each in values)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if exclusive:
-            os.link(beside, path)
-        else:
-            beside.replace(path)
+        yield
     except FileExistsError:
         raise
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(f"the audit's key {path} cannot be written: {reason}") from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
 
 
 class Newest:

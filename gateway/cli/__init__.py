@@ -15,6 +15,7 @@ COMMANDS = {
     "policy": "gateway.cli.policy:policy",
     "audit": "gateway.cli.audit:audit",
     "admin": "gateway.cli.admin:admin",
+    "state": "gateway.cli.state:state",
     "vets": "gateway.cli.directory:vets",
     "sample": "gateway.cli.directory:sample",
     "proxy": "gateway.cli.proxy:proxy",

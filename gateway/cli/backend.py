@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -97,13 +98,13 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
     from gateway.inquiries.examining import examine
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
-    async with _migrated(settings) as store:
-        found = examine(settings, store, examination)
+    async with _own_or_passing(settings) as (own, store):
+        found = examine(own, store, examination)
         if not booking:
             return [each async for each in found]
         from gateway.cli.deeds import recording
 
-        async with recording(settings, store) as deed, deed("test booking made"):
+        async with recording(own, store) as deed, deed("test booking made"):
             return [each async for each in found]
 
 
@@ -113,25 +114,30 @@ async def bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adap
     from gateway.inquiries import examining
 
     async with (
-        _migrated(settings) as store,
-        examining.bare_adapter(settings, store, report) as adapter,
+        _own_or_passing(settings) as (own, store),
+        examining.bare_adapter(own, store, report) as adapter,
     ):
         yield adapter
 
 
 @asynccontextmanager
-async def _migrated(settings: Settings) -> AsyncIterator["Store"]:
-    """The gateway's own store, which is made where a practice system is named."""
+async def _own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, "Store"]]:
+    """The gateway's own store; before there is one, one that goes again with all that is in it.
+
+    So that a practice system can be looked at before anything is served.
+    """
     from gateway.backend import check_configured
-    from gateway.state import open_own_store
+    from gateway.state import opened, opened_if_begun
 
     check_configured(settings)
-    store = open_own_store(settings)
-    try:
-        await store.migrate()
-        yield store
-    finally:
-        await store.aclose()
+    async with opened_if_begun(settings) as store:
+        if store is not None:
+            yield settings, store
+            return
+    with TemporaryDirectory(prefix="clinic-gateway-") as folder:
+        passing = settings.model_copy(update={"state": Path(folder), "store": None})
+        async with opened(passing, may_begin=True) as store:
+            yield passing, store
 
 
 @backend.command()

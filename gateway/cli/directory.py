@@ -17,7 +17,7 @@ from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
 from gateway.inquiries.directory import PAGES_MOST, first
 from gateway.settings import Settings, load_settings
-from gateway.state import open_own_store
+from gateway.state import opened
 
 WITH_IDS = [each.name for each in RESOURCES if "id" in each.paths]
 
@@ -73,14 +73,10 @@ async def practice_system(
     DocumentErrors where its mapping names what the practice system does not have.
     """
     check_configured(settings)
-    store = open_own_store(settings)
-    try:
-        await store.migrate()
+    async with opened(settings) as store:
         adapter, _ = await open_backend(settings, store, report)
         try:
             await adapter.check()
             yield adapter
         finally:
             await adapter.aclose()
-    finally:
-        await store.aclose()

@@ -10,12 +10,14 @@ from typing import Protocol
 from gateway.background import ended
 from gateway.keys.base import KeysBehind, KeysUnreadable
 from gateway.keys.key import Key
+from gateway.keys.latest import LatestTime, utc_now
 from gateway.keys.store import KeyStore
 from gateway.keys.told import Change
 from gateway.store.base import StoreError
 
 POLL = 0.3
 ASK_EVERY = 3  # polls after which the store is asked though its file looks untouched
+TIME_EVERY = 200  # polls between two looks at the latest time that the store has seen
 SAVE_EVERY = 20  # polls between two writes of the times of last use
 
 # Seconds since the store was last read, after which a secret that is not known may be a new one,
@@ -48,6 +50,9 @@ class Watcher(Protocol):
     def back(self) -> None:
         """It can be again."""
 
+    def behind(self, now: datetime, latest: datetime) -> None:
+        """The machine's clock is behind the latest time that the store has seen."""
+
     def odd(self, key_id: str) -> None:
         """What is kept of a key makes no sense; it counts as revoked."""
 
@@ -59,11 +64,16 @@ class MemoryKeyRing:
     """
 
     def __init__(
-        self, store: KeyStore, watcher: Watcher, clock: Callable[[], float] = time.monotonic
+        self,
+        store: KeyStore,
+        watcher: Watcher,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._store = store
         self._watcher = watcher
         self._clock = clock
+        self._latest = LatestTime(store, watcher, now, clock)
         self._read_at = clock()
         self._mark: object = None
         self._failing = False
@@ -95,7 +105,7 @@ class MemoryKeyRing:
             if age > KNOWN_FOR:
                 raise KeysUnreadable(POLL)
         key, end = self._entries.get(digest, _NOBODY)
-        if now < end:
+        if now < end and self._latest.at(now) < end:
             return key
         if age > UNKNOWN_FOR:
             raise KeysUnreadable(POLL)
@@ -113,6 +123,7 @@ class MemoryKeyRing:
     async def start(self) -> None:
         """Load every key, then follow the store. StoreError where it can't be read."""
         await self.refresh()
+        await self._latest.turn()
         self._task = asyncio.create_task(self._follow(), name="follow keys")
 
     async def refresh(self) -> None:
@@ -158,6 +169,7 @@ class MemoryKeyRing:
         for task in (self._task, self._catching, self._saving):
             await ended(task)
         with contextlib.suppress(StoreError):
+            await self._latest.turn()
             await self.save()
 
     def _take(self, change: Change) -> None:
@@ -187,6 +199,8 @@ class MemoryKeyRing:
             await asyncio.sleep(POLL)
             turn += 1
             try:
+                if turn % TIME_EVERY == 0:
+                    await self._latest.turn()
                 # what could not be read is asked for again, however untouched it looks
                 await self._poll(certainly=self._failing or turn % ASK_EVERY == 0)
             except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on

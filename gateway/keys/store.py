@@ -36,7 +36,7 @@ from gateway.keys.told import (
     UnknownKey,
 )
 from gateway.store.base import Store
-from gateway.store.tables import Instant, keys, read_instant, revisions, secrets
+from gateway.store.tables import Instant, instant, keys, read_instant, revisions, secrets
 
 
 def _untyped(table: Table) -> list[ColumnElement[Any]]:
@@ -53,6 +53,8 @@ _COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
 MOST_STEP = 1_000
 # So many ids go into one question.
 KEYS_AT_ONCE = 1_000
+# What the store calls the latest time that it has seen.
+LATEST = "latest time"
 
 
 class KeyStore:
@@ -162,6 +164,18 @@ class KeyStore:
             return key
 
         return await self._store.run(revoked)
+
+    async def latest_time(self) -> datetime | None:
+        """The latest time that this store has seen; None before it has seen any."""
+        return read_instant(await self._store.meta(LATEST))
+
+    async def advance_time(self, now: datetime) -> datetime:
+        """It has seen that time; the latest that it has seen."""
+        return read_instant(await self._store.advance_meta(LATEST, instant(now))) or now
+
+    async def accept_time(self, now: datetime) -> None:
+        """That time is right, though later ones have been seen."""
+        await self._store.set_meta(LATEST, instant(now))
 
     def mark(self) -> object:
         """As the store's: where it stays the same, most likely nothing has changed."""

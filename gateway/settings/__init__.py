@@ -20,6 +20,7 @@ from gateway.settings.kinds import (
 from gateway.settings.loading import (
     ConfigurationErrors,
     check_own_place,
+    configuration_file,
     load_settings,
     names,
     sources,
@@ -38,6 +39,7 @@ __all__ = [
     "StartRefused",
     "TracingSettings",
     "check_own_place",
+    "configuration_file",
     "is_loopback",
     "lacking",
     "load_settings",

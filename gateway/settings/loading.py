@@ -49,7 +49,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
     that cannot be read at all.
     """
-    config = _file(config)
+    config = configuration_file(config)
     document, flaws = _read(config)
     if not isinstance(document.data, dict):
         text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
@@ -84,7 +84,7 @@ def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> di
     Of a configuration that load_settings takes.
     """
     given, _ = _variables(os.environ if environ is None else environ)
-    data = _read(_file(config))[0].data
+    data = _read(configuration_file(config))[0].data
     return {name: _source(name, given, data) for name, _ in names()}
 
 
@@ -95,7 +95,8 @@ def _source(name: str, given: Mapping[str, str], data: Mapping[str, Any]) -> str
     return "file" if inner in (data.get(group, {}) if group else data) else "default"
 
 
-def _file(config: Path | None) -> Path | None:
+def configuration_file(config: Path | None) -> Path | None:
+    """The file that counts: the given one, else the one in this folder where there is one."""
     return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
 
 
@@ -126,7 +127,7 @@ def _unfolded(document: Document) -> Document:
 def check_own_place(config: Path | None, environ: Mapping[str, str] | None = None) -> None:
     """StartRefused where nothing says where the state or the store is, but the defaults."""
     environ = os.environ if environ is None else environ
-    if _file(config) is None and environ.keys().isdisjoint(_PLACES):
+    if configuration_file(config) is None and environ.keys().isdisjoint(_PLACES):
         raise StartRefused(
             f"nothing says where the keys are: there is no {DEFAULT_FILE} in {Path.cwd()}; name"
             f" the gateway's configuration with --config, or set {' or '.join(_PLACES)}"

@@ -1,8 +1,10 @@
 """What every store has in common: transactions, migrations, things set once, plain errors."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Connection, insert, inspect, select, text
@@ -14,7 +16,7 @@ from gateway.store.adding import adding
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0013"
+HEAD = "0014"
 
 T = TypeVar("T")
 
@@ -50,7 +52,7 @@ class Store:
             yield
         except IntegrityError:
             raise
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise self.explain(error) from error
 
     async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
@@ -71,11 +73,21 @@ class Store:
         async with self.begin() as connection:
             yield connection
 
-    async def migrate(self) -> None:
-        """Bring the tables up to this version, all or none; one of a later version is refused."""
+    async def version(self) -> str | None:
+        """The migration at which the tables are; None where there is no store yet."""
+        async with self.begin() as connection:
+            return await connection.run_sync(_version)
+
+    async def migrate(self, *, make: bool = True) -> None:
+        """Bring the tables up to this version, all or none; one of a later version is refused.
+
+        A store is made where there is none, unless `make` says no: StoreError then.
+        """
         async with self.begin() as connection:
             if await connection.run_sync(self._is_current):
                 return
+            if not make and await connection.run_sync(_version) is None:
+                raise StoreError(f"{self.place} has no tables of a gateway")
         async with self.alone() as connection:
             if not await connection.run_sync(self._is_current):
                 await connection.run_sync(_upgrade)
@@ -114,6 +126,27 @@ class Store:
             )
 
         await self.run(replaced)
+
+    async def advance_meta(self, name: str, value: str) -> str:
+        """Set it where it is not set, or is less, as texts are; what it is then."""
+
+        async def advanced(connection: AsyncConnection) -> str:
+            row = adding(connection, meta).values(name=name, value=value)
+            await connection.execute(
+                row.on_conflict_do_update(
+                    index_elements=[meta.c.name],
+                    set_={"value": value},
+                    where=meta.c.value < value,
+                )
+            )
+            found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
+            return str(found.scalar_one())
+
+        return await self.run(advanced)
+
+    async def copy_to(self, path: Path) -> bool:
+        """A copy of all of it as it is at one moment; False where only its server can make one."""
+        return False
 
     def mark(self) -> object:
         """What differs once somebody has written; None where that cannot be told cheaply."""

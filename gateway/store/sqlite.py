@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -30,7 +30,14 @@ _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
+    # what is deleted, such as the answer to a booking, is overwritten
+    "PRAGMA secure_delete = ON",
 )
+
+
+def existing(path: Path) -> str:
+    """The file's address for SQLite, which does not make one where there is none."""
+    return f"{path.absolute().as_uri()}?mode=rw"
 
 
 class SqliteStore(Store):
@@ -72,6 +79,13 @@ class SqliteStore(Store):
         if free < ROOM:
             raise StoreError(f"{self.place} has no room to grow: free some of its disk")
 
+    async def copy_to(self, path: Path) -> bool:
+        """As every store; beside whoever writes, into a new file that is its owner's alone."""
+        self._check_place()
+        async with self._explained():
+            await asyncio.to_thread(_copy, Path(self.place), path)
+        return True
+
     def mark(self) -> object:
         """The file's and its log's time and size: a commit changes one of them.
 
@@ -89,20 +103,39 @@ class SqliteStore(Store):
         except OSError as error:
             if self._file is not None:
                 raise StoreError(
-                    f"{self.place} is gone: put it back, or restart the gateway"
+                    f"{self.place} is gone: put that very file back if somebody moved it; else stop"
+                    " the gateway and restore a backup (`clinic-gateway state restore DIR`)"
                 ) from error
             return
         if self._file is None:
             self._file = (found.st_dev, found.st_ino)
         elif self._file != (found.st_dev, found.st_ino):
-            raise StoreError(f"{self.place} was replaced by another file: restart the gateway")
+            raise StoreError(
+                f"{self.place} was replaced by another file: put the former one back; or, where"
+                " this one is its restored backup, restart the gateway"
+            )
 
-    async def migrate(self) -> None:
+    async def version(self) -> str | None:
+        """As every store; no file is made, and an empty one is not touched."""
+        return await super().version() if self._has_bytes() else None
+
+    def _has_bytes(self) -> bool:
+        try:
+            return Path(self.place).stat().st_size > 0
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise StoreError(
+                f"{self.place} cannot be looked at: {reason}; run this as the gateway's own user"
+            ) from error
+
+    async def migrate(self, *, make: bool = True) -> None:
         """As every store; a new file is its owner's alone, since bookings hold what was booked."""
-        # where it cannot be made, SQLite says so in its own words
-        with suppress(OSError):
-            os.close(os.open(self.place, os.O_CREAT | os.O_EXCL, 0o600))
-        await super().migrate()
+        if make:  # where it cannot be made, SQLite says so in its own words
+            with suppress(OSError):
+                os.close(os.open(self.place, os.O_CREAT | os.O_EXCL, 0o600))
+        await super().migrate(make=make)
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[AsyncConnection]:
@@ -112,9 +145,10 @@ class SqliteStore(Store):
             yield connection
 
     async def _open(self) -> aiosqlite.Connection:
+        address = existing(Path(self.place))
         # the driver's thread outlives a file that cannot be opened: so that is tried before it
-        await asyncio.to_thread(lambda: sqlite3.connect(self.place).close())
-        return await aiosqlite.connect(self.place)
+        await asyncio.to_thread(lambda: sqlite3.connect(address, uri=True).close())
+        return await aiosqlite.connect(address, uri=True)
 
     def explain(self, error: Exception) -> StoreError:
         """SQLite's own names of errors tell the remedy."""
@@ -138,6 +172,15 @@ _REMEDIES = {
     "SQLITE_READONLY": "can't be written: give this user the right to write the file and folder",
     "SQLITE_FULL": "can't be written: the disk is full",
 }
+
+
+def _copy(source: Path, target: Path) -> None:
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+    with (
+        closing(sqlite3.connect(existing(source), uri=True, timeout=WAIT_MS / 1000)) as live,
+        closing(sqlite3.connect(existing(target), uri=True)) as copy,
+    ):
+        live.backup(copy)
 
 
 def _prepare(connection: Any, _: object) -> None:

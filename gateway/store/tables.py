@@ -19,6 +19,11 @@ from sqlalchemy import (
 )
 
 
+def instant(moment: datetime) -> str:
+    """A time as an Instant column holds it."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
 class Instant(TypeDecorator[datetime]):
     """An aware datetime as text of 27 characters, which sorts as time does."""
 
@@ -28,7 +33,7 @@ class Instant(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Any) -> str | None:
         if value is None:
             return None
-        return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        return instant(value)
 
     def process_result_value(self, value: str | None, dialect: Any) -> datetime | None:
         return read_instant(value)

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from gateway.purposes import NotReady
 from gateway.readiness import of_audit
 from gateway.settings import AuditSettings
 from gateway.store import StoreError
-from tests.conftest import Begin, RunningGateway
+from tests.conftest import Begin, RunningGateway, Template
 from tests.partner import Partner
 from tests.readiness import forget_answers
 from tests.small_disk import fill, mounted
@@ -63,6 +64,7 @@ async def figure(gateway: RunningGateway, session: aiohttp.ClientSession, name: 
 
 async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_room(
     small_disk: Path,
+    template: Template,
     partner_of: Begin,
     session: aiohttp.ClientSession,
     capfd: pytest.CaptureFixture[str],
@@ -76,6 +78,7 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
 
     monkeypatch.setattr(buffering, "MOST_WAITING", 12)
     world = World(create=create)
+    shutil.copytree(template.folder / "audit", small_disk / "audit")
     partner = await partner_of(world, audit=AuditSettings(folder=small_disk / "audit"))
     gateway = partner.gateway
     assert (await partner.post("/appointments", DRAFT)).status == 201

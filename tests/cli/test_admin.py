@@ -3,8 +3,10 @@
 import asyncio
 import getpass
 import json
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from errno import ENOSPC
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,9 +17,11 @@ from gateway.administrators.failures import FREE, Failures, of_name
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
 from gateway.administrators.passwords import LONGEST, SHORTEST
 from gateway.administrators.store import AdministratorStore
+from gateway.audit.tail import Tail
 from gateway.cli import main
 from gateway.store import Store, open_store
 from tests.admin.manager import guessed
+from tests.states import begin_state
 
 T = TypeVar("T")
 WORD = "correct horse battery"
@@ -27,6 +31,7 @@ WORD = "correct horse battery"
 def config(tmp_path: Path) -> Path:
     file = tmp_path / "gateway.yaml"
     file.write_text("state: .\n")
+    begin_state(file)
     return file
 
 
@@ -164,13 +169,17 @@ def test_what_a_command_does_is_logged_and_sealed_before_and_after_it(config: Pa
     assert verified.exit_code == 0, verified.output
 
 
-def test_where_the_audit_cannot_be_written_a_command_does_nothing(config: Path) -> None:
+def test_where_the_audit_cannot_be_written_a_command_does_nothing(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> Tail:
+        raise OSError(ENOSPC, os.strerror(ENOSPC), str(path))
+
     admin(config, "password", "Claire", typed=WORD)
     admin(config, "password", "Denis", typed=WORD)
-    audit = config.parent / "audit"
-    audit.rename(config.parent / "gone")
-    audit.touch()
-    done = admin(config, "remove", "Denis")
+    with monkeypatch.context() as patched:
+        patched.setattr("gateway.audit.writer.Tail", full)
+        done = admin(config, "remove", "Denis")
     assert done.exit_code != 0
     assert "cannot be written" in done.stderr
     assert "Denis" in admin(config, "list").stdout

@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from gateway.cli import main
+from tests.states import begin_state
 
 ONE = "0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10"
 COMMANDS = [
@@ -22,7 +24,7 @@ COMMANDS = [
 def folder(tmp_path: Path) -> Path:
     """A state folder with a store in it."""
     (tmp_path / "gateway.yaml").write_text("state: .\n")
-    assert run(tmp_path, "keys", "list").exit_code == 0
+    begin_state(tmp_path / "gateway.yaml")
     return tmp_path
 
 
@@ -50,14 +52,14 @@ def test_a_folder_of_somebody_else_is_told_with_whom_to_run_the_command_as(
 def test_a_store_that_may_not_even_be_looked_for_is_named(
     folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exists = Path.exists
+    stat = Path.stat
 
-    def denied(path: Path) -> bool:
+    def denied(path: Path, **named: Any) -> os.stat_result:
         if path.name == "gateway.db":
             raise PermissionError(13, os.strerror(13), str(path))
-        return exists(path)
+        return stat(path, **named)
 
-    monkeypatch.setattr(Path, "exists", denied)
+    monkeypatch.setattr(Path, "stat", denied)
     done = run(folder, "audit", *words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert f"permission denied ({folder}/gateway.db); run this as the gateway's" in done.stderr

@@ -66,12 +66,16 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "sample": (),
     "serve": (),
     "settings": (),
+    "state backup": (),
+    "state check": (),
+    "state clock": ("clock accepted",),
+    "state restore": ("state restored",),
     "vets": (),
 }
 CREATE = ("keys", "create", "--name", "X", "--permission", "STOCK_READ", "--level", "BASIC")
 # What is typed here, in this order, and the deed that it leaves. The policy's commands need a
 # gateway that runs, and the demo is one: tests/policy/test_reload.py and tests/test_demo.py have
-# theirs.
+# theirs. To restore there must be no state: tests/state/test_restore.py has that.
 TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("key made", CREATE),
     ("key changed", ("keys", "update", "X", "--limit", "5", "--name", "Y")),
@@ -84,9 +88,10 @@ TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sessions ended", ("admin", "sessions", "--end")),
     ("audit index made anew", ("audit", "index", "--anew")),
     ("audit key rotated", ("audit", "rotate-key")),
+    ("clock accepted", ("state", "clock", "--accept")),
     ("test booking made", ("backend", "check", "--booking")),
 )
-ELSEWHERE = {"policy approved", "policy declined"}
+ELSEWHERE = {"policy approved", "policy declined", "state restored"}
 
 
 def commands(group: click.Group, *before: str) -> Iterator[str]:
@@ -192,6 +197,7 @@ def test_on_a_full_disk_no_command_does_anything(folder: Path, tmp_path: Path) -
     with mounted(tmp_path / "disk", 2) as disk:
         with (folder / "gateway.yaml").open("a") as file:
             file.write(f"audit: {{folder: {disk}}}\n")
+        shutil.copytree(folder / "audit", disk, dirs_exist_ok=True)
         assert run(folder, *CREATE).returncode == 0
         before, filler = kept(folder), fill(disk)
         done = run(folder, "keys", "revoke", "X", "--yes")

@@ -22,6 +22,7 @@ from gateway.contract.access import Permission
 from gateway.keys.secret import mint
 from tests.command import clinic_gateway
 from tests.conftest import RunningGateway
+from tests.states import begin_state
 
 CREATE = ["create", "--name", "Insurer X", "--permission", "CLIENT_READ", "--level", "BASIC"]
 
@@ -149,6 +150,7 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
 def test_wrong_use_is_2_and_a_no_is_1_each_with_the_remedy(
     folder: Path, words: list[str], said: str, code: int
 ) -> None:
+    begin_state(folder / "gateway.yaml")
     done = keys(folder, *words)
     assert done.returncode == code, done.stderr
     assert said in done.stderr
@@ -189,9 +191,12 @@ def test_a_name_that_is_stored_already_is_shown_without_control_characters(folde
     assert told(folder, "show", made["id"])["contact"] == name
 
 
-def test_the_state_folder_is_made_and_an_empty_list_says_so(tmp_path: Path) -> None:
+def test_the_state_folder_is_made_by_a_start_and_an_empty_list_says_so(tmp_path: Path) -> None:
     (tmp_path / "gateway.yaml").write_text("state: deep/state\n")
     place = tmp_path / "deep" / "state" / "gateway.db"
+    assert f"there is no store at {place} yet: " in keys(tmp_path, "list").stderr
+    assert not (tmp_path / "deep").exists()
+    begin_state(tmp_path / "gateway.yaml")
     assert keys(tmp_path, "list").stdout.startswith(f"no keys yet in {place}; ")
     assert (tmp_path / "deep" / "state").stat().st_mode & 0o777 == 0o700
     assert told(tmp_path, "list") == []
@@ -222,6 +227,7 @@ def test_the_environment_may_say_where_the_keys_are(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(name, value)
+    begin_state(None)
     result = CliRunner().invoke(main, ["keys", "list"])
     assert result.exit_code == 0, result.stderr
     assert f"no keys yet in {'sqlite:///' if '//' in value else ''}{tmp_path}/" in result.stdout

@@ -212,7 +212,7 @@ def later_version(folder: Path) -> None:
         (later_version, "STATE/gateway.db belongs to a later version of the gateway"),
         (file_as_state, "the state folder STATE/taken cannot be made: file exists; choose"),
         (folder_as_log, "the logs in the state folder STATE cannot be written: is a directory"),
-        (file_as_audit, "the audit in STATE/audit cannot be written: file exists"),
+        (file_as_audit, "STATE/audit/folder.id is gone, though this state has an audit"),
         (lost_audit_key, "the audit's key STATE/audit.key is gone: put it back from a backup"),
         (open_audit_key, "STATE/audit.key is open to others: chmod 600 STATE/audit.key"),
         (other_secret, "every public id would change"),

@@ -29,6 +29,7 @@ from examples.mariadb_eav.generate import connected
 from examples.practice import Practice
 from gateway.app import build
 from gateway.contract.operations import OPERATIONS
+from gateway.sealing import read_secret
 from gateway.settings import load_settings
 from tests.conftest import RunningGateway
 from tests.partner import Answer, Partner
@@ -65,7 +66,7 @@ class Clinic:
 
     def sealed(self, resource: str, key: int) -> str:
         """The public id of a row with a whole number for its key."""
-        secret = bytes.fromhex((self.folder / "sealing.secret").read_text().strip())
+        secret = read_secret(load_settings(self.folder / "gateway.yaml", {}))
         return Sealer(secret, resource).seal(key)
 
     @asynccontextmanager

@@ -1,6 +1,7 @@
 """Stores on their way: brought to some version, or stopped half way."""
 
 import sys
+from pathlib import Path
 
 from alembic import command
 
@@ -10,6 +11,8 @@ from gateway.store.migrations import configuration
 
 async def bring_to(store: Store, version: str) -> None:
     """All migrations up to that one, as older versions of the gateway went through them."""
+    if store.engine.dialect.name == "sqlite":
+        Path(store.place).touch()  # noqa: ASYNC240
     async with store.alone() as connection:
         await connection.run_sync(lambda it: command.upgrade(configuration(it), version))
 

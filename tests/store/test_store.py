@@ -4,18 +4,21 @@ import asyncio
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import delete, insert
 
+from gateway.keys.store import KeyStore
 from gateway.store import Store, StoreError, open_store
 from gateway.store.base import HEAD
 from gateway.store.migrations import configuration
 from gateway.store.sqlite import WAIT_MS
-from gateway.store.tables import metadata
+from gateway.store.tables import audit_chains, meta, metadata
 from tests.store.stages import bring_to, stop_half_way
 
 
@@ -189,7 +192,9 @@ async def test_a_file_that_came_in_the_place_of_the_stores_is_refused(tmp_path: 
     backup = shutil.copy(path, tmp_path / "backup.db")
     shutil.move(backup, path)
     for work in (store.ping, lambda: store.set_meta_once("a", "b"), lambda: store.meta("a")):
-        with pytest.raises(StoreError, match="was replaced by another file: restart the gateway"):
+        with pytest.raises(
+            StoreError, match="was replaced by another file: put the former one back"
+        ):
             await work()
     shutil.move(path, tmp_path / "away.db")
     with pytest.raises(StoreError, match="is gone"):
@@ -233,3 +238,50 @@ async def test_what_there_is_one_of_is_replaced_and_stays_so(store: Store) -> No
         await store.set_meta("a", value)
         assert await store.meta("a") == value
     assert await store.set_meta_once("a", "3") == "2"
+
+
+async def test_a_store_of_before_knows_the_latest_time_of_what_it_holds(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await bring_to(store, "0012")
+    times = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 22, 21)]
+    async with store.begin() as connection:
+        row = {"place": "p", "host": "h", "pid": 1, "seq": 0, "mac": "", "ended": 0}
+        row |= {"dropped_seq": 0, "dropped_mac": ""}
+        rows = [{**row, "id": str(at), "begun_at": at, "written_at": None} for at in times]
+        await connection.execute(insert(audit_chains), rows)
+    await store.migrate()
+    assert await KeyStore(store).latest_time() == times[1]
+    await store.aclose()
+
+
+async def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    secret = "a reason that nobody else is to read"
+    await store.set_meta("a", secret)
+    await store.aclose()
+    assert secret.encode() in (tmp_path / "g.db").read_bytes()
+    store = at(tmp_path / "g.db")
+    async with store.begin() as connection:
+        await connection.execute(delete(meta))
+    await store.aclose()
+    assert secret.encode() not in (tmp_path / "g.db").read_bytes()
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    assert await store.version() is None
+    for look in (store.ping, lambda: store.meta("a"), lambda: store.migrate(make=False)):
+        with pytest.raises(StoreError):
+            await look()
+    assert files(tmp_path) == []
+    (tmp_path / "g.db").touch()
+    assert await store.version() is None
+    with pytest.raises(StoreError, match="has no tables of a gateway"):
+        await store.migrate(make=False)
+    await store.aclose()
+    assert files(tmp_path) == ["g.db"]

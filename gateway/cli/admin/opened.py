@@ -9,7 +9,7 @@ from typing import TypeVar
 from gateway.cli.deeds import Deed, recording
 from gateway.cli.options import fail
 from gateway.settings import Settings, check_own_place, load_settings
-from gateway.state import open_own_store
+from gateway.state import opened
 from gateway.store import Store
 
 T = TypeVar("T")
@@ -39,12 +39,8 @@ def with_deeds(config: Path | None, work: Callable[[Store, Deed], Awaitable[T]])
 async def _opened(config: Path | None) -> AsyncIterator[tuple[Settings, Store]]:
     check_own_place(config)
     settings = load_settings(config)
-    store = open_own_store(settings)
-    try:
-        await store.migrate()
+    async with opened(settings) as store:
         yield settings, store
-    finally:
-        await store.aclose()
 
 
 def unknown(name: str) -> None:

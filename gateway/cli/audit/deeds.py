@@ -11,8 +11,8 @@ from gateway.administrators.log import Deed, DeedLog
 from gateway.cli.audit.opened import UNREAD, place_of_audit, when
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.named import own_store
 from gateway.settings import Settings
+from gateway.state import opened_if_begun
 
 MOST, LARGEST = 50, 10_000
 
@@ -45,7 +45,7 @@ def deeds(who: str | None, limit: int, config: Path | None, as_json: bool) -> No
 
 
 async def _last(settings: Settings, who: str, most: int) -> Sequence[Deed]:
-    async with own_store(settings) as store:
+    async with opened_if_begun(settings) as store:
         if store is None:
             fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
         return await DeedLog(store).last(most, who=who)

@@ -13,10 +13,10 @@ from gateway.audit.files import audit_folder, day_files
 from gateway.audit.questions import Days, Seen
 from gateway.cli.lines import legible
 from gateway.cli.options import CommandT, fail
-from gateway.cli.policy.named import own_store
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused, check_own_place, load_settings
-from gateway.store import Store
+from gateway.state import opened_if_begun
+from gateway.store import Store, StoreError
 
 # 1 says that the audit is not as it was written: what could not be read says nothing of that.
 UNREAD = 2
@@ -85,7 +85,12 @@ async def store_of(settings: Settings) -> AsyncIterator[Store]:
     async with AsyncExitStack() as stack:
         with reading(settings):
             day_files(audit_folder(settings))
-            store = await stack.enter_async_context(own_store(settings))
+        try:
+            store = await stack.enter_async_context(opened_if_begun(settings))
+        except StoreError as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            fail(_unread(audit_folder(settings), error.__cause__), UNREAD)
         if store is None:
             fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
         yield store

@@ -35,4 +35,4 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
         async with deed("key made", key.id, **settings_told(key)):
             return str(await store.add(key))
 
-    tell(key, as_json, secret=with_deeds(config, made))
+    tell(key, as_json, secret=with_deeds(config, made, may_begin=True))

@@ -37,15 +37,26 @@ def with_store(config: Path | None, work: Callable[["KeyStore"], Awaitable[T]]) 
         return asyncio.run(run())
 
 
-def with_deeds(config: Path | None, work: Callable[["KeyStore", "Deed"], Awaitable[T]]) -> T:
-    """Run work that changes the configured store's keys; else as `with_store`."""
+def with_deeds(
+    config: Path | None,
+    work: Callable[["KeyStore", "Deed"], Awaitable[T]],
+    *,
+    may_begin: bool = False,
+) -> T:
+    """Run work that changes the configured store's keys; else as `with_store`.
+
+    Where there is no state yet, one is made if it `may_begin`.
+    """
     import asyncio
 
     from gateway.cli.deeds import recording
     from gateway.keys.store import KeyStore
 
     async def run() -> T:
-        async with _opened(config) as (settings, store), recording(settings, store) as deed:
+        async with (
+            _opened(config, may_begin=may_begin) as (settings, store),
+            recording(settings, store) as deed,
+        ):
             return await work(KeyStore(store), deed)
 
     with _refusals():
@@ -69,18 +80,16 @@ def id_of(config: Path | None, wanted: str) -> str:
 
 
 @asynccontextmanager
-async def _opened(config: Path | None) -> AsyncIterator[tuple[Any, Any]]:
+async def _opened(
+    config: Path | None, *, may_begin: bool = False
+) -> AsyncIterator[tuple[Any, Any]]:
     from gateway.settings import check_own_place, load_settings
-    from gateway.state import open_own_store
+    from gateway.state import opened
 
     check_own_place(config)
     settings = load_settings(config)
-    store = open_own_store(settings)
-    try:
-        await store.migrate()
+    async with opened(settings, may_begin=may_begin) as store:
         yield settings, store
-    finally:
-        await store.aclose()
 
 
 @contextmanager

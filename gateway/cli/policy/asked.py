@@ -6,9 +6,9 @@ from pathlib import Path
 from adapters.base import NotFound, Query, Record, Report
 from gateway.cli.one_key import one_named
 from gateway.cli.options import fail
-from gateway.cli.policy.named import own_store
 from gateway.contract.fields import Resource
 from gateway.keys.key import Key
+from gateway.state import opened_if_begun
 
 
 def key_named(config: Path | None, name: str) -> Key:
@@ -21,7 +21,7 @@ async def _keys(config: Path | None) -> list[Key]:
     from gateway.settings import check_own_place, load_settings
 
     check_own_place(config)
-    async with own_store(load_settings(config)) as store:
+    async with opened_if_begun(load_settings(config)) as store:
         return [key for key, _ in (await KeyStore(store).list()).keys] if store else []
 
 

@@ -11,7 +11,6 @@ import click
 
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.named import own_store
 from gateway.cli.policy.tried import try_again
 from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
 from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
@@ -19,6 +18,7 @@ from gateway.policy.cases.run import summary, verify
 from gateway.policy.reading.document import load_policy
 from gateway.policy.telling.diff import Effect
 from gateway.settings import Settings, load_settings
+from gateway.state import opened_if_begun
 
 NAMED = 3  # keys that a sentence names
 _VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
@@ -60,7 +60,7 @@ def diff(
 
 async def by_name(old: str, new: str, settings: Settings) -> Comparison:
     """What differs between two policies by their names."""
-    async with own_store(settings) as store:
+    async with opened_if_begun(settings) as store:
         before, after = await policy_named(old, store), await policy_named(new, store)
         return await compared(before, after, store, datetime.now(UTC), list(_notes(new)))
 

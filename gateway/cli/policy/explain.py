@@ -16,7 +16,6 @@ from gateway.cli.audit.opened import reading
 from gateway.cli.lines import legible
 from gateway.cli.one_key import one_named
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.named import own_store
 from gateway.cli.words import OneOf
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
@@ -26,6 +25,7 @@ from gateway.keys.store import KeyStore
 from gateway.keys.told import OddKey, UnknownKey
 from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
+from gateway.state import opened_if_begun
 from gateway.store import Store
 
 _BY_ID = {each.id: each for each in OPERATIONS}
@@ -96,7 +96,7 @@ def explain(
 async def _of_key(
     settings: Settings, key_id: str, operation: Operation, policy: str
 ) -> Explanation:
-    async with own_store(settings) as store:
+    async with opened_if_begun(settings) as store:
         key = await _key(store, key_id)
         named = await _policy(policy, store, settings)
     level = key.level_for(operation.returns.name)
@@ -157,7 +157,7 @@ async def _of_answer(settings: Settings, entry: Any, others: list[Any]) -> Expla
     operation = _BY_ID.get(entry["operation"])
     if operation is None or entry["level"] is None or entry["policy"] is None:
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
-    async with own_store(settings) as store:
+    async with opened_if_begun(settings) as store:
         named = await policy_named(entry["policy"], store)
         key = await _past_key(store, entry["keyId"])
     level = AccessLevel(entry["level"])

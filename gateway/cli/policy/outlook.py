@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from adapters.problems import DocumentErrors
-from gateway.cli.policy.named import own_store
 from gateway.inquiries.outlook import outlook
 from gateway.inquiries.policies import RUNNING, Named, policy_named
 from gateway.policy.policy import Policy
 from gateway.policy.telling.diff import Change
 from gateway.settings import Settings, StartRefused, load_settings
+from gateway.state import opened_if_begun
 from gateway.store import StoreError
 
 _ANYWHERE = (
@@ -33,7 +33,7 @@ def outlook_lines(policy: Policy, config: Path | None) -> Sequence[str]:
 
 
 async def _last(settings: Settings) -> Named:
-    async with own_store(settings) as store:
+    async with opened_if_begun(settings) as store:
         return await policy_named(RUNNING, store)
 
 

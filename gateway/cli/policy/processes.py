@@ -34,13 +34,13 @@ def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) 
 
 def with_store(config: Path | None, use: Callable[[Settings, Store], Awaitable[T]]) -> T:
     """What comes of it; the end of the command where there is no store yet."""
-    from gateway.cli.policy.named import own_store
     from gateway.settings import check_own_place, load_settings
+    from gateway.state import opened_if_begun
 
     async def used() -> T:
         check_own_place(config)
         settings = load_settings(config)
-        async with own_store(settings) as store:
+        async with opened_if_begun(settings) as store:
             if store is None:
                 fail(NOBODY)
             return await use(settings, store)

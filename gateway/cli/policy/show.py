@@ -17,7 +17,6 @@ from rich.table import Table
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, json_option
 from gateway.cli.policy.file import file_argument, loaded
-from gateway.cli.policy.named import own_store
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
@@ -28,6 +27,7 @@ from gateway.policy.telling.page import as_page
 from gateway.policy.telling.sheets import as_csv, as_markdown
 from gateway.policy.telling.wording import mask_in_words, masks_of, row_sentences
 from gateway.settings import Settings, load_settings
+from gateway.state import opened_if_begun
 
 FORMATS = ("text", "markdown", "csv", "html", "json")
 WIDTH = 80
@@ -67,7 +67,7 @@ def show(file: Path | None, wanted: str | None, config: Path | None, as_json: bo
 
 async def _kept(name: str, settings: Settings) -> Policy:
     """A policy that ran, out of the gateway's own store; StartRefused where there is none."""
-    async with own_store(settings) as store:
+    async with opened_if_begun(settings) as store:
         found = await policy_named(name, store)
     return compile_policy(found.name, found.hash, found.rules, lambda trouble: None)
 

@@ -1,5 +1,7 @@
 """What goes wrong with who may call, and how often: the stored keys and the limiter."""
 
+from datetime import datetime
+
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 
@@ -19,6 +21,14 @@ class KeyTroubles:
 
     def back(self) -> None:
         self._events.info("the store can be read again")
+
+    def behind(self, now: datetime, latest: datetime) -> None:
+        self._events.warn(
+            "the clock is behind the latest time that the store has seen: keys end by that",
+            clock=now.isoformat(timespec="seconds"),
+            latest=latest.isoformat(timespec="seconds"),
+            remedy="set the clock; if it is right: clinic-gateway state clock --accept",
+        )
 
     def odd(self, key_id: str) -> None:
         self._events.warn("a key makes no sense and counts as revoked", key=key_id)

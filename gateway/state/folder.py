@@ -16,8 +16,7 @@ RUN = "run"
 
 
 def open_own_store(settings: Settings) -> Store:
-    """The gateway's own database, its folder made where it is not there."""
-    make_folder(settings.state)
+    """The gateway's own database; nothing is made."""
     return open_store(store_place(settings))
 
 
@@ -92,3 +91,15 @@ def _is_held(lock: int) -> bool:
 def open_to_others(folder: Path) -> bool:
     """Whether anyone but its owner has a right to the folder."""
     return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def hand_over(folder: Path) -> None:
+    """What root made in it is its owner's: the gateway, which may not be root, has to read it."""
+    if os.geteuid() != 0 or not folder.is_dir() or folder.stat().st_uid == 0:
+        return
+    owner = folder.stat()
+    for path in folder.rglob("*"):
+        found = path.lstat()
+        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

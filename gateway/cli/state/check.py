@@ -1,0 +1,97 @@
+"""`clinic-gateway state check`: whether a state, or a backup of one, is whole and one thing."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.audit.verify import Verdict
+from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.state.told import (
+    audit_line,
+    audit_told,
+    end_if_wrong,
+    manifest_lines,
+    manifest_told,
+    say,
+)
+from gateway.inquiries.verification import verify_audit
+from gateway.sealing import META as FINGERPRINT
+from gateway.sealing import fingerprint_of, read_secret
+from gateway.settings import Settings, StartRefused, check_own_place, load_settings
+from gateway.state.check import check_parts
+from gateway.state.folder import open_own_store
+from gateway.state.manifest import read
+from gateway.state.parts import Parts, find_parts
+from gateway.state.verified import Verified, verify_backup
+from gateway.store import Store
+from gateway.store.base import HEAD
+
+
+@click.command()
+@click.argument(
+    "folder", metavar="[DIR]", required=False, type=click.Path(file_okay=False, path_type=Path)
+)
+@config_option
+@json_option
+def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
+    """Check the state, or the backup in DIR; exit 1 where it is not whole, or of several states.
+
+    A gateway may run meanwhile. Nothing is written.
+    """
+    if folder is not None:
+        _of_backup(folder, as_json=as_json)
+        return
+    check_own_place(config)
+    parts, verdicts = asyncio.run(_live(load_settings(config)))
+    verified = Verified(problems=(), audit=tuple(verdicts))
+    identity = parts.identity or "none yet: the next start gives it one"
+    data: dict[str, Any] = {"identity": parts.identity, "migration": parts.version}
+    data |= {"store": parts.store.place, "audit": audit_told(verdicts)}
+    lines = [f"{parts.store}: the state {identity}", f"  migration {parts.version}"]
+    say(data, iter([*lines, audit_line(verdicts)]), as_json=as_json)
+    end_if_wrong(verified)
+
+
+def _of_backup(folder: Path, *, as_json: bool) -> None:
+    manifest = read(folder)
+    verified = verify_backup(folder, manifest)
+    data = {"folder": str(folder), **manifest_told(manifest)}
+    data |= {"problems": verified.problems, "audit": audit_told(verified.audit)}
+    lines = [*manifest_lines(folder, manifest), audit_line(verified.audit)]
+    say(data, iter(lines), as_json=as_json)
+    end_if_wrong(verified)
+
+
+async def _live(settings: Settings) -> tuple[Parts, list[Verdict]]:
+    store = open_own_store(settings)
+    try:
+        parts = await find_parts(settings, store)
+        check_parts(parts)
+        if parts.version != HEAD:
+            fail(_other_version(parts))
+        await _check_secret(settings, store)
+        return parts, list((await verify_audit(settings, store)).verdicts)
+    finally:
+        await store.aclose()
+
+
+def _other_version(parts: Parts) -> str:
+    if parts.version is None:
+        return f"no state has begun: {parts.store} is not there"
+    return (
+        f"{parts.store} is at migration {parts.version}, this version of the gateway works with"
+        f" {HEAD}: where that is the later one, the next start brings it there"
+    )
+
+
+async def _check_secret(settings: Settings, store: Store) -> None:
+    """StartRefused where public ids were made with another secret."""
+    known = await store.meta(FINGERPRINT)
+    # nosemgrep: digests-are-compared-in-constant-time - nobody guesses at either
+    if known is not None and known != fingerprint_of(read_secret(settings)):
+        raise StartRefused(
+            f"the sealing secret is not the one with which the public ids of {store.place} were"
+            " made: give the former one in backend.secret or backend.secret_file"
+        )

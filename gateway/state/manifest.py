@@ -1,0 +1,136 @@
+"""What a backup is made of: its manifest, which is written last, so that half a backup has none."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from gateway.audit.chain import Head
+from gateway.audit.chains import Known
+from gateway.identity import write_new
+from gateway.settings import StartRefused
+
+FILE = "manifest.json"
+FORMAT = 1
+# What a file of a backup is.
+STORE, SECRET, KEY, AUDIT, CONFIGURATION = "store", "sealing", "audit key", "audit", "configuration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A file of a backup: where it lies in there, and whence it came and goes back to."""
+
+    kind: str
+    file: str
+    original: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """`store` is the store's place, `owner` the name of the account whose the state is.
+
+    `migration` is that of the store, `sealing` the fingerprint of the sealing secret, empty before
+    one was used; `chains` are the audit's chains of this folder with their heads.
+    """
+
+    identity: str
+    made_at: datetime
+    version: str
+    store: str
+    migration: str
+    sealing: str
+    owner: str
+    chains: Sequence[Known]
+    files: Sequence[Kept]
+
+    @property
+    def has_store(self) -> bool:
+        """Whether the store itself is in the backup; that of PostgreSQL is not."""
+        return any(each.kind == STORE for each in self.files)
+
+    @property
+    def configuration(self) -> Path | None:
+        """Where the configuration's own file was; None where there was none."""
+        own = (each for each in self.of_kind(CONFIGURATION) if Path(each.file).name[:2] == "1-")
+        return next((Path(each.original) for each in own), None)
+
+    def of_kind(self, *kinds: str) -> Iterator[Kept]:
+        """The files of these kinds, in the order of the kinds."""
+        yield from (each for kind in kinds for each in self.files if each.kind == kind)
+
+
+def kept(kind: str, folder: Path, file: Path, original: Path) -> Kept:
+    """A file of the backup in that folder, as it is. OSError."""
+    with file.open("rb") as stream:
+        digest = file_digest(stream, "sha256").hexdigest()
+    name, size = str(file.relative_to(folder)), file.stat().st_size
+    return Kept(kind=kind, file=name, original=str(original), size=size, sha256=digest)
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Complete a backup. OSError."""
+    data = asdict(manifest) | {"format": FORMAT}
+    write_new(folder / FILE, json.dumps(data, indent=2, default=_written) + "\n")
+
+
+def _written(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a backup; StartRefused where there is none, or one that makes no sense."""
+    path = folder / FILE
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        if data.pop("format") != FORMAT:
+            raise StartRefused(f"{path} is of another version of the gateway: use that version")
+        return _manifest(data)
+    except FileNotFoundError as error:
+        raise StartRefused(
+            f"{folder} is no whole backup: it has no {FILE}, which is written last; name another"
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(f"{path} cannot be read: {reason}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StartRefused(f"{path} is not as it was written: use another backup") from error
+
+
+def _manifest(data: Mapping[str, Any]) -> Manifest:
+    return Manifest(
+        **{
+            **data,
+            "made_at": datetime.fromisoformat(data["made_at"]),
+            "chains": [_chain(each) for each in data["chains"]],
+            "files": [_inside(Kept(**each)) for each in data["files"]],
+        }
+    )
+
+
+def _inside(file: Kept) -> Kept:
+    """ValueError where it is no file of the backup's own."""
+    path = Path(file.file)
+    if path.is_absolute() or ".." in path.parts or not Path(file.original).is_absolute():
+        raise ValueError(file.file)
+    return file
+
+
+def _chain(data: Mapping[str, Any]) -> Known:
+    return Known(
+        **{
+            **data,
+            "begun": datetime.fromisoformat(data["begun"]),
+            "head": _head(data["head"]),
+            "base": _head(data["base"]),
+            "dropped": date.fromisoformat(data["dropped"]) if data["dropped"] else None,
+        }
+    )
+
+
+def _head(data: Mapping[str, Any]) -> Head:
+    return Head(data["seq"], bytes.fromhex(data["mac"]))

@@ -1,0 +1,185 @@
+"""Puts a backup back: what is missing of its state, and nothing over what is there.
+
+The store comes last: what is put back half way has none, and no gateway begins on that. To go on,
+restore again.
+"""
+
+import os
+import pwd
+from collections.abc import Iterator
+from pathlib import Path
+
+from gateway.audit.files import PLACE, audit_folder
+from gateway.audit.secrets import key_file
+from gateway.identity import META, content_of
+from gateway.sealing import fingerprint_of, secret_file
+from gateway.settings import Settings, StartRefused, read_sealing_secret
+from gateway.state.copies import Account, copy_file, tidy
+from gateway.state.folder import LOCK, make_folder, open_own_store, sole_use
+from gateway.state.manifest import AUDIT, CONFIGURATION, KEY, SECRET, STORE, Kept, Manifest
+from gateway.state.parts import Part, find_parts
+from gateway.state.verified import store_told
+from gateway.store import Store
+
+
+def restore_configuration(folder: Path, manifest: Manifest) -> list[Path]:
+    """Put back the files of the configuration that are missing; which. OSError, StartRefused."""
+    restored = []
+    for each in manifest.of_kind(CONFIGURATION):
+        target = Path(each.original)
+        if not target.exists():
+            _make(target.parent, manifest.owner)
+            tidy(target.parent)
+            copy_file(folder / each.file, target, _account(target.parent, manifest.owner))
+            restored.append(target)
+    return restored
+
+
+async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[Path]:
+    """Put back what is missing; which files. StartRefused, StoreError, OSError.
+
+    StartRefused where a gateway runs, where there is a state already, or parts of another one.
+    """
+    place = await _checked(settings, manifest)
+    with sole_use(make_folder(settings.state)):
+        # a gateway may have begun in between, and have ended
+        await _checked(settings, manifest)
+        return [*_put_back(settings, folder, manifest, place)]
+
+
+def _put_back(
+    settings: Settings, folder: Path, manifest: Manifest, place: Path | None
+) -> Iterator[Path]:
+    state, audit = settings.state, audit_folder(settings)
+    account = _account(state, manifest.owner)
+    audit.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in (state, audit, state / LOCK):
+        _give(path, account)
+    for each, target in _targets(settings, manifest, place):
+        tidy(target.parent)
+        if not target.exists():
+            copy_file(folder / each.file, target, account)
+            yield target
+
+
+def _targets(
+    settings: Settings, manifest: Manifest, place: Path | None
+) -> Iterator[tuple[Kept, Path]]:
+    """Each file and where it goes, in the order in which no half of them is a whole state.
+
+    The key without the folder's name, the store without its secret, and all without the store are
+    refused by every start.
+    """
+    audit = audit_folder(settings)
+    key, secret = key_file(settings), secret_file(settings)
+    named = [each for each in manifest.of_kind(AUDIT) if Path(each.file).name == PLACE]
+    yield from ((each, key) for each in manifest.of_kind(KEY))
+    for each in manifest.of_kind(AUDIT):
+        if each not in named:
+            yield each, audit / Path(each.file).name
+    yield from ((each, audit / PLACE) for each in named)
+    if secret is not None:
+        yield from ((each, secret) for each in manifest.of_kind(SECRET))
+    if place is not None:
+        yield from ((each, place) for each in manifest.of_kind(STORE))
+
+
+async def _checked(settings: Settings, manifest: Manifest) -> Path | None:
+    """Where the store goes, if it is a file; StartRefused where the backup must not go here."""
+    store = open_own_store(settings)
+    try:
+        await _check_place(settings, store, manifest)
+    finally:
+        await store.aclose()
+    place = Path(store.place) if manifest.has_store else None
+    for each, target in _targets(settings, manifest, None):
+        _check_kept(each, target, manifest)
+    return place
+
+
+def _check_kept(file: Kept, target: Path, manifest: Manifest) -> None:
+    """What is there already stays: it must be no less than what the backup has."""
+    if not target.exists():
+        return
+    if file.kind == SECRET and manifest.sealing not in ("", _fingerprint(target)):
+        raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
+    if file.kind == AUDIT and target.stat().st_size < file.size:
+        raise StartRefused(f"{target} is shorter than in the backup: move it away")
+
+
+def _fingerprint(secret: Path) -> str:
+    try:
+        return fingerprint_of(read_sealing_secret(content_of(secret.read_text("ascii"))))
+    except (OSError, ValueError):
+        return "none"
+
+
+async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> None:
+    parts = await find_parts(settings, store)
+    for each in parts.files:
+        if each.identity not in (None, manifest.identity):
+            raise StartRefused(
+                f"{each} is of another state ({each.identity}) than the backup"
+                f" ({manifest.identity}): move it away, nothing is overwritten"
+            )
+    if manifest.has_store:
+        _check_no_store(parts.store, settings, store)
+    else:
+        await _check_dump(parts.store, store, manifest)
+
+
+def _check_no_store(part: Part, settings: Settings, store: Store) -> None:
+    place = Path(store.place)
+    left = [path for end in ("", "-wal", "-shm") if (path := Path(f"{place}{end}")).exists()]
+    if store.engine.dialect.name != "sqlite":
+        raise StartRefused(
+            f"the backup's store is a file, the configuration names {store.place}: name its own"
+            " configuration with --config"
+        )
+    if left:
+        names = " and ".join(map(str, left))
+        raise StartRefused(
+            f"there is a state in {settings.state} already: nothing is overwritten; move"
+            f" {names} away first"
+        )
+
+
+async def _check_dump(part: Part, store: Store, manifest: Manifest) -> None:
+    """Its server's dump has been put back, and it is the right one."""
+    if not part.is_there:
+        raise StartRefused(f"{part} is not there: first restore the dump of {store_told(manifest)}")
+    if part.identity != manifest.identity or await store.meta(META) is None:
+        raise StartRefused(
+            f"{part} is of the state {part.identity}, not of the backup's: restore the dump of"
+            f" {store_told(manifest)}"
+        )
+    version = await store.version() or ""
+    if version < manifest.migration:
+        raise StartRefused(
+            f"{part} is at migration {version}: restore the dump of {store_told(manifest)}"
+        )
+
+
+def _account(folder: Path, name: str) -> Account | None:
+    """To whom root gives what it makes there: the folder's owner, else whose the state was."""
+    if os.geteuid() != 0:
+        return None
+    found = folder.stat()
+    if found.st_uid != 0 or not name:
+        return found.st_uid, found.st_gid
+    try:
+        known = pwd.getpwnam(name)
+    except KeyError:
+        return found.st_uid, found.st_gid
+    return known.pw_uid, known.pw_gid
+
+
+def _make(folder: Path, owner: str) -> None:
+    if not folder.exists():
+        folder.mkdir(mode=0o700, parents=True)
+        _give(folder, _account(folder, owner))
+
+
+def _give(path: Path, account: Account | None) -> None:
+    if account is not None and path.exists():
+        os.chown(path, *account)

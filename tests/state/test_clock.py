@@ -1,0 +1,170 @@
+"""The latest time that a state has seen: no clock that is set back revives a key."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+from click.testing import CliRunner
+
+from gateway.app import build
+from gateway.cli import main
+from gateway.keys.latest import REST, LatestTime
+from gateway.keys.store import KeyStore
+from gateway.settings import StartRefused, load_settings
+from gateway.store import Store, open_store
+from tests.conftest import Start, Template
+from tests.partner import Partner
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+class Told:
+    """Who is told of a clock that is behind."""
+
+    def __init__(self) -> None:
+        self.times: list[tuple[datetime, datetime]] = []
+
+    def behind(self, now: datetime, latest: datetime) -> None:
+        self.times.append((now, latest))
+
+
+class Clocks:
+    """Both clocks of a machine; `set` moves the wall clock alone."""
+
+    def __init__(self) -> None:
+        self.wall, self.ticks = NOON, 0.0
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def clock(self) -> float:
+        return self.ticks
+
+    def pass_(self, seconds: float) -> None:
+        self.wall += timedelta(seconds=seconds)
+        self.ticks += seconds
+
+    def set(self, **time: float) -> None:
+        self.wall += timedelta(**time)
+
+
+async def begun(store: Store, clocks: Clocks) -> tuple[LatestTime, Told]:
+    told = Told()
+    latest = LatestTime(KeyStore(store), told, clocks.now, clocks.clock)
+    await latest.turn()
+    return latest, told
+
+
+async def test_time_never_runs_back_and_that_is_told_once(store: Store) -> None:
+    clocks = Clocks()
+    latest, told = await begun(store, clocks)
+    clocks.set(hours=-3)
+    for _ in range(2):
+        clocks.pass_(60)
+        await latest.turn()
+        assert latest.at(clocks.now()) == NOON
+    assert told.times == [(NOON - timedelta(hours=3, seconds=-60), NOON)]
+    # and for a process that begins then
+    assert (await begun(store, clocks))[0].at(clocks.now()) == NOON
+    clocks.set(hours=3)
+    assert latest.at(clocks.now()) == clocks.now()
+
+
+async def test_a_clock_that_is_ahead_for_a_moment_is_not_remembered(store: Store) -> None:
+    clocks = Clocks()
+    latest, told = await begun(store, clocks)
+    clocks.set(days=3000)
+    for _ in range(5):
+        clocks.pass_(60)
+        await latest.turn()
+    clocks.set(days=-3000)
+    await latest.turn()
+    assert latest.at(clocks.now()) == clocks.now()
+    assert (await KeyStore(store).latest_time()) == clocks.now()
+    assert not told.times
+
+
+async def test_a_clock_that_stays_ahead_is_believed_after_an_hour(store: Store) -> None:
+    clocks = Clocks()
+    latest, _ = await begun(store, clocks)
+    clocks.set(hours=5)
+    clocks.pass_(60)
+    await latest.turn()
+    clocks.pass_(REST)
+    await latest.turn()
+    assert (await KeyStore(store).latest_time()) == clocks.now()
+
+
+async def test_an_earlier_time_that_was_accepted_holds_for_what_runs(store: Store) -> None:
+    clocks = Clocks()
+    latest, _ = await begun(store, clocks)
+    clocks.set(days=-30)
+    clocks.pass_(60)
+    await latest.turn()
+    assert latest.at(clocks.now()) == NOON
+    await KeyStore(store).accept_time(clocks.now())
+    clocks.pass_(60)
+    await latest.turn()
+    assert latest.at(clocks.now()) == clocks.now()
+
+
+async def test_a_key_that_has_ended_stays_so_when_the_clock_is_set_back(
+    start_gateway: Start, session: aiohttp.ClientSession
+) -> None:
+    ahead = [timedelta()]
+    running = await start_gateway(now=lambda: datetime.now(UTC) + ahead[0])
+    partner = Partner(running, session, None)
+    ends = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    ending = await partner.with_key(expires=ends)
+    assert (await ending.get("/clients")).status == 200
+    ahead[0] = timedelta(hours=2)
+    assert (await ending.get("/clients")).status == 401
+    await KeyStore(running.gateway.store).advance_time(datetime.now(UTC) + ahead[0])
+    ahead[0] = timedelta(hours=-1)
+    # a start under the clock that was set back
+    await running.gateway.ring._latest.turn()
+    assert (await ending.get("/clients")).status == 401
+    lasting = await partner.with_key()
+    assert (await lasting.get("/clients")).status == 200
+
+
+def year_10026() -> datetime:
+    raise ValueError("year 10026 is out of range")
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (lambda: datetime(9026, 1, 1, tzinfo=UTC), "says 9026-01-01T00:00:00Z, which is too far"),
+        (lambda: datetime(1970, 1, 1, tzinfo=UTC), "which is before this program was made: set it"),
+        (year_10026, "the machine's clock is of no use (year 10026 is out of range): set it"),
+    ],
+)
+async def test_a_start_by_an_absurd_clock_is_refused(
+    template: Template, tmp_path: Path, now: Callable[[], datetime], said: str
+) -> None:
+    folder = shutil.copytree(template.folder, tmp_path / "state")
+    with pytest.raises(StartRefused) as refused:
+        await build(load_settings(folder / "gateway.yaml", {}), now=now)
+    assert said in str(refused.value)
+
+
+async def test_a_start_far_behind_is_refused_until_the_clock_is_accepted(
+    template: Template, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(template.folder, tmp_path / "state")
+    settings = load_settings(folder / "gateway.yaml", {})
+    store = open_store(folder / "gateway.db")
+    await KeyStore(store).advance_time(datetime.now(UTC) + timedelta(days=3))
+    await store.aclose()
+    with pytest.raises(StartRefused, match="clinic-gateway state clock --accept"):
+        await build(settings)
+    words = ["--config", str(folder / "gateway.yaml"), "state", "clock", "--accept", "--json"]
+    done = await asyncio.to_thread(CliRunner().invoke, main, words)
+    assert json.loads(done.stdout)["accepted"], done.output
+    await (await build(settings)).aclose()

@@ -1,0 +1,259 @@
+"""Backups of a state that runs, and what is put back of them."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.admin.opened import with_deeds
+from gateway.cli.deeds import Deed
+from gateway.keys.store import KeyStore
+from gateway.store import Store
+from tests.command import clinic_gateway
+from tests.conftest import Template
+from tests.state.served import Place, placed
+
+
+@pytest.fixture
+def place(template: Template, tmp_path: Path) -> Place:
+    return placed(tmp_path, template.folder / "clinic.db")
+
+
+def contents(folder: Path) -> Mapping[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def backed_up(place: Place, name: str = "backup") -> Path:
+    place.command("state", "backup", str(place.folder / name))
+    return place.folder / name
+
+
+def test_all_is_lost_and_a_retry_is_told_its_first_answer(place: Place) -> None:
+    with place.served() as gateway:
+        secret = place.key()["key"]
+        gateway.wait_for(secret)
+        vet = place.command("vets")[0]["id"]
+        draft = gateway.draft(secret, vet)
+        status, _, booked = gateway.send(
+            secret, "POST", "/appointments", draft, Idempotency_Key="the-drill"
+        )
+        assert status == 201
+        backup = backed_up(place)
+    shutil.rmtree(place.state)
+    shutil.rmtree(place.config.parent)
+
+    told = place.command("state", "restore", str(backup))
+    assert str(place.config) in told["restored"]
+    assert place.state.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in place.state.rglob("*.*") if path.is_file()} == {
+        0o600
+    }
+    with place.served() as gateway:
+        status, headers, again = gateway.send(
+            secret, "POST", "/appointments", draft, Idempotency_Key="the-drill"
+        )
+        assert (status, again) == (201, booked)
+        assert headers["Idempotent-Replayed"] == "true"
+        assert place.command("state", "check")["audit"]["broken"] == []
+    assert place.command("audit", "verify")["sound"]
+
+
+def test_backups_beside_calls_know_every_line_that_their_store_knows(place: Place) -> None:
+    ends = threading.Event()
+    with place.served() as gateway, ThreadPoolExecutor(2) as pool:
+        secret = place.key("--limit", "1000000")["key"]
+        gateway.wait_for(secret)
+
+        def call() -> int:
+            calls = 0
+            while not ends.is_set():
+                assert gateway.send(secret, "GET", "/clients?limit=1")[0] == 200
+                calls += 1
+            return calls
+
+        callers = [pool.submit(call) for _ in range(2)]
+        try:
+            told = [
+                place.command("state", "backup", str(place.folder / f"backup-{number}"))
+                for number in range(6)
+            ]
+        finally:
+            ends.set()
+        assert all(each.result() for each in callers)
+    assert [each["audit"]["broken"] for each in told] == [[]] * 6
+    lines = [each["audit"]["lines"] for each in told]
+    assert lines == sorted(lines)
+    assert lines[0] < lines[-1]
+
+
+def test_a_backup_is_its_owners_alone_and_overwrites_nothing(place: Place) -> None:
+    place.key()
+    backup = backed_up(place)
+    modes = {path.stat().st_mode & 0o777 for path in [backup, *backup.rglob("*")]}
+    assert modes == {0o600, 0o700}
+    before = contents(backup)
+    assert "is not empty" in place.command("state", "backup", str(backup), code=1)
+    assert contents(backup) == before
+    assert "there is a state in" in place.command("state", "restore", str(backup), code=1)
+
+
+def test_what_was_changed_in_a_backup_is_named_and_none_of_it_is_put_back(place: Place) -> None:
+    with place.served():
+        place.key()
+    backup = backed_up(place)
+    shutil.rmtree(place.state)
+    for name in contents(backup).keys() - {"manifest.json"}:
+        file = backup / name
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        assert str(file) in clinic_gateway("state", "check", str(backup)).stderr
+        assert str(file) in place.command("state", "restore", str(backup), code=1)
+        file.write_bytes(whole)
+        file.rename(backup.parent / "moved")
+        assert str(file) in place.command("state", "restore", str(backup), code=1)
+        (backup.parent / "moved").rename(file)
+    assert not place.state.exists()
+    assert clinic_gateway("state", "check", str(backup)).returncode == 0
+
+
+def test_a_gateway_that_runs_is_left_alone(place: Place) -> None:
+    with place.served():
+        backup = backed_up(place)
+        for file in place.state.glob("gateway.db*"):
+            file.unlink()
+        said = place.command("state", "restore", str(backup), code=1)
+        assert "another gateway serves from the state folder" in said
+        assert not (place.state / "gateway.db").exists()
+
+
+def test_the_store_alone_is_put_back_and_newer_files_stay(place: Place) -> None:
+    with place.served():
+        place.key()
+        backup = backed_up(place)
+    with place.served():
+        place.key()
+    audit = contents(place.state / "audit")
+    for file in place.state.glob("gateway.db*"):
+        file.unlink()
+    told = place.command("state", "restore", str(backup))
+    assert told["restored"] == [str(place.state / "gateway.db")]
+    # beside them is a line that says so
+    assert contents(place.state / "audit").items() > audit.items()
+    assert len(place.command("keys", "list")) == 1
+    [newest, *_] = place.command("audit", "deeds")
+    assert (newest["deed"], newest["details"]["files"]) == ("state restored", 1)
+
+
+def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Place) -> None:
+    with place.served():
+        made = place.key()
+        backup = backed_up(place)
+
+    async def revoke(store: Store, deed: Deed) -> None:
+        async with deed("key revoked", made["id"]):
+            await KeyStore(store).revoke(made["id"], datetime.now(UTC))
+
+    with_deeds(place.config, revoke)
+    for file in place.state.glob("gateway.db*"):
+        file.unlink()
+    notes = place.command("state", "restore", str(backup))["notes"]
+    assert any(f"since the backup: key revoked {made['id']}, by " in note for note in notes)
+    assert [each["revokedAt"] for each in place.command("keys", "list")] == [None]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+def test_what_root_makes_and_puts_back_is_the_gateways_own(place: Place) -> None:
+    nobody = pwd.getpwnam("nobody")
+    place.state.mkdir(mode=0o700)
+    os.chown(place.state, nobody.pw_uid, nobody.pw_gid)
+    place.key()
+    backup = backed_up(place)
+    for _ in range(2):
+        found = [place.state, *place.state.rglob("*")]
+        assert {path.stat().st_uid for path in found} == {nobody.pw_uid}, found
+        shutil.rmtree(place.state)
+        place.command("state", "restore", str(backup))
+
+
+@pytest.mark.parametrize("part", ["sealing.secret", "audit/folder.id", "audit.key"])
+def test_a_part_of_another_state_keeps_a_backup_out(
+    place: Place, template: Template, part: str
+) -> None:
+    with place.served():
+        backup = backed_up(place)
+    shutil.rmtree(place.state)
+    (place.state / part).parent.mkdir(parents=True)
+    shutil.copy(template.folder / part, place.state / part)
+    before = contents(place.state)
+    said = place.command("state", "restore", str(backup), code=1)
+    assert f"{place.state / part} is of another state" in said
+    assert contents(place.state) == before
+
+
+# A process that ends as by `kill -9` with its n-th copy.
+KILLED = """
+import os, signal, sys
+from gateway.state import copies
+whole, copied = copies._copy, []
+def copy(*given, **named):
+    copied.append(given)
+    if len(copied) == {number}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    whole(*given, **named)
+copies._copy = copy
+from gateway.cli import main
+main({words!r}, prog_name="clinic-gateway")
+"""
+
+
+def killed(number: int, *words: str) -> bool:
+    """Whether the command came to its n-th copy, and was killed there."""
+    code = KILLED.format(number=number, words=list(words))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    return done.returncode == -signal.SIGKILL
+
+
+def test_half_a_backup_is_none(place: Place) -> None:
+    with place.served():
+        for number in range(1, 20):
+            folder = str(place.folder / f"half-{number}")
+            if not killed(number, "state", "backup", folder, "--config", str(place.config)):
+                break
+            for command in ("check", "restore"):
+                assert "is no whole backup" in place.command("state", command, folder, code=1)
+    assert number > 4
+    assert place.command("state", "check", folder)["problems"] == []
+
+
+def test_half_a_restored_state_is_refused_and_completed(place: Place) -> None:
+    with place.served():
+        place.key()
+        backup = backed_up(place)
+    before = contents(place.state)
+    shutil.rmtree(place.state)
+    number = 2
+    while killed(number, "state", "restore", str(backup), "--config", str(place.config)):
+        for words in (("serve",), ("keys", "list"), ("state", "check")):
+            done = clinic_gateway(*words, "--config", str(place.config))
+            assert done.returncode == 1, (number, words, done)
+        assert not (place.state / "gateway.db").exists()
+        place.command("state", "restore", str(backup))
+        restored = contents(place.state)
+        assert restored["sealing.secret"] == before["sealing.secret"]
+        assert not [name for name in restored if "under-way" in name]
+        shutil.rmtree(place.state)
+        number += 1
+    assert number > 4
