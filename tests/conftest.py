@@ -147,6 +147,8 @@ listen: 127.0.0.1:0
 operations_listen: 127.0.0.1:0
 state: .
 shutdown_delay: 0
+booking:
+  horizon: 36500
 backend:
   url: sqlite:///clinic.db
   mapping: {MAPPING}

@@ -12,7 +12,7 @@ from adapters.base import Adapter, Draft, Record
 class Attempt:
     """One call's wish to book; `lasts` is how long its vet is taken by it.
 
-    `fingerprint` tells two requests apart as data. `check_future` raises what the call is to be
+    `fingerprint` tells two requests apart as data. `check_time` raises what the call is to be
     refused with when the wanted time has come; it is asked before anything new is sent. `check_key`
     does when the caller may book no longer; it is asked last of all before that.
     """
@@ -23,7 +23,7 @@ class Attempt:
     draft: Draft
     lasts: timedelta
     adapter: Adapter
-    check_future: Callable[[], object]
+    check_time: Callable[[], object]
     check_key: Callable[[], object]
     now: Callable[[], datetime]
 

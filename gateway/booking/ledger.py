@@ -94,7 +94,7 @@ class Ledger:
 
         Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
         can't be written or the first call is still running; OutcomeUnknown; and what
-        `check_future` and `check_key` raise, once it is certain that nothing was made before.
+        `check_time` and `check_key` raise, once it is certain that nothing was made before.
         """
         until = asyncio.get_running_loop().time() + self._wait
         while True:
@@ -138,7 +138,7 @@ class Ledger:
 
     async def _anew(self, attempt: Attempt) -> Row | None:
         """A row of its own; or one to wait for; or None, to look again."""
-        attempt.check_future()
+        attempt.check_time()
         row = await self._insert(attempt)
         if row is None or row.mine or not await self._is_left(row):
             return row
@@ -192,8 +192,9 @@ class Ledger:
     async def _insert(self, attempt: Attempt) -> Row | None:
         """A new row; or one that has to end first; None where another call was quicker."""
         claim, me = self._begin(), self._owners.me
+        perhaps = Row.perhaps(attempt, me, claim)
         work = self.rows.insert(attempt, me, claim, waits=not attempt.adapter.excludes)
-        return await self._gained(work, Row.perhaps(attempt, me, claim), None)
+        return await self._gained(work, perhaps, None)
 
     async def _take(self, row: Row) -> Row | None:
         """The row as one to work on; None where it is another's meanwhile, or gone."""

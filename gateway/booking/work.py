@@ -120,7 +120,7 @@ class Work:
     async def _check(self, attempt: Attempt, row: Row) -> None:
         try:
             if not row.fresh:
-                attempt.check_future()
+                attempt.check_time()
             attempt.check_key()
         except GatewayError:
             await self._outcomes.settle(row, None)

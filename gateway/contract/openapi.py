@@ -5,7 +5,7 @@ the fields that are open to it; so it can be handed out and generated from witho
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.contract.about import ABOUT
@@ -30,6 +30,7 @@ from gateway.contract.operations import (
     Operation,
     Param,
 )
+from gateway.contract.window import BookingWindow
 
 VERSION = "1.0.0"
 API_KEY = "apiKey"
@@ -63,14 +64,16 @@ def document(
     servable: Callable[[Operation, Param], bool] = _every_filter,
     visible: Callable[[Resource], View | None] = _every_field,
     permissions: Set[Permission] | None = None,
+    window: BookingWindow | None = None,
 ) -> dict[str, Any]:
     """The document as JSON-ready data.
 
     `servable` says whether the practice system can serve a filter. `visible` gives what is seen
-    of a governed resource, None for all. `permissions` are those of the key, None for all.
+    of a governed resource, None for all. `permissions` are those of the key, None for all. `window`
+    is when partners may book, where that is to be told.
     """
     granted = frozenset(Permission) if permissions is None else permissions
-    operations = [each for each in OPERATIONS if each.permission in granted]
+    operations = [_bounded(each, window) for each in OPERATIONS if each.permission in granted]
     views = {each.returns.name: _view(each.returns, visible) for each in operations}
     resources = {each.returns.name: each.returns for each in operations}
     schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
@@ -86,6 +89,28 @@ def document(
         "paths": _paths(operations, views, servable),
         "components": components(schemas) | {"securitySchemes": _SECURITY},
     }
+
+
+def _bounded(operation: Operation, window: BookingWindow | None) -> Operation:
+    """The same, with the clinic's booking window told beside each time that it bounds."""
+    if window is None:
+        return operation
+    params = tuple(
+        replace(each, summary=f"{each.summary} {_sentence(window.latest)}")
+        if each.to_come
+        else each
+        for each in operation.params
+    )
+    bounds = window.latest if not window.lead_time else f"{window.earliest}, {window.latest}"
+    body = tuple(
+        replace(each, summary=f"{each.summary} {_sentence(bounds)}") if each.to_come else each
+        for each in operation.body
+    )
+    return replace(operation, params=params, body=body)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 _SECURITY = {

@@ -49,6 +49,7 @@ CREATE_APPOINTMENT_BODY = (
         format=INSTANT,
         required=True,
         summary="Desired start: the startTime of one of the available slots.",
+        to_come=True,
     ),
     Field(
         name="appointmentTypeId",
@@ -91,7 +92,13 @@ OPERATIONS = (
         many=True,
         params=(
             Param(name="vetId", summary="The veterinarian.", format=UUID, required=True),
-            Param(name="date", summary="The clinic's local day.", format=DAY, required=True),
+            Param(
+                name="date",
+                summary="The clinic's local day.",
+                format=DAY,
+                required=True,
+                to_come=True,
+            ),
             Param(
                 name="appointmentTypeId",
                 summary="The type of visit; without it the clinic's default duration.",

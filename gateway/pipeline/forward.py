@@ -25,6 +25,7 @@ from gateway.contract.errors import (
     Unavailable,
 )
 from gateway.contract.operations import Operation
+from gateway.contract.window import BookingWindow
 from gateway.pipeline.validate import Creation, Values
 
 TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
@@ -144,9 +145,16 @@ class Ledger(Protocol):
 
 
 class Booker:
-    """Books through the ledger."""
+    """Books through the ledger, at times that the window admits."""
 
-    def __init__(self, ledger: Ledger, adapter: Adapter, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        adapter: Adapter,
+        window: BookingWindow,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._window = window
         self._ledger = ledger
         self._adapter = adapter
         self._lengths = Lengths(adapter)
@@ -161,9 +169,10 @@ class Booker:
         """
         draft = _draft(wanted.body, self._now(), others)
 
-        def check_future() -> None:
-            if draft.scheduled_at <= self._now():
-                raise InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
+        def check_time() -> None:
+            problem = self._window.problem(draft.scheduled_at, self._now())
+            if problem is not None:
+                raise InvalidRequest(InvalidField("scheduledAt", problem))
 
         attempt = Attempt(
             key_id=key_id,
@@ -172,7 +181,7 @@ class Booker:
             draft=draft,
             lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
             adapter=self._adapter,
-            check_future=check_future,
+            check_time=check_time,
             check_key=check_key,
             now=self._now,
         )

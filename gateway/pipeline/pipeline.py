@@ -13,6 +13,7 @@ from gateway.audit.entries import BEGUN, Entry
 from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
+from gateway.contract.window import BookingWindow
 from gateway.keys.base import KeyRing, KeysBehind
 from gateway.keys.key import Key
 from gateway.limits.base import Limiter
@@ -69,6 +70,7 @@ class Pipeline:
         policy: Callable[[], Policy],
         adapter: Adapter,
         ledger: Ledger,
+        window: BookingWindow,
         cursors: Cursors,
         now: Callable[[], datetime],
         gate: Gate,
@@ -79,7 +81,7 @@ class Pipeline:
         self._keys = keys
         self._limiter = limiter
         self._policy = policy
-        self._booker = Booker(ledger, adapter, now)
+        self._booker = Booker(ledger, adapter, window, now)
         self._cursors = cursors
         self._now = now
         self._roads = {each.id: Road(each, adapter, cursors) for each in OPERATIONS}

@@ -14,6 +14,7 @@ from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH, Operation, Param
 from gateway.contract.resources import GOVERNED
+from gateway.contract.window import BookingWindow
 from gateway.keys.base import KeyRing
 from gateway.keys.key import Key
 from gateway.pipeline.authenticate import authenticate
@@ -50,12 +51,14 @@ class Documents:
         keys: KeyRing,
         policy: Callable[[], Policy],
         adapter: Adapter,
+        window: BookingWindow,
         now: Callable[[], datetime],
     ) -> None:
         self._public_url = public_url
         self._keys = keys
         self._policy = policy
         self._adapter = adapter
+        self._window = window
         self._now = now
         self._kept: dict[object, Document] = {}
         self._assets = Assets()
@@ -87,6 +90,7 @@ class Documents:
         data = document(
             public_url=self._public_url,
             servable=self._servable,
+            window=self._window,
             visible=seen,
             permissions=None if key is None else key.permissions,
         )

@@ -152,7 +152,7 @@ class World:
             ),
             adapter=self.clinic,  # type: ignore[arg-type]
             lasts=timedelta(minutes=30),
-            check_future=self.check,
+            check_time=self.check,
             check_key=self.check_key,
             now=lambda: self.now,
         )  # fmt: skip

@@ -84,7 +84,7 @@ async def attempt_of(
         draft=draft,
         lasts=timedelta(minutes=15),
         adapter=adapter,
-        check_future=lambda: None,
+        check_time=lambda: None,
         check_key=lambda: stop(point) if point == "intended" else None,
         now=lambda: datetime.now(UTC),
     )
