@@ -167,7 +167,10 @@ class Adapter(Protocol):
         """A page of records; for the resource `slots` all free times of the day."""
 
     async def create_appointment(self, draft: Draft) -> Record:
-        """Book; the whole new record. SlotTaken, NotFound, Rejected, or OutcomeUnknown."""
+        """Book; the whole new record.
+
+        SlotTaken, NotFound, PatientDeceased, Rejected, or OutcomeUnknown.
+        """
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """The appointments that an attempt made at `since` may have left behind, oldest first.
@@ -220,6 +223,10 @@ class SlotTaken(AdapterError):
 
 class Rejected(AdapterError):
     """The practice system refused the booking for a reason other than the time."""
+
+
+class PatientDeceased(AdapterError):
+    """The draft names an animal that the practice system has as deceased."""
 
 
 class BackendUnavailable(AdapterError):

@@ -45,6 +45,8 @@ class Clinic:
             [found[name]] = self.command("sample", name, "--limit", "1")
         for patient in self._get("/patients"):
             # some owners have left the clinic, their animals stay on file
+            if patient["status"] == "DECEASED":  # nothing can be booked for it
+                continue
             if patient["clientId"] and "id" in self._get(f"/clients/{patient['clientId']}"):
                 found |= {"patients": patient["id"], "clients": patient["clientId"]}
                 break

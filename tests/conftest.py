@@ -264,6 +264,8 @@ async def _some_ids(gateway: Gateway) -> dict[str, str]:
         found[name] = page.records[0]["id"]
     patients = await gateway.adapter.read_many(Query(resource="patients", now=now))
     for patient in patients.records:
+        if patient["status"] != "ACTIVE":
+            continue
         try:
             owner = Query(resource="clients", now=now, id=patient["clientId"])
             await gateway.adapter.read_one(owner)

@@ -127,8 +127,7 @@ class Partner:
     async def draft(self, kind: str | None = None) -> dict[str, Any]:
         """A booking that fits: a present client's animal and a free time."""
         ids = await self.ids()
-        patients = (await self.get("/patients", clientId=ids["clients"])).data
-        draft = {"clientId": ids["clients"], "patientId": patients[0]["id"], "vetId": ids["vet"]}
+        draft = {"clientId": ids["clients"], "patientId": ids["patients"], "vetId": ids["vet"]}
         if kind is not None:
             draft["appointmentTypeId"] = kind
         day = datetime.now(ZoneInfo("Europe/Paris")).date()

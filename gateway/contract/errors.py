@@ -8,6 +8,7 @@ GatewayError
 |-- ExpectationFailed 417, HeadersTooLarge 431
 |-- InvalidRequest 400     with all problems at once
 |   |-- NotARequest        what is no HTTP request
+|   |-- PatientIsDeceased  a booking for an animal that has died
 |   `-- KeyReused          an Idempotency-Key with another request
 |-- TimeSlotConflict 409
 |-- LimitExceeded 429      with the seconds to wait
@@ -171,6 +172,13 @@ class KeyReused(InvalidRequest):
     def __init__(self) -> None:
         super().__init__(InvalidField("Idempotency-Key", "was used with another request"))
         self.message = "Idempotency-Key was used with another request"
+
+
+class PatientIsDeceased(InvalidRequest):
+    """The booking is for an animal that has died."""
+
+    def __init__(self) -> None:
+        super().__init__(InvalidField("patientId", "must not name a deceased animal"))
 
 
 class TimeSlotConflict(GatewayError):

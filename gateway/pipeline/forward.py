@@ -21,6 +21,7 @@ from gateway.contract.errors import (
     InvalidField,
     InvalidRequest,
     NotFound,
+    PatientIsDeceased,
     TimeSlotConflict,
     Unavailable,
 )
@@ -31,6 +32,7 @@ from gateway.pipeline.validate import Creation, Values
 TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
     base.NotFound: NotFound,
     base.SlotTaken: TimeSlotConflict,
+    base.PatientDeceased: PatientIsDeceased,
     base.Rejected: BackendUnusable,
     base.BackendUnavailable: Unavailable,
     base.BackendTimeout: BackendTooSlow,
