@@ -12,7 +12,6 @@ from adapters.base import (
     BackendNonsense,
     BackendUnavailable,
     Draft,
-    NotFound,
     OutcomeUnknown,
     Record,
     SlotTaken,

@@ -15,12 +15,15 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from gateway.background import ended
-from gateway.booking.base import Attempt, Booked, Refused, Told
+from gateway.booking.base import Attempt, Booked, Told
+from gateway.booking.doubts import Doubts
 from gateway.booking.jumps import Jumps
+from gateway.booking.landings import Landings
 from gateway.booking.looking import Lost
 from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.owners import Owners
@@ -39,7 +42,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.25
 
 
 class Ledger:
-    """Books through an adapter, once; `wait` is how long a second call waits for the first."""
+    """Books through an adapter, once; `wait` is how long a second call waits for the first.
+
+    `seen` is where the process that reconciles the ledger keeps since when rows are unknown.
+    """
 
     def __init__(
         self,
@@ -50,12 +56,15 @@ class Ledger:
         wait: float = 10.0,
         patience: Patience = Patience(),  # noqa: B008 - it is frozen
         clock: Callable[[], float] = time.monotonic,
+        seen: Path | None = None,
     ) -> None:
         self._owners = owners
         self._wait = wait
         self.rows = rows = Rows(store)
         self._outcomes = Outcomes(rows, told)
-        self._work = Work(rows, self._outcomes, owners.me, patience, clock)
+        landings = Landings(owners.me, patience.lands, clock, seen)
+        self._doubts = Doubts(rows, landings, told)
+        self._work = Work(rows, self._outcomes, owners.me, patience.looks, landings, self._doubts)
         self._jumps = Jumps(clock)
         self._stand = Stand(rows, told)
         # claims that this process is working on: of its own rows any other was left behind
@@ -93,7 +102,8 @@ class Ledger:
         """The appointment, new or as it was made before.
 
         Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
-        can't be written or the first call is still running; OutcomeUnknown; and what
+        can't be written, the first call is still running, or nobody knows yet what came of another
+        booking of that time; OutcomeUnknown; and what
         `check_time` and `check_key` raise, once it is certain that nothing was made before.
         """
         until = asyncio.get_running_loop().time() + self._wait
@@ -142,7 +152,10 @@ class Ledger:
         row = await self._insert(attempt)
         if row is None or row.mine or not await self._is_left(row):
             return row
-        await in_time(self.rows.abandon(row))
+        if row.state == "unknown" and row.owner is None:
+            await self._doubts.settle(row, attempt.adapter)
+        else:
+            await in_time(self.rows.abandon(row))
         return None
 
     async def _again(self, attempt: Attempt, row: Row) -> Booked | Row | None:
@@ -223,9 +236,6 @@ class Ledger:
         task = asyncio.ensure_future(work)
         try:
             got = await in_time(task)
-        except Refused:
-            self._release(perhaps.claim)
-            raise
         except BaseException:
             self._outcomes.keep(perhaps, undone)
             self._release(perhaps.claim)

@@ -57,6 +57,10 @@ class Faithful:
     def settle(self) -> float:
         return self.inner.settle
 
+    @property
+    def default_length(self) -> timedelta | None:
+        return self.inner.default_length
+
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         return self.inner.narrows(resource, only)
 

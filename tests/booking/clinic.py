@@ -109,6 +109,7 @@ class World:
         owners: Owners | None = None,
         wait: float = 60,
         looks: float = 0,
+        seen: Path | None = None,
         **more: Any,
     ) -> Ledger:
         """A ledger of the same process, or of another; after a lost answer it looks not at once."""
@@ -120,6 +121,7 @@ class World:
             wait=wait,
             patience=patience,
             clock=self.steady,
+            seen=seen,
         )
 
     def steady(self) -> float:
