@@ -21,10 +21,11 @@ class Clinic:
 
     target: Target
 
-    def key(self, *, expires: str | None = None) -> dict[str, str]:
+    def key(self, *, expires: str | None = None, network: str | None = None) -> dict[str, str]:
         """A new key with every permission, and no limit that an attack would meet."""
         grants = [word for each in Permission for word in ("--permission", each)]
         until = [] if expires is None else ["--expires", expires]
+        until += [] if network is None else ["--network", network]
         settings = ["--name", "Attacker", "--level", "FULL", "--limit", str(NO_LIMIT)]
         made: dict[str, str] = self.command("keys", "create", *settings, *grants, *until)
         return made

@@ -3,9 +3,25 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Protocol
 
 from adapters.base import Adapter, Draft, Record
+from gateway.contract.errors import LimitExceeded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """How many bookings a key may make from `since` until `until`, by when they were asked for."""
+
+    most: int
+    since: datetime
+    until: datetime
+
+    def check(self, made: int, now: datetime) -> None:
+        """LimitExceeded, with the seconds until it is renewed, where as many were made."""
+        if made >= self.most:
+            raise LimitExceeded(max(1, ceil((self.until - now).total_seconds())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +30,8 @@ class Attempt:
 
     `fingerprint` tells two requests apart as data. `check_time` raises what the call is to be
     refused with when the wanted time has come; it is asked before anything new is sent. `check_key`
-    does when the caller may book no longer; it is asked last of all before that.
+    does when the caller may book no longer; it is asked last of all before that. `allowance` is
+    None where the caller's bookings are not counted.
     """
 
     key_id: str
@@ -26,6 +43,7 @@ class Attempt:
     check_time: Callable[[], object]
     check_key: Callable[[], object]
     now: Callable[[], datetime]
+    allowance: Allowance | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from secrets import token_hex
 from typing import Any
 
 from gateway.background import ended
-from gateway.booking.base import Attempt, Booked, Told
+from gateway.booking.base import Allowance, Attempt, Booked, Told
 from gateway.booking.doubts import Doubts
 from gateway.booking.jumps import Jumps
 from gateway.booking.landings import Landings
@@ -31,7 +31,7 @@ from gateway.booking.row import LEFT, Outcome, Row
 from gateway.booking.rows import KEPT, Rows
 from gateway.booking.stand import Stand
 from gateway.booking.work import Patience, Work
-from gateway.contract.errors import KeyReused, Unavailable
+from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.store.base import Store, StoreError
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
@@ -103,7 +103,7 @@ class Ledger:
 
         Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
         can't be written, the first call is still running, or nobody knows yet what came of another
-        booking of that time; OutcomeUnknown; and what
+        booking of that time; LimitExceeded; OutcomeUnknown; and what
         `check_time` and `check_key` raise, once it is certain that nothing was made before.
         """
         until = asyncio.get_running_loop().time() + self._wait
@@ -121,6 +121,14 @@ class Ledger:
             booked = await asyncio.shield(task)
             if booked is not None:
                 return booked
+
+    async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None:
+        """LimitExceeded where the key may make no further booking; Unavailable."""
+        try:
+            made = await in_time(self.rows.made(key_id, allowance))
+        except StoreError as error:
+            raise Unavailable from error
+        allowance.check(made, now)
 
     async def untell(self, key_id: str, appointment_id: str) -> None:
         """Nobody was told of the booking: the same request finds it, also without a key."""
@@ -236,6 +244,9 @@ class Ledger:
         task = asyncio.ensure_future(work)
         try:
             got = await in_time(task)
+        except GatewayError:  # nothing was written
+            self._release(perhaps.claim)
+            raise
         except BaseException:
             self._outcomes.keep(perhaps, undone)
             self._release(perhaps.claim)

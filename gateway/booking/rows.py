@@ -11,13 +11,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Record
 from gateway.booking import unsettled
-from gateway.booking.base import Attempt
+from gateway.booking.base import Allowance, Attempt
 from gateway.booking.drafts import is_of_patient
 from gateway.booking.room import Room
 from gateway.booking.row import BETWEEN, LEFT, SETTLED, STATES, Outcome, Row
 from gateway.booking.statements import (
     changed,
+    check_allowance,
     insert_row,
+    made,
     overlapping,
     same_request,
     take_turn,
@@ -69,12 +71,13 @@ class Rows:
 
         What is not known for the vet at that time is in the way; with `waits` so is what is under
         way; always so is what a practice system without references could take for it. None where
-        another call with the same key was quicker.
+        another call with the same key was quicker. LimitExceeded where the allowance is used up.
         """
         values = intention(attempt, owner, claim)
 
         async def inserted(connection: AsyncConnection) -> Row:
             await take_turn(connection, attempt.draft.vet_id)
+            await check_allowance(connection, attempt)
             others = await overlapping(connection, values)
             in_way = (
                 each
@@ -88,6 +91,11 @@ class Rows:
             return await self._run(inserted)
         except IntegrityError:
             return None
+
+    async def made(self, key_id: str, allowance: Allowance) -> int:
+        """How many bookings a key has made, or may have made, of its allowance."""
+        async with self._room.taken(), self._store.glance() as connection:
+            return await made(connection, key_id, allowance)
 
     async def in_doubt(self, row: Row) -> Sequence[Row]:
         """The others that nobody works on and nobody knows of, for its vet at its time."""

@@ -68,9 +68,16 @@ class KeyMissing(_Unauthenticated):
 
 
 class KeyInvalid(_Unauthenticated):
-    """Unknown, malformed, given twice, revoked or expired: which of them is not told."""
+    """Unknown, malformed, given twice, revoked, expired or used elsewhere: which is not told.
+
+    `used_elsewhere` is the id of a good key that was used from outside its networks.
+    """
 
     message = "Invalid or expired API key"
+
+    def __init__(self, used_elsewhere: str = "") -> None:
+        super().__init__()
+        self.used_elsewhere = used_elsewhere
 
 
 class Forbidden(GatewayError):
@@ -189,7 +196,7 @@ class TimeSlotConflict(GatewayError):
 
 
 class LimitExceeded(GatewayError):
-    """The key's hour is used up."""
+    """The key's hour is used up, or its bookings of the day are."""
 
     status = 429
     message = "Rate limit exceeded. Please try again later."
@@ -270,7 +277,7 @@ STATUS_SUMMARIES: Mapping[int, str] = {
     413: "The body is larger than 64 KiB.",
     415: "The body is not application/json.",
     417: "The Expect header asks for something other than 100-continue.",
-    429: "The hourly request limit is exceeded.",
+    429: "The hourly request limit is exceeded, or the bookings of the day are used up.",
     431: "The request line or the headers are too long.",
     500: "A fault of the gateway.",
     502: "The practice system gave an unusable answer.",

@@ -54,6 +54,29 @@ class View:
     level: AccessLevel | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeyBounds:
+    """What a key may be told of its own bounds: see gateway.keys.key.Key."""
+
+    bookings_per_day: int | None = None
+    networks: tuple[str, ...] = ()
+
+    def of_bookings(self) -> str:
+        """How many bookings it may make, as a sentence; empty where that is not bounded."""
+        if self.bookings_per_day is None:
+            return ""
+        return (
+            f"This key may book {self.bookings_per_day} a day, by the clinic's calendar: beyond"
+            " that a new booking is 429 until the day has ended."
+        )
+
+    def of_networks(self) -> str:
+        """Where it may be used from, likewise."""
+        if not self.networks:
+            return ""
+        return f"This key is accepted from these networks only: {', '.join(self.networks)}.\n"
+
+
 def _every_filter(operation: Operation, param: Param) -> bool:
     return True
 
@@ -65,15 +88,18 @@ def document(
     visible: Callable[[Resource], View | None] = _every_field,
     permissions: Set[Permission] | None = None,
     window: BookingWindow | None = None,
+    bounds: KeyBounds | None = None,
 ) -> dict[str, Any]:
     """The document as JSON-ready data.
 
     `servable` says whether the practice system can serve a filter. `visible` gives what is seen
     of a governed resource, None for all. `permissions` are those of the key, None for all. `window`
-    is when partners may book, where that is to be told.
+    is when partners may book, where that is to be told; `bounds` are the key's own.
     """
     granted = frozenset(Permission) if permissions is None else permissions
-    operations = [_bounded(each, window) for each in OPERATIONS if each.permission in granted]
+    own = bounds or KeyBounds()
+    operations = [_bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
+    about = "\n".join(filter(None, (ABOUT, own.of_networks())))
     views = {each.returns.name: _view(each.returns, visible) for each in operations}
     resources = {each.returns.name: each.returns for each in operations}
     schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
@@ -82,7 +108,7 @@ def document(
             schemas[BODY] = _request(operation.body)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Clinic API", "version": VERSION, "description": ABOUT},
+        "info": {"title": "Clinic API", "version": VERSION, "description": about},
         "servers": [{"url": public_url.rstrip("/") + BASE_PATH}],
         "security": [{API_KEY: []}],
         "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, operations))],
@@ -91,8 +117,14 @@ def document(
     }
 
 
-def _bounded(operation: Operation, window: BookingWindow | None) -> Operation:
-    """The same, with the clinic's booking window told beside each time that it bounds."""
+def _bounded(operation: Operation, window: BookingWindow | None, own: KeyBounds) -> Operation:
+    """The same, with the clinic's booking window told beside each time that it bounds.
+
+    A call that creates has the key's own bounds in its notes.
+    """
+    if operation.creates:
+        notes = " ".join(filter(None, (operation.notes, own.of_bookings())))
+        operation = replace(operation, notes=notes)
     if window is None:
         return operation
     params = tuple(

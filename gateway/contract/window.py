@@ -1,8 +1,9 @@
 """When a booking may begin: after the clinic's lead time, and within its horizon."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+DAY = timedelta(days=1)
 NOT_TO_COME = "must be in the future"
 
 
@@ -22,6 +23,12 @@ class BookingWindow:
         """The last day of the clinic's calendar that can be booked."""
         today = now.astimezone(self.zone).date()
         return today + min(timedelta(days=self.horizon), date.max - today)
+
+    def day(self, now: datetime) -> tuple[datetime, datetime]:
+        """Where the present day of the clinic's calendar begins, and where it ends."""
+        today = now.astimezone(self.zone).date()
+        begins, ends = (datetime.combine(each, time(), self.zone) for each in (today, today + DAY))
+        return begins.astimezone(UTC), ends.astimezone(UTC)
 
     def problem(self, start: datetime, now: datetime) -> str | None:
         """Why nothing can be booked at that time, as the end of a sentence; None where it can."""

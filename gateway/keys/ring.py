@@ -95,11 +95,10 @@ class MemoryKeyRing:
             if age > KNOWN_FOR:
                 raise KeysUnreadable
         key, end = self._entries.get(digest, _NOBODY)
-        if now < end:
-            return key
-        if age > UNKNOWN_FOR:
+        is_good = now < end  # one way for all: the time does not tell which they are
+        if age > UNKNOWN_FOR and not is_good:
             raise KeysUnreadable
-        return None
+        return key if is_good else None
 
     def owner_of(self, digest: bytes) -> str:
         """The id of the key whose secret that is or was; "" where nobody's is known."""

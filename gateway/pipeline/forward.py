@@ -9,7 +9,7 @@ import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
-from gateway.booking.base import Attempt, Booked, Refused
+from gateway.booking.base import Allowance, Attempt, Booked, Refused
 from gateway.booking.lengths import Lengths
 from gateway.contract.errors import (
     BackendTooSlow,
@@ -27,6 +27,7 @@ from gateway.contract.errors import (
 )
 from gateway.contract.operations import Operation
 from gateway.contract.window import BookingWindow
+from gateway.keys.key import Key
 from gateway.pipeline.validate import Creation, Values
 
 TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
@@ -143,6 +144,8 @@ class Ledger(Protocol):
 
     async def book(self, attempt: Attempt) -> Booked: ...
 
+    async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None: ...
+
     async def untell(self, key_id: str, appointment_id: str) -> None: ...
 
 
@@ -162,8 +165,15 @@ class Booker:
         self._lengths = Lengths(adapter)
         self._now = now
 
+    async def check_allowance(self, key: Key) -> None:
+        """LimitExceeded where the key may make no booking today any more; Unavailable."""
+        now = self._now()
+        allowance = self._allowance(key, now)
+        if allowance is not None:
+            await self._ledger.check_allowance(key.id, allowance, now)
+
     async def book(
-        self, wanted: Creation, key_id: str, others: Others, check_key: Callable[[], object]
+        self, wanted: Creation, key: Key, others: Others, check_key: Callable[[], object]
     ) -> Booked:
         """The new appointment, or the one that the same request made before.
 
@@ -177,7 +187,7 @@ class Booker:
                 raise InvalidRequest(InvalidField("scheduledAt", problem))
 
         attempt = Attempt(
-            key_id=key_id,
+            key_id=key.id,
             idempotency_key=wanted.idempotency_key,
             fingerprint=_fingerprint(wanted.body),
             draft=draft,
@@ -186,8 +196,16 @@ class Booker:
             check_time=check_time,
             check_key=check_key,
             now=self._now,
+            allowance=self._allowance(key, draft.now),
         )
         return await self._ledger.book(attempt)
+
+    def _allowance(self, key: Key, now: datetime) -> Allowance | None:
+        """The key's bookings of this day, by the clinic's calendar."""
+        if key.bookings_per_day is None:
+            return None
+        since, until = self._window.day(now)
+        return Allowance(most=key.bookings_per_day, since=since, until=until)
 
     async def untell(self, key_id: str, booked: Booked) -> None:
         """The caller hears nothing of it: what it asks again is answered with this booking."""

@@ -94,10 +94,10 @@ class Pipeline:
         """The reply to a call; what is learned on the way is noted in the call."""
         now = call.at
         try:
-            key = call.key = authenticate(call.secrets, self._keys, now)
+            key = call.key = authenticate(call.secrets, call.address, self._keys, now)
         except KeysBehind:
             await self._keys.catch_up()
-            key = call.key = authenticate(call.secrets, self._keys, now, settled=True)
+            key = call.key = authenticate(call.secrets, call.address, self._keys, now, settled=True)
         call.asking.partner = key.id
         target = call.target
         if isinstance(target, GatewayError):
@@ -161,13 +161,16 @@ class Pipeline:
         return self._list(call, road.operation, values, page, body)
 
     async def _create(self, call: Call, road: Road, redactor: Redactor, others: Others) -> Reply:
+        if call.key is not None and not call.upload.idempotency_keys():
+            # with one it may be a replay, which is told whatever the key may still book
+            await self._booker.check_allowance(call.key)
         call.waits_since = monotonic()
         body = await call.upload.read()
         call.waits_since = None
 
         def check_key() -> Key:
             """A body, or a booking before this one, may take its time; the key may be revoked."""
-            key = authenticate(call.secrets, self._keys, self._now(), settled=True)
+            key = authenticate(call.secrets, call.address, self._keys, self._now(), settled=True)
             authorize(key, road.operation)
             return key
 
@@ -177,7 +180,7 @@ class Pipeline:
         )
         await self._begin(call, road.operation)
         try:
-            booked = await self._booker.book(wanted, key.id, others, check_key)
+            booked = await self._booker.book(wanted, key, others, check_key)
         except Refused as error:
             call.replayed = error.replayed
             raise refusal(error) from error

@@ -14,7 +14,7 @@ from gateway.store.adding import adding
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0012"
+HEAD = "0014"
 
 T = TypeVar("T")
 

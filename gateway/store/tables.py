@@ -78,6 +78,8 @@ keys = Table(
     Column("last_used_at", Instant),
     Column("revoked_at", Instant),
     Column("revision", Integer, nullable=False),
+    Column("bookings_per_day", Integer),
+    Column("networks", Text),  # JSON array
     Index("keys_by_revision", "revision"),
 )
 
@@ -121,6 +123,7 @@ bookings = Table(
     Column("sent_at", Instant),
     UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
+    Index("bookings_by_key", "key_id", "created_at"),
     Index("bookings_by_time", "created_at"),
     Index("bookings_by_appointment", "appointment_id"),
     Index("bookings_by_end", "ends_at"),
@@ -143,8 +146,8 @@ resolved_bookings = Table(
     Index("resolved_bookings_by_time", "resolved_at"),
 )
 
-# What must be looked at and written by one after the other, as bookings for one vet: its number is
-# made of the vet's id.
+# What must be looked at and written by one after the other, as bookings for one vet, or of one key
+# that may make so many a day: its number is made of the id.
 turns = Table(
     "turns",
     metadata,

@@ -11,7 +11,7 @@ import orjson
 
 from adapters.base import Adapter
 from gateway.contract.fields import Resource
-from gateway.contract.openapi import View, document
+from gateway.contract.openapi import KeyBounds, View, document
 from gateway.contract.operations import BASE_PATH, Operation, Param
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow
@@ -63,9 +63,11 @@ class Documents:
         self._kept: dict[object, Document] = {}
         self._assets = Assets()
 
-    def key(self, secrets: Sequence[str]) -> Key | None:
-        """Whose view is asked for; KeyInvalid for a key that is not good."""
-        return authenticate(secrets, self._keys, self._now(), settled=True) if secrets else None
+    def key(self, secrets: Sequence[str], address: str) -> Key | None:
+        """Whose view is asked for; KeyInvalid for a key that is not good at that address."""
+        if not secrets:
+            return None
+        return authenticate(secrets, address, self._keys, self._now(), settled=True)
 
     async def get(self, path: str, query: str, key: Key | None) -> Document:
         """What stands at one of NAMES, as that key sees it."""
@@ -73,7 +75,7 @@ class Documents:
             return await self._assets.get(_ASSETS[path], query)
         assets = await self._assets.addresses("docs") if path == DOCS else {}
         policy = self._policy()
-        view = (path, policy.hash, key and (key.permissions, _levels(key)))
+        view = (path, policy.hash, key and _seen_of(key))
         found = self._kept.get(view)
         if found is None:
             if len(self._kept) >= _KEPT:
@@ -91,6 +93,7 @@ class Documents:
             public_url=self._public_url,
             servable=self._servable,
             window=self._window,
+            bounds=None if key is None else KeyBounds(key.bookings_per_day, key.networks),
             visible=seen,
             permissions=None if key is None else key.permissions,
         )
@@ -105,5 +108,7 @@ class Documents:
         return servable(operation, param, self._adapter)
 
 
-def _levels(key: Key) -> tuple[str, ...]:
-    return tuple(key.level_for(resource.name) for resource in GOVERNED)
+def _seen_of(key: Key) -> tuple[object, ...]:
+    """All of a key that its view depends on."""
+    levels = tuple(key.level_for(resource.name) for resource in GOVERNED)
+    return key.permissions, levels, key.bookings_per_day, key.networks

@@ -15,6 +15,8 @@ from gateway.cli.options import config_option, json_option
 @click.argument("wanted", metavar="KEY")
 @settings_of_a_key(new=False)
 @click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
+@click.option("--no-bookings-per-day", is_flag=True, help="Let it book any number a day.")
+@click.option("--no-networks", is_flag=True, help="Let it be used from anywhere.")
 @config_option
 @json_option
 def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) -> None:
