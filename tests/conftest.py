@@ -194,6 +194,7 @@ class RunningGateway:
         scopes: Mapping[str, str] | None = None,
         limit: int | None = 100_000,
         expires: str | None = None,
+        **bounds: Any,
     ) -> Minted:
         """A new key, known at once."""
         key = new_key(
@@ -204,6 +205,7 @@ class RunningGateway:
             scopes={name: AccessLevel(each) for name, each in (scopes or {}).items()},
             limit=limit,
             expires_at=None if expires is None else datetime.fromisoformat(expires),
+            **bounds,
         )
         secret = await self.gateway.keys.add(key)
         await self.gateway.ring.refresh()

@@ -60,10 +60,16 @@ class Partner:
         scopes: Mapping[str, str] | None = None,
         limit: int | None = 100_000,
         expires: str | None = None,
+        **bounds: Any,
     ) -> "Partner":
         """The same partner with a new key."""
         made = await self.gateway.mint(
-            permissions=permissions, level=level, scopes=scopes or {}, limit=limit, expires=expires
+            permissions=permissions,
+            level=level,
+            scopes=scopes or {},
+            limit=limit,
+            expires=expires,
+            **bounds,
         )
         return Partner(self.gateway, self._session, made.secret, made.id)
 
