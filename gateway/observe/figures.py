@@ -100,7 +100,7 @@ FIGURES = (
     ),
     _counter(
         "authentication_failures",
-        "Calls without a usable key; KeyUsedElsewhere: with a good one from outside its networks.",
+        "Calls without a usable key, also with one from outside its networks.",
         "reason",
     ),
     _counter("limit_hits", "Calls that the limiter was asked about, denied ones included."),
