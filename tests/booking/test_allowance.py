@@ -33,6 +33,12 @@ async def test_beyond_it_a_booking_waits_for_the_next_day(world: World) -> None:
     assert (await world.book("k2", bytes([2]) * 32, who="another", most=2)).record["id"] == "a2"
 
 
+async def test_a_process_that_is_started_again_counts_on(world: World) -> None:
+    await world.book(most=1)
+    with pytest.raises(LimitExceeded):
+        await world.book("other", OTHER, most=1, through=world.opened())
+
+
 async def test_of_another_day_nothing_counts(world: World) -> None:
     world.now = NOW.replace(hour=0) - timedelta(microseconds=1)
     await world.book("yesterday", most=1)
