@@ -5,12 +5,13 @@ the fields that are open to it; so it can be handed out and generated from witho
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.contract.about import ABOUT
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.answers import components, responses
+from gateway.contract.bounds import KeyBounds, bounded
 from gateway.contract.fields import (
     PLAIN_LINE,
     PLAIN_TEXT,
@@ -54,29 +55,6 @@ class View:
     level: AccessLevel | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyBounds:
-    """What a key may be told of its own bounds: see gateway.keys.key.Key."""
-
-    bookings_per_day: int | None = None
-    networks: tuple[str, ...] = ()
-
-    def of_bookings(self) -> str:
-        """How many bookings it may make, as a sentence; empty where that is not bounded."""
-        if self.bookings_per_day is None:
-            return ""
-        return (
-            f"This key may book {self.bookings_per_day} a day, by the clinic's calendar: beyond"
-            " that a new booking is 429 until the day has ended."
-        )
-
-    def of_networks(self) -> str:
-        """Where it may be used from, likewise."""
-        if not self.networks:
-            return ""
-        return f"This key is accepted from these networks only: {', '.join(self.networks)}.\n"
-
-
 def _every_filter(operation: Operation, param: Param) -> bool:
     return True
 
@@ -98,7 +76,7 @@ def document(
     """
     granted = frozenset(Permission) if permissions is None else permissions
     own = bounds or KeyBounds()
-    operations = [_bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
+    operations = [bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
     about = "\n".join(filter(None, (ABOUT, own.of_networks())))
     views = {each.returns.name: _view(each.returns, visible) for each in operations}
     resources = {each.returns.name: each.returns for each in operations}
@@ -115,34 +93,6 @@ def document(
         "paths": _paths(operations, views, servable),
         "components": components(schemas) | {"securitySchemes": _SECURITY},
     }
-
-
-def _bounded(operation: Operation, window: BookingWindow | None, own: KeyBounds) -> Operation:
-    """The same, with the clinic's booking window told beside each time that it bounds.
-
-    A call that creates has the key's own bounds in its notes.
-    """
-    if operation.creates:
-        notes = " ".join(filter(None, (operation.notes, own.of_bookings())))
-        operation = replace(operation, notes=notes)
-    if window is None:
-        return operation
-    params = tuple(
-        replace(each, summary=f"{each.summary} {_sentence(window.latest)}")
-        if each.to_come
-        else each
-        for each in operation.params
-    )
-    bounds = window.latest if not window.lead_time else f"{window.earliest}, {window.latest}"
-    body = tuple(
-        replace(each, summary=f"{each.summary} {_sentence(bounds)}") if each.to_come else each
-        for each in operation.body
-    )
-    return replace(operation, params=params, body=body)
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
 
 
 _SECURITY = {

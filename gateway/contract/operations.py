@@ -79,7 +79,9 @@ OPERATIONS = (
         notes=(
             "A 404 says that one of the ids names nothing, or that the animal is not this"
             " client's. A 409 says that the time is not one of the available slots: taken, off the"
-            " clinic's grid, outside working hours, or with a veterinarian who is absent."
+            " clinic's grid, outside working hours, or with a veterinarian who is absent. While"
+            " nobody knows whether another booking got that time, it is 503. For an animal that has"
+            " died it is 400."
         ),
     ),
     Operation(

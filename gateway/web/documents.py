@@ -10,8 +10,9 @@ from datetime import datetime
 import orjson
 
 from adapters.base import Adapter
+from gateway.contract.bounds import KeyBounds
 from gateway.contract.fields import Resource
-from gateway.contract.openapi import KeyBounds, View, document
+from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH, Operation, Param
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow
