@@ -15,6 +15,7 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
+from math import ceil
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -60,6 +61,7 @@ class Ledger:
     ) -> None:
         self._owners = owners
         self._wait = wait
+        self._looks = max(1, ceil(patience.looks))
         self.rows = rows = Rows(store)
         self._outcomes = Outcomes(rows, told)
         landings = Landings(owners.me, patience.lands, clock, seen)
@@ -158,7 +160,12 @@ class Ledger:
         """A row of its own; or one to wait for; or None, to look again."""
         attempt.check_time()
         row = await self._insert(attempt)
-        if row is None or row.mine or not await self._is_left(row):
+        if row is None or row.mine:
+            return row
+        if not await self._is_left(row):
+            if row.state == "unknown" and row.claim not in self._running:
+                # another process looks it up for its own caller: to ask again and again is no help
+                raise Unavailable(self._looks)
             return row
         if row.state == "unknown" and row.owner is None:
             await self._doubts.settle(row, attempt.adapter)

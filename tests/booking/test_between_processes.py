@@ -109,6 +109,19 @@ async def test_many_who_meet_it_at_once_have_it_looked_up_once(world: World) -> 
     assert world.clinic.asked.count("find") == 1
 
 
+async def test_while_another_process_looks_it_up_for_its_caller_they_come_back_later(
+    world: World,
+) -> None:
+    await lost(world, made=False)
+    other = await another(world)
+    [row] = await Rows(world.store).between()
+    assert await Rows(world.store).take(row, other.me, "c" * 32)
+    with pytest.raises(Unavailable) as unavailable:
+        await world.book("other", OTHER, "q", through=world.opened(looks=2.5))
+    assert unavailable.value.retry_after == 3
+    assert world.clinic.asked == ["create"]
+
+
 async def test_until_it_can_be_known_they_are_told_when_that_is(world: World) -> None:
     world.clinic.excludes, world.clinic.settle = False, 30.0
     await lost(world, made=False)
