@@ -255,6 +255,7 @@ async def test_a_retry_that_sent_it_anew_is_not_released_by_an_older_look(world:
 
 
 async def test_rows_of_the_dead_are_seen_within_a_second(world: World) -> None:
+    world.clinic.excludes = False
     dead = await another(world)
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book(through=world.opened(owners=dead)))
