@@ -1,7 +1,7 @@
 """What adapters around an adapter share: all that they do not change is as it is inside."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from adapters.base import Adapter, Draft, Only, Record, Watched
 from adapters.problems import Problem
@@ -32,6 +32,10 @@ class Around:
     @property
     def settle(self) -> float:
         return self._inner.settle
+
+    @property
+    def default_length(self) -> timedelta | None:
+        return self._inner.default_length
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         return self._inner.narrows(resource, only)

@@ -7,7 +7,7 @@ system's on the other. It knows nothing of keys, levels or policies.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -138,6 +138,9 @@ class Adapter(Protocol):
     for one another in the practice system itself. Where they do not, the gateway lets only one
     booking at a time through for a vet and a time, and believes a look-up that finds nothing of
     another process's attempt only when that has ended `settle` seconds ago.
+
+    `default_length` is how long an appointment without a type takes its vet; None where that is not
+    known beforehand.
     """
 
     @property
@@ -151,6 +154,9 @@ class Adapter(Protocol):
 
     @property
     def settle(self) -> float: ...
+
+    @property
+    def default_length(self) -> timedelta | None: ...
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """Why its queries cannot leave out what these conditions do; none where they can.
@@ -167,7 +173,10 @@ class Adapter(Protocol):
         """A page of records; for the resource `slots` all free times of the day."""
 
     async def create_appointment(self, draft: Draft) -> Record:
-        """Book; the whole new record. SlotTaken, NotFound, Rejected, or OutcomeUnknown."""
+        """Book; the whole new record.
+
+        SlotTaken, NotFound, PatientDeceased, Rejected, or OutcomeUnknown.
+        """
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """The appointments that an attempt made at `since` may have left behind, oldest first.
@@ -237,6 +246,10 @@ class SlotTaken(AdapterError):
 
 class Rejected(AdapterError):
     """The practice system refused the booking for a reason other than the time."""
+
+
+class PatientDeceased(AdapterError):
+    """The draft names an animal that the practice system has as deceased."""
 
 
 class BackendUnavailable(AdapterError):

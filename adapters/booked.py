@@ -2,11 +2,24 @@
 
 from typing import Any
 
-from adapters.base import Draft, Record
+from adapters.base import Draft, NotFound, PatientDeceased, Record
 from adapters.slots import Interval
 from adapters.times import instant_text
 
 NEW = "SCHEDULED"
+DECEASED = "DECEASED"
+
+
+def check_patient(patient: Record, draft: Draft) -> None:
+    """NotFound where the animal is another client's; PatientDeceased where it is that.
+
+    An animal whose status is not mapped, or has a code that the mapping does not name, is not
+    known to be deceased and can be booked.
+    """
+    if patient["clientId"] != draft.client_id:
+        raise NotFound("the patient is not this client's")
+    if patient.get("status") == DECEASED:
+        raise PatientDeceased("the patient is deceased")
 
 
 def difference(

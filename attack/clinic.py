@@ -21,10 +21,11 @@ class Clinic:
 
     target: Target
 
-    def key(self, *, expires: str | None = None) -> dict[str, str]:
+    def key(self, *, expires: str | None = None, network: str | None = None) -> dict[str, str]:
         """A new key with every permission, and no limit that an attack would meet."""
         grants = [word for each in Permission for word in ("--permission", each)]
         until = [] if expires is None else ["--expires", expires]
+        until += [] if network is None else ["--network", network]
         settings = ["--name", "Attacker", "--level", "FULL", "--limit", str(NO_LIMIT)]
         made: dict[str, str] = self.command("keys", "create", *settings, *grants, *until)
         return made
@@ -45,6 +46,8 @@ class Clinic:
             [found[name]] = self.command("sample", name, "--limit", "1")
         for patient in self._get("/patients"):
             # some owners have left the clinic, their animals stay on file
+            if patient["status"] == "DECEASED":  # nothing can be booked for it
+                continue
             if patient["clientId"] and "id" in self._get(f"/clients/{patient['clientId']}"):
                 found |= {"patients": patient["id"], "clients": patient["clientId"]}
                 break

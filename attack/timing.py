@@ -138,7 +138,7 @@ def in_process(
         def ask() -> float:
             began = time.perf_counter()
             try:
-                authenticate(given, ring, now, settled=True)
+                authenticate(given, ELSEWHERE, ring, now, settled=True)
             except KeyInvalid:
                 return time.perf_counter() - began
             raise ValueError("a key that is not good was taken for one")
@@ -150,11 +150,13 @@ def in_process(
     return _in_turn(timed, pairs)
 
 
-ALONE = ("unknown", "malformed", "revoked", "expired")
+ALONE = ("unknown", "malformed", "revoked", "expired", "elsewhere")
+# Where the attacker calls from, and a network that this is not in.
+ELSEWHERE, NETWORK = "127.0.0.1", "192.0.2.0/24"
 TWICE = ("unknown twice", "good twice")
 
 
-def states(good: str, revoked: str, expired: str) -> dict[str, tuple[str, ...]]:
+def states(good: str, revoked: str, expired: str, elsewhere: str) -> dict[str, tuple[str, ...]]:
     """What is sent in each state."""
     unknown = mint()
     return {
@@ -162,6 +164,7 @@ def states(good: str, revoked: str, expired: str) -> dict[str, tuple[str, ...]]:
         "malformed": (mint()[:-1] + "!",),
         "revoked": (revoked,),
         "expired": (expired,),
+        "elsewhere": (elsewhere,),
         "unknown twice": (unknown, unknown),
         "good twice": (good, good),
     }
@@ -170,7 +173,7 @@ def states(good: str, revoked: str, expired: str) -> dict[str, tuple[str, ...]]:
 def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> MemoryKeyRing:
     """A ring that holds the keys behind these states, among others."""
 
-    def key(name: str, **more: datetime) -> Key:
+    def key(name: str, **more: object) -> Key:
         every: Mapping[str, object] = {"permissions": frozenset(), "level": "FULL"}
         made = {"id": name, "name": name, "created_at": now - timedelta(days=1), **every, **more}
         return Key(**made)  # type: ignore[arg-type]
@@ -179,6 +182,7 @@ def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> MemoryKeyR
     kept.append((key("good"), secrets["good twice"][0]))
     kept.append((key("revoked", revoked_at=now), secrets["revoked"][0]))
     kept.append((key("expired", expires_at=now), secrets["expired"][0]))
+    kept.append((key("elsewhere", networks=(NETWORK,)), secrets["elsewhere"][0]))
     changes = [Change(each.id, each, ((digest(secret), None),)) for each, secret in kept]
     ring = MemoryKeyRing(_Kept(changes), None)  # type: ignore[arg-type]  # nothing is told here
     asyncio.run(ring.refresh())
@@ -215,10 +219,11 @@ def measured(target: Target, pairs: int) -> dict[str, list[Compared]]:
     late = clinic.key(expires=soon.isoformat(timespec="seconds"))
     gone = clinic.key()
     clinic.command("keys", "revoke", "--yes", gone["id"])
+    bound = clinic.key(network=NETWORK)
     time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 1.5)
-    sent = states(target.stolen, gone["key"], late["key"])
+    sent = states(target.stolen, gone["key"], late["key"], bound["key"])
     wire = over_the_wire(target.port, requests(sent), pairs)
-    alone = states(mint(), mint(), mint())
+    alone = states(mint(), mint(), mint(), mint())
     now = datetime.now(UTC)
     near = in_process(ring_of(alone, now), alone, now, pairs)
     return {

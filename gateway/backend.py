@@ -26,6 +26,7 @@ from gateway import __version__
 from gateway.booking.times import StoredTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
+from gateway.contract.window import BookingWindow
 from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
 from gateway.public_ids import StoredIds
@@ -135,6 +136,14 @@ def clinic_zone(settings: Settings) -> ZoneInfo:
         return ZoneInfo(named if isinstance(named, str) else "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return ZoneInfo("UTC")
+
+
+def booking_window(settings: Settings) -> BookingWindow:
+    """When partners may book."""
+    booking = settings.booking
+    return BookingWindow(
+        horizon=booking.horizon, lead_time=booking.lead_time, zone=clinic_zone(settings)
+    )
 
 
 def remembered(settings: Settings) -> Iterator[Kept]:

@@ -185,6 +185,8 @@ listen: 127.0.0.1:0
 operations_listen: 127.0.0.1:0
 state: .
 shutdown_delay: 0
+booking:
+  horizon: 36500
 backend:
   url: sqlite:///clinic.db
   mapping: {MAPPING}
@@ -230,6 +232,7 @@ class RunningGateway:
         scopes: Mapping[str, str] | None = None,
         limit: int | None = 100_000,
         expires: str | None = None,
+        **bounds: Any,
     ) -> Minted:
         """A new key, known at once."""
         key = new_key(
@@ -240,6 +243,7 @@ class RunningGateway:
             scopes={name: AccessLevel(each) for name, each in (scopes or {}).items()},
             limit=limit,
             expires_at=None if expires is None else datetime.fromisoformat(expires),
+            **bounds,
         )
         secret = await self.gateway.keys.add(key)
         await self.gateway.ring.refresh()
@@ -300,6 +304,8 @@ async def _some_ids(gateway: Gateway) -> dict[str, str]:
         found[name] = page.records[0]["id"]
     patients = await gateway.adapter.read_many(Query(resource="patients", now=now))
     for patient in patients.records:
+        if patient["status"] != "ACTIVE":
+            continue
         try:
             owner = Query(resource="clients", now=now, id=patient["clientId"])
             await gateway.adapter.read_one(owner)

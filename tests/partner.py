@@ -60,10 +60,16 @@ class Partner:
         scopes: Mapping[str, str] | None = None,
         limit: int | None = 100_000,
         expires: str | None = None,
+        **bounds: Any,
     ) -> "Partner":
         """The same partner with a new key."""
         made = await self.gateway.mint(
-            permissions=permissions, level=level, scopes=scopes or {}, limit=limit, expires=expires
+            permissions=permissions,
+            level=level,
+            scopes=scopes or {},
+            limit=limit,
+            expires=expires,
+            **bounds,
         )
         return Partner(self.gateway, self._session, made.secret, made.id)
 
@@ -127,8 +133,7 @@ class Partner:
     async def draft(self, kind: str | None = None) -> dict[str, Any]:
         """A booking that fits: a present client's animal and a free time."""
         ids = await self.ids()
-        patients = (await self.get("/patients", clientId=ids["clients"])).data
-        draft = {"clientId": ids["clients"], "patientId": patients[0]["id"], "vetId": ids["vet"]}
+        draft = {"clientId": ids["clients"], "patientId": ids["patients"], "vetId": ids["vet"]}
         if kind is not None:
             draft["appointmentTypeId"] = kind
         day = datetime.now(ZoneInfo("Europe/Paris")).date()

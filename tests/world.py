@@ -63,7 +63,7 @@ WORLDS: dict[str, World] = {}
 class WorldAdapter:
     """Answers as its world says; by default with a whole record."""
 
-    excludes, settle = True, 0.0
+    excludes, settle, default_length = True, 0.0, None
 
     def __init__(self, options: AdapterOptions) -> None:
         self.world = WORLDS[options.url]

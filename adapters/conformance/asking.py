@@ -9,6 +9,7 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from adapters.base import LONGEST_AFTER, Adapter, Draft, Filter, Only, Query, Record
+from adapters.booked import DECEASED
 from adapters.conformance.practice import Practice
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -93,9 +94,19 @@ class Asking:
     async def _patient(self) -> Record:
         clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
         for each in await self.some("patients", limit=LARGEST_PAGE):
-            if each["clientId"] in clients:
+            if each["clientId"] in clients and each.get("status") != DECEASED:
                 return each
         raise LookupError("none of the first clients has an animal among the first patients")
+
+    async def deceased(self) -> Record | None:
+        """One that has died and whose client is there, where the first patients have one."""
+        clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
+        found = (
+            each
+            for each in await self.some("patients", limit=LARGEST_PAGE)
+            if each["clientId"] in clients and each.get("status") == DECEASED
+        )
+        return next(found, None)
 
     async def _free(self) -> tuple[str, datetime]:
         today = self.practice.now.astimezone(self.practice.zone).date()

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from adapters.base import Adapter, Draft, NotFound, Record, SlotTaken
+from adapters.base import Adapter, Draft, NotFound, PatientDeceased, Record, SlotTaken
 from adapters.conformance.asking import NOBODY, Asking, moment, reference
 from adapters.conformance.formats import wrong_with
 from adapters.conformance.practice import Practice, needs
@@ -54,6 +54,19 @@ class Bookings:
         ):
             with pytest.raises(NotFound):
                 await adapter.create_appointment(stranger)
+        assert await _starts(asking, draft) == before
+
+    async def test_for_an_animal_that_has_died_nothing_is_booked(
+        self, practice: Practice, adapter: Adapter
+    ) -> None:
+        asking = Asking(practice, adapter)
+        patient = await asking.deceased()
+        if patient is None:  # a practice without one has nothing to refuse
+            return
+        draft = await asking.draft(client_id=patient["clientId"], patient_id=patient["id"])
+        before = await _starts(asking, draft)
+        with pytest.raises(PatientDeceased):
+            await adapter.create_appointment(draft)
         assert await _starts(asking, draft) == before
 
     async def test_only_a_time_that_is_offered_can_be_booked(

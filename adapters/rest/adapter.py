@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 
 from adapters.base import (
@@ -40,6 +40,7 @@ class RestAdapter:
         self._parts = parts = open_parts(options)
         self._timeout = options.timeout
         self.settle = float(parts.mapping.booking.settle)
+        self.default_length: timedelta | None = timedelta(minutes=parts.mapping.diary.duration)
         self._readers, self._diary, self._keeper = parts.readers, parts.diary, parts.keeper
         self._hours = parts.hours
         self.resources = frozenset(self._readers) | {"slots"}

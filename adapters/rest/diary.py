@@ -17,7 +17,7 @@ from adapters.base import (
     Record,
     SlotTaken,
 )
-from adapters.booked import difference, draft_values, is_of
+from adapters.booked import check_patient, difference, draft_values, is_of
 from adapters.document import Place
 from adapters.repeated import RepeatedHours
 from adapters.rest.availability import (
@@ -202,15 +202,14 @@ class Diary:
             return timedelta(minutes=self._minutes)
 
     async def _checked(self, draft: Draft) -> timedelta:
-        """How long it takes; NotFound for what does not exist, or another client's animal."""
+        """How long it takes; NotFound, and what `check_patient` raises."""
         answers: list[Any] = await together(
             self._readers["clients"].one(draft.client_id, draft.only.get("clients", ())),
             self._readers["patients"].one(draft.patient_id, draft.only.get("patients", ())),
             self._readers["vets"].one(draft.vet_id),
             self._duration(draft.appointment_type_id),
         )
-        if answers[1]["clientId"] != draft.client_id:
-            raise NotFound("the patient is not this client's")
+        check_patient(answers[1], draft)
         duration: timedelta = answers[3]
         return duration
 

@@ -30,6 +30,7 @@ class SqlAdapter:
         self._mapping, self._document = parts.mapping, parts.document
         self._runner, self._readers = parts.engine, parts.readers
         self._diary, self._openings, self._hours = parts.diary, parts.openings, parts.hours
+        self.default_length = parts.openings.default_length
         self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
         self._narrowings = {name: reader.narrowing for name, reader in self._readers.items()}
         self._ids = parts.converters.ids

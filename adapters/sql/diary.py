@@ -18,7 +18,7 @@ from adapters.base import (
     SlotTaken,
     Watched,
 )
-from adapters.booked import difference, draft_values, is_of
+from adapters.booked import check_patient, difference, draft_values, is_of
 from adapters.repeated import RepeatedHours
 from adapters.slots import Interval
 from adapters.spans import meant
@@ -232,7 +232,7 @@ class Diary:
         return reader.marked(connection, self._reference, draft.reference, MOST_ALIKE)
 
     def _keys(self, connection: Connection, draft: Draft) -> dict[str, Any]:
-        """The keys of all that the draft names; NotFound, also for another client's animal."""
+        """The keys of all that the draft names; NotFound, and what `check_patient` raises."""
         named = {
             "clientId": ("clients", draft.client_id),
             "patientId": ("patients", draft.patient_id),
@@ -242,8 +242,7 @@ class Diary:
         clients, patients = (draft.only.get(each, ()) for each in ("clients", "patients"))
         self._readers["clients"].must_exist(connection, keys["clientId"], clients)
         patient = self._readers["patients"].one(connection, keys["patientId"], patients)
-        if patient["clientId"] != draft.client_id:
-            raise NotFound("the patient is not this client's")
+        check_patient(patient, draft)
         keys["vetId"] = self._readers["vets"].must_exist(connection, keys["vetId"])
         return keys
 

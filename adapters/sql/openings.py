@@ -74,6 +74,16 @@ class Openings:
             mine = sql(diary.schedules.vet).in_(given("vet", expanding=True))
             self._schedules = rows.where(mine).order_by(key)
 
+    @property
+    def default_length(self) -> timedelta | None:
+        """How long an appointment without a type lasts.
+
+        None where it may take a free row of the practice's own as a whole.
+        """
+        if self._free_rows and not self._writes.shortens_slots:
+            return None
+        return timedelta(minutes=self._minutes)
+
     def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
         """The free slots of a day as records."""
         vets = self._readers["vets"]

@@ -82,6 +82,7 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         policy=policy,
         adapter=adapter,
         ledger=ledger,
+        window=practice.window,
         cursors=Cursors(practice.secret),
         now=kit.now,
         gate=gate,
@@ -93,7 +94,12 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     public_url = settings.public_url_at(wanted.port)
     replies = Replies(public_url, {} if settings.tls_certificate is None else STRICT)
     documents = Documents(
-        public_url=public_url, keys=ring, policy=policy, adapter=adapter, now=kit.now
+        public_url=public_url,
+        keys=ring,
+        policy=policy,
+        adapter=adapter,
+        window=practice.window,
+        now=kit.now,
     )
     front = Front(
         pipeline=pipeline,

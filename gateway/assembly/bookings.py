@@ -1,5 +1,7 @@
 """The ledger, and what becomes of bookings once they are in it."""
 
+from pathlib import Path
+
 from adapters.base import Adapter
 from gateway.assembly.kit import Kit
 from gateway.booking.ledger import Ledger
@@ -25,7 +27,7 @@ async def open_owners(kit: Kit, store: Store) -> Owners:
 def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
     """The ledger of bookings."""
     patience, wait = Patience(lands=_lands(kit)), kit.settings.booking_wait
-    ledger = Ledger(store, owners, kit.bookings, wait=wait, patience=patience)
+    ledger = Ledger(store, owners, kit.bookings, wait=wait, patience=patience, seen=_seen(kit))
     kit.closing(ledger).start(kit.now)
     kit.metrics.ask("gateway_ledger_unwritten", lambda: ledger.waiting)
     return ledger
@@ -36,8 +38,8 @@ async def look_after(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -
 
     One process of a machine does that.
     """
-    seen = kit.settings.state / RUN / "unknown.json"
-    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=_lands(kit), file=seen)
+    lands, seen = _lands(kit), _seen(kit)
+    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=lands, file=seen)
     await kit.closing(reconciler).begin()
     reconciler.start()
     told = kit.bookings
@@ -52,6 +54,11 @@ def standing(kit: Kit, store: Store) -> LedgerStanding:
     kit.metrics.ask_all("gateway_ledger_bookings", found.states)
     kit.metrics.ask("gateway_ledger_oldest_unknown_seconds", found.oldest_unknown)
     return found
+
+
+def _seen(kit: Kit) -> Path:
+    """Where it is kept since when outcomes are not known."""
+    return kit.settings.state / RUN / "unknown.json"
 
 
 def _lands(kit: Kit) -> float:

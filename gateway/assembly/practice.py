@@ -8,8 +8,16 @@ from functools import partial
 from adapters.base import Adapter, AdapterError
 from adapters.problems import DocumentErrors, Problem
 from gateway.assembly.kit import Kit
-from gateway.backend import BackendProbe, check_serves, open_backend, unserved_rows
+from gateway.backend import (
+    BackendProbe,
+    booking_window,
+    check_serves,
+    open_backend,
+    unserved_rows,
+)
 from gateway.booking.blocked import Blocked
+from gateway.booking.bookable import Bookable
+from gateway.contract.window import BookingWindow
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
 from gateway.policy.running.examiner import Examined, Examiner
@@ -19,9 +27,13 @@ from gateway.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Practice:
-    """The practice system, what examines policies for it, and the file's, if it was looked at."""
+    """The practice system, what examines policies for it, and the file's, if it was looked at.
+
+    `window` is when partners may book in it.
+    """
 
     adapter: Adapter
+    window: BookingWindow
     probe: BackendProbe
     secret: bytes
     examiner: Examiner
@@ -47,7 +59,8 @@ async def open_practice(
         adapter, secret = await open_backend(kit.settings, store, kit.report, kit.backend)
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
-    adapter = Blocked(adapter, store)
+    window = booking_window(kit.settings)
+    adapter = Bookable(Blocked(adapter, store), window)
     probe = BackendProbe(kit.closing(adapter), warn=kit.backend.mapping_warning)
     problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
@@ -59,7 +72,12 @@ async def open_practice(
         raise DocumentErrors([*problems, *(examined.failing if examined else ())])
     check_serves(adapter, kit.settings)
     return Practice(
-        adapter=adapter, probe=probe, secret=secret, examiner=examiner, examined=examined
+        adapter=adapter,
+        window=window,
+        probe=probe,
+        secret=secret,
+        examiner=examiner,
+        examined=examined,
     )
 
 

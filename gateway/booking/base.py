@@ -3,18 +3,35 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Protocol
 
 from adapters.base import Adapter, Draft, Record
+from gateway.contract.errors import LimitExceeded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """How many bookings a key may make from `since` until `until`, by when they were asked for."""
+
+    most: int
+    since: datetime
+    until: datetime
+
+    def check(self, made: int, now: datetime) -> None:
+        """LimitExceeded, with the seconds until it is renewed, where as many were made."""
+        if made >= self.most:
+            raise LimitExceeded(max(1, ceil((self.until - now).total_seconds())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One call's wish to book; `lasts` is how long its vet is taken by it.
 
-    `fingerprint` tells two requests apart as data. `check_future` raises what the call is to be
+    `fingerprint` tells two requests apart as data. `check_time` raises what the call is to be
     refused with when the wanted time has come; it is asked before anything new is sent. `check_key`
-    does when the caller may book no longer; it is asked last of all before that.
+    does when the caller may book no longer; it is asked last of all before that. `allowance` is
+    None where the caller's bookings are not counted.
     """
 
     key_id: str
@@ -23,9 +40,10 @@ class Attempt:
     draft: Draft
     lasts: timedelta
     adapter: Adapter
-    check_future: Callable[[], object]
+    check_time: Callable[[], object]
     check_key: Callable[[], object]
     now: Callable[[], datetime]
+    allowance: Allowance | None = None
 
 
 @dataclass(frozen=True, slots=True)

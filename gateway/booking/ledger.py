@@ -15,12 +15,16 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
+from math import ceil
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from gateway.background import ended
-from gateway.booking.base import Attempt, Booked, Refused, Told
+from gateway.booking.base import Allowance, Attempt, Booked, Told
+from gateway.booking.doubts import Doubts
 from gateway.booking.jumps import Jumps
+from gateway.booking.landings import Landings
 from gateway.booking.looking import Lost
 from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.owners import Owners
@@ -28,7 +32,7 @@ from gateway.booking.row import LEFT, Outcome, Row
 from gateway.booking.rows import KEPT, Rows
 from gateway.booking.stand import Stand
 from gateway.booking.work import Patience, Work
-from gateway.contract.errors import KeyReused, Unavailable
+from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.store.base import Store, StoreError
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
@@ -39,7 +43,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.25
 
 
 class Ledger:
-    """Books through an adapter, once; `wait` is how long a second call waits for the first."""
+    """Books through an adapter, once; `wait` is how long a second call waits for the first.
+
+    `seen` is where the process that reconciles the ledger keeps since when rows are unknown.
+    """
 
     def __init__(
         self,
@@ -50,12 +57,16 @@ class Ledger:
         wait: float = 10.0,
         patience: Patience = Patience(),  # noqa: B008 - it is frozen
         clock: Callable[[], float] = time.monotonic,
+        seen: Path | None = None,
     ) -> None:
         self._owners = owners
         self._wait = wait
+        self._looks = max(1, ceil(patience.looks))
         self.rows = rows = Rows(store)
         self._outcomes = Outcomes(rows, told)
-        self._work = Work(rows, self._outcomes, owners.me, patience, clock)
+        landings = Landings(owners.me, patience.lands, clock, seen)
+        self._doubts = Doubts(rows, landings, told)
+        self._work = Work(rows, self._outcomes, owners.me, patience.looks, landings, self._doubts)
         self._jumps = Jumps(clock)
         self._stand = Stand(rows, told)
         # claims that this process is working on: of its own rows any other was left behind
@@ -93,8 +104,9 @@ class Ledger:
         """The appointment, new or as it was made before.
 
         Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
-        can't be written or the first call is still running; OutcomeUnknown; and what
-        `check_future` and `check_key` raise, once it is certain that nothing was made before.
+        can't be written, the first call is still running, or nobody knows yet what came of another
+        booking of that time; LimitExceeded; OutcomeUnknown; and what
+        `check_time` and `check_key` raise, once it is certain that nothing was made before.
         """
         until = asyncio.get_running_loop().time() + self._wait
         while True:
@@ -111,6 +123,14 @@ class Ledger:
             booked = await asyncio.shield(task)
             if booked is not None:
                 return booked
+
+    async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None:
+        """LimitExceeded where the key may make no further booking; Unavailable."""
+        try:
+            made = await in_time(self.rows.made(key_id, allowance))
+        except StoreError as error:
+            raise Unavailable(error.retry_after) from error
+        allowance.check(made, now)
 
     async def untell(self, key_id: str, appointment_id: str) -> None:
         """Nobody was told of the booking: the same request finds it, also without a key."""
@@ -138,11 +158,19 @@ class Ledger:
 
     async def _anew(self, attempt: Attempt) -> Row | None:
         """A row of its own; or one to wait for; or None, to look again."""
-        attempt.check_future()
+        attempt.check_time()
         row = await self._insert(attempt)
-        if row is None or row.mine or not await self._is_left(row):
+        if row is None or row.mine:
             return row
-        await in_time(self.rows.abandon(row))
+        if not await self._is_left(row):
+            if row.state == "unknown" and row.claim not in self._running:
+                # another process looks it up for its own caller: to ask again and again is no help
+                raise Unavailable(self._looks)
+            return row
+        if row.state == "unknown" and row.owner is None:
+            await self._doubts.settle(row, attempt.adapter)
+        else:
+            await in_time(self.rows.abandon(row))
         return None
 
     async def _again(self, attempt: Attempt, row: Row) -> Booked | Row | None:
@@ -192,8 +220,9 @@ class Ledger:
     async def _insert(self, attempt: Attempt) -> Row | None:
         """A new row; or one that has to end first; None where another call was quicker."""
         claim, me = self._begin(), self._owners.me
+        perhaps = Row.perhaps(attempt, me, claim)
         work = self.rows.insert(attempt, me, claim, waits=not attempt.adapter.excludes)
-        return await self._gained(work, Row.perhaps(attempt, me, claim), None)
+        return await self._gained(work, perhaps, None)
 
     async def _take(self, row: Row) -> Row | None:
         """The row as one to work on; None where it is another's meanwhile, or gone."""
@@ -222,7 +251,7 @@ class Ledger:
         task = asyncio.ensure_future(work)
         try:
             got = await in_time(task)
-        except Refused:
+        except GatewayError:  # nothing was written
             self._release(perhaps.claim)
             raise
         except BaseException:

@@ -28,12 +28,12 @@ class Lengths:
         self._turn = asyncio.Lock()
 
     async def of(self, type_id: str | None, now: datetime) -> timedelta:
-        """What an appointment of the type lasts; where that cannot be known, the longest there is.
+        """What an appointment of the type lasts, or one without a type.
 
-        IN_DOUBT at least.
+        Where that cannot be known, the longest there is; IN_DOUBT at least.
         """
         if type_id is None:
-            return IN_DOUBT
+            return self._adapter.default_length or IN_DOUBT
         if type_id in self._known:
             if self._is_due(type_id):
                 await self._read(now)

@@ -148,7 +148,8 @@ class Reconciler:
         """Found, released, or looked up again later."""
         try:
             async with self._room:
-                is_last = self._clock() - watched.since >= self._lands
+                # where look-ups wait for bookings one that finds nothing is certain at once
+                is_last = self._adapter.excludes or self._clock() >= watched.since + self._lands
                 draft = self._draft(row)
                 if draft is None:
                     return
@@ -160,8 +161,14 @@ class Reconciler:
         except (OutcomeUnknown, StoreError, Lost):
             pass
         finally:
-            watched.due = self._clock() + watched.pause
+            watched.due = self._next_look(watched)
             watched.pause = min(LONGEST_PAUSE, watched.pause * 1.5)
+
+    def _next_look(self, watched: _Watched) -> float:
+        """After its pause, but not past the moment from which a look-up is certain."""
+        now, lands = self._clock(), watched.since + self._lands
+        later = now + watched.pause
+        return lands if now < lands < later else later
 
     def _draft(self, row: Row) -> Draft | None:
         """What was asked for; None where that cannot be read, which is told once."""

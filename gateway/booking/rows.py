@@ -9,15 +9,17 @@ from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.base import Record, SlotTaken
+from adapters.base import Record
 from gateway.booking import unsettled
-from gateway.booking.base import Attempt, Refused
+from gateway.booking.base import Allowance, Attempt
 from gateway.booking.drafts import is_of_patient
 from gateway.booking.room import Room
 from gateway.booking.row import BETWEEN, LEFT, SETTLED, STATES, Outcome, Row
 from gateway.booking.statements import (
     changed,
+    check_allowance,
     insert_row,
+    made,
     overlapping,
     same_request,
     take_turn,
@@ -67,26 +69,44 @@ class Rows:
     async def insert(self, attempt: Attempt, owner: str, claim: str, *, waits: bool) -> Row | None:
         """A new row of what is intended; or another that is in the way.
 
-        Over what is not known the time counts as taken for now: Refused, and no row. With `waits`
-        what is under way for the vet at that time is in the way; always so is what a practice
-        system without references could take for it. None where another call with the same key was
-        quicker.
+        What is not known for the vet at that time is in the way; with `waits` so is what is under
+        way; always so is what a practice system without references could take for it. None where
+        another call with the same key was quicker. LimitExceeded where the allowance is used up.
         """
         values = intention(attempt, owner, claim)
 
         async def inserted(connection: AsyncConnection) -> Row:
             await take_turn(connection, attempt.draft.vet_id)
+            await check_allowance(connection, attempt)
             others = await overlapping(connection, values)
-            if any(each.state == "unknown" for each in others):
-                raise Refused(SlotTaken.__name__, replayed=False)
-            same = (each for each in others if _is_alike(each, attempt))
-            first = next(iter(others) if waits else same, None)
+            in_way = (
+                each
+                for each in others
+                if waits or each.state == "unknown" or _is_alike(each, attempt)
+            )
+            first = next(in_way, None)
             return await insert_row(connection, values) if first is None else first
 
         try:
             return await self._run(inserted)
         except IntegrityError:
             return None
+
+    async def made(self, key_id: str, allowance: Allowance) -> int:
+        """How many bookings a key has made, or may have made, of its allowance."""
+        async with self._room.taken(), self._store.glance() as connection:
+            return await made(connection, key_id, allowance)
+
+    async def in_doubt(self, row: Row) -> Sequence[Row]:
+        """The others that nobody works on and nobody knows of, for its vet at its time."""
+        same_time = {"vet_id": row.vet_id, "starts_at": row.starts_at, "ends_at": row.ends_at}
+        async with self._room.taken(), self._store.glance() as connection:
+            others = await overlapping(connection, same_time)
+        return [
+            each
+            for each in others
+            if each.state == "unknown" and each.owner is None and each.id != row.id
+        ]
 
     async def restore(self, row: Row, outcome: Mapping[str, Any]) -> bool | None:
         """Write what came of a row that is gone; False where its key has another row by now.

@@ -51,17 +51,22 @@ def keep_since(file: Path, since: Mapping[str, float]) -> None:
 
 
 class Seen:
-    """Since when this process sees that nobody works on what was sent any more."""
+    """Since when it is seen that nobody works on what was sent any more.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    By this process, or by the one that keeps it in the `file`.
+    """
+
+    def __init__(self, clock: Callable[[], float], file: Path | None = None) -> None:
         self._clock = clock
+        self._file = file
         self._since: dict[str, float] = {}
 
     def seconds(self, sending: str) -> float:
         """How long ago it was seen first; 0 where that is now."""
         now = self._clock()
         if sending not in self._since:
-            self._since[sending] = now
+            earlier = {} if self._file is None else kept_since(self._file, now)
+            self._since[sending] = earlier.get(sending, now)
             if len(self._since) > MOST:
                 del self._since[next(iter(self._since))]
         return now - self._since[sending]

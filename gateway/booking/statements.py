@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, and_, insert, or_, select, text
+from sqlalchemy import ColumnElement, CursorResult, and_, func, insert, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.booking.base import Attempt
+from gateway.booking.base import Allowance, Attempt
 from gateway.booking.row import BETWEEN, Row
 from gateway.booking.values import FOUND, digest_of
 from gateway.store.tables import bookings
 
-# Vets share so many turns: each is a row, and ids of vets that nobody has must not fill a table.
+# Vets share so many turns, and keys as many: each is a row, and ids of vets that nobody has must
+# not fill a table.
 TURNS = 1024
 
 
@@ -52,8 +53,35 @@ async def take_turn(connection: AsyncConnection, vet_id: str) -> None:
 
     It is the first statement of its transaction, so that what is read after it is not older.
     """
-    number = int.from_bytes(sha256(vet_id.encode()).digest()[:4]) % TURNS
-    await connection.execute(_TURN, {"number": number})
+    await connection.execute(_TURN, {"number": _number(vet_id)})
+
+
+async def made(connection: AsyncConnection, key_id: str, allowance: Allowance) -> int:
+    """How many bookings a key has made, or may have made, of its allowance."""
+    counted = select(func.count()).where(
+        bookings.c.key_id == key_id,
+        bookings.c.created_at >= allowance.since,
+        bookings.c.created_at < allowance.until,
+        bookings.c.state.in_((*BETWEEN, "done")),
+    )
+    return int((await connection.execute(counted)).scalar_one())
+
+
+async def check_allowance(connection: AsyncConnection, attempt: Attempt) -> None:
+    """LimitExceeded where the key may make no further booking; one key after the other.
+
+    The turns of keys are others than those of vets, and each is taken after a vet's: nobody waits
+    for two that wait for each other.
+    """
+    if attempt.allowance is None:
+        return
+    await connection.execute(_TURN, {"number": TURNS + _number(attempt.key_id)})
+    number = await made(connection, attempt.key_id, attempt.allowance)
+    attempt.allowance.check(number, attempt.now())
+
+
+def _number(name: str) -> int:
+    return int.from_bytes(sha256(name.encode()).digest()[:4]) % TURNS
 
 
 _TURN = text(

@@ -1,7 +1,6 @@
 """Works on a row of the ledger that a call has claimed: looks it up, sends it, writes the end."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from adapters.base import (
@@ -14,11 +13,12 @@ from adapters.base import (
     SlotTaken,
 )
 from gateway.booking.base import Attempt, Booked, Refused
+from gateway.booking.doubts import Doubts
+from gateway.booking.landings import Landings
 from gateway.booking.looking import Lost, look
-from gateway.booking.outcomes import Outcomes
+from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.row import LEFT, Row
 from gateway.booking.rows import Rows
-from gateway.booking.since import Seen
 from gateway.booking.values import ANOTHERS, done, refused
 from gateway.contract.errors import GatewayError, Unavailable
 from gateway.store.base import StoreError
@@ -36,21 +36,23 @@ class Patience:
 
 
 class Work:
-    """What one process does with the rows that are its own; `me` is its id, `clock` steady."""
+    """What one process does with the rows that are its own; `me` is its id, `looks` as Patience."""
 
     def __init__(
         self,
         rows: Rows,
         outcomes: Outcomes,
         me: str,
-        patience: Patience,
-        clock: Callable[[], float],
+        looks: float,
+        landings: Landings,
+        doubts: Doubts,
     ) -> None:
         self._rows = rows
         self._outcomes = outcomes
         self._me = me
-        self._patience = patience
-        self._seen = Seen(clock)
+        self._looks = looks
+        self._landings = landings
+        self._doubts = doubts
 
     async def on(self, attempt: Attempt, row: Row) -> Booked:
         """The appointment. As Ledger.book; Lost where another has taken the row meanwhile."""
@@ -91,7 +93,8 @@ class Work:
 
     async def _left_behind(self, attempt: Attempt, draft: Draft, row: Row) -> Record | None:
         """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
-        is_over = self._is_over(attempt, row)  # before it is asked: the answer may be older
+        # before it is asked: the answer may be older
+        is_over = self._landings.left(attempt.adapter, row) == 0
         try:
             found = await look(self._rows, attempt.adapter, draft, row, told=True)
         except OutcomeUnknown:
@@ -105,22 +108,10 @@ class Work:
             raise OutcomeUnknown("an attempt of another process may still be at work")
         return found
 
-    def _is_over(self, attempt: Attempt, row: Row) -> bool:
-        """Whether nothing can come of the last attempt any more, where a look-up found nothing.
-
-        Of its own calls an adapter knows it; of another process's only one that locks. Else it is
-        over so long after this process first found it left behind: when it was sent only another
-        clock says.
-        """
-        if attempt.adapter.excludes or row.sender == self._me:
-            return True
-        lands = self._patience.lands + attempt.adapter.settle
-        return self._seen.seconds(row.sending) >= lands
-
     async def _check(self, attempt: Attempt, row: Row) -> None:
         try:
             if not row.fresh:
-                attempt.check_future()
+                attempt.check_time()
             attempt.check_key()
         except GatewayError:
             await self._outcomes.settle(row, None)
@@ -147,6 +138,8 @@ class Work:
             found = await self._left_behind(attempt, draft, row)
             if found is not None:
                 return Booked(found, replayed=True)
+        if isinstance(error, SlotTaken):
+            await self._check_taken(attempt, row)
         name = type(error).__name__
         kept = attempt.idempotency_key is not None
         if not await self._outcomes.settle(row, refused(name) if kept else None):
@@ -154,6 +147,15 @@ class Work:
         if kept and row in self._outcomes:
             raise Unavailable(1) from error
         raise Refused(name, replayed=False) from error
+
+    async def _check_taken(self, attempt: Attempt, row: Row) -> None:
+        """Unavailable where the time may be taken by a booking of ours that nobody knows of yet."""
+        try:
+            others = await in_time(self._rows.in_doubt(row))
+            await self._doubts.settle_all(others, attempt.adapter)
+        except (StoreError, Unavailable) as error:
+            await self._outcomes.settle(row, None)
+            raise Unavailable(error.retry_after) from error
 
     async def _not_known(
         self, attempt: Attempt, draft: Draft, row: Row, error: Exception
@@ -170,7 +172,7 @@ class Work:
         raise OutcomeUnknown("the adapter failed in the middle of a booking") from error
 
     async def _look_a_while(self, attempt: Attempt, draft: Draft, row: Row) -> Record | None:
-        until = asyncio.get_running_loop().time() + self._patience.looks
+        until = asyncio.get_running_loop().time() + self._looks
         pauses = iter(_PAUSES)
         while True:
             try:

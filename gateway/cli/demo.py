@@ -262,6 +262,8 @@ async def _ids(gateway: Gateway) -> dict[str, str]:
     now = utc_now()
     patients = await gateway.adapter.read_many(Query(resource="patients", now=now, limit=50))
     for patient in patients.records:
+        if patient["status"] == "DECEASED":  # no booking could be tried with it
+            continue
         owner = Query(resource="clients", now=now, id=patient["clientId"] or NOBODY)
         try:
             await gateway.adapter.read_one(owner)

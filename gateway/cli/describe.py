@@ -50,9 +50,13 @@ def openapi(
     def visible(resource: Resource) -> View | None:
         return policy.view(resource, level) if level else None
 
+    # imported only now: the other commands of this file need no practice system
+    from gateway.backend import booking_window
+
     described = document(
         public_url=settings.public_url_at(split_address(settings.listen)[1]),
         visible=visible,
         permissions=frozenset(permissions) or None,
+        window=booking_window(settings),
     )
     click.echo(json.dumps(described, indent=2))

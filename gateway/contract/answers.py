@@ -20,6 +20,8 @@ from gateway.contract.operations import Operation
 _RATE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _COUNT = {"type": "integer", "minimum": 0}
 _SECONDS = {"type": "integer", "minimum": 1, "maximum": 3600}
+# A key's bookings of a day are counted anew within 25 hours: so long can a local day be.
+_WAIT = {"type": "integer", "minimum": 1, "maximum": 90_000}
 
 HEADERS: Mapping[str, Mapping[str, Any]] = {
     "X-Request-Id": {
@@ -47,7 +49,7 @@ HEADERS: Mapping[str, Mapping[str, Any]] = {
     },
     "Retry-After": {
         "description": "Seconds to wait before asking again.",
-        "schema": _SECONDS,
+        "schema": _WAIT,
         "required": True,
     },
     "X-Access-Level": {
@@ -219,7 +221,7 @@ _ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
 
 
 def _error_schemas() -> dict[str, Any]:
-    wait = {**_SECONDS, "description": "Seconds until the next hour begins."}
+    wait = {**_WAIT, "description": "Seconds until the next hour, or the next day of bookings."}
     return {
         "Error": _object({"message": _MESSAGE}, "message"),
         "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message", "errors"),

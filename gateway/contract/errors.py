@@ -11,6 +11,7 @@ GatewayError
 |-- ExpectationFailed 417, HeadersTooLarge 431
 |-- InvalidRequest 400     with all problems at once
 |   |-- NotARequest        what is no HTTP request
+|   |-- PatientIsDeceased  a booking for an animal that has died
 |   `-- KeyReused          an Idempotency-Key with another request
 |-- TimeSlotConflict 409
 |-- LimitExceeded 429      with the seconds to wait
@@ -71,9 +72,16 @@ class KeyMissing(_Unauthenticated):
 
 
 class KeyInvalid(_Unauthenticated):
-    """Unknown, malformed, given twice, revoked or expired: which of them is not told."""
+    """Unknown, malformed, given twice, revoked, expired or used elsewhere: which is not told.
+
+    `used_elsewhere` is the id of a good key that was used from outside its networks.
+    """
 
     message = "Invalid or expired API key"
+
+    def __init__(self, used_elsewhere: str = "") -> None:
+        super().__init__()
+        self.used_elsewhere = used_elsewhere
 
 
 class Forbidden(GatewayError):
@@ -192,6 +200,13 @@ class KeyReused(InvalidRequest):
         self.message = "Idempotency-Key was used with another request"
 
 
+class PatientIsDeceased(InvalidRequest):
+    """The booking is for an animal that has died."""
+
+    def __init__(self) -> None:
+        super().__init__(InvalidField("patientId", "must not name a deceased animal"))
+
+
 class TimeSlotConflict(GatewayError):
     """The wanted time is not, or no longer, one of the free slots."""
 
@@ -200,7 +215,7 @@ class TimeSlotConflict(GatewayError):
 
 
 class LimitExceeded(GatewayError):
-    """The key's hour is used up."""
+    """The key's hour is used up, or its bookings of the day are."""
 
     status = 429
     message = "Rate limit exceeded. Please try again later."
@@ -285,7 +300,7 @@ STATUS_SUMMARIES: Mapping[int, str] = {
     413: "The body is larger than 64 KiB.",
     415: "The body is not application/json in UTF-8, or it is compressed.",
     417: "The Expect header asks for something other than 100-continue.",
-    429: "The hourly request limit is exceeded.",
+    429: "The hourly request limit is exceeded, or the bookings of the day are used up.",
     431: "The request line or the headers are too long.",
     500: "A fault of the gateway.",
     502: "The practice system gave an unusable answer.",

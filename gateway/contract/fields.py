@@ -140,6 +140,7 @@ class Field:
     id points to. `personal` marks what reaches a person or opens a door. `view` is what the schema
     of a masked value says beside that of a whole one. `title` names one of the `fields`' objects
     for whoever makes a client from the schema; `values` are named by the field.
+    `to_come` marks a time that the clinic's booking window bounds.
     """
 
     name: str
@@ -155,6 +156,7 @@ class Field:
     example: str = ""
     personal: bool = False
     title: str = ""
+    to_come: bool = False
     view: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 from gateway.contract.about import ABOUT
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.answers import components, responses
+from gateway.contract.bounds import KeyBounds, bounded
 from gateway.contract.fields import (
     TEXT,
     Field,
@@ -29,6 +30,7 @@ from gateway.contract.operations import (
     Param,
 )
 from gateway.contract.texts import PLAIN_LINE, PLAIN_TEXT
+from gateway.contract.window import BookingWindow
 
 VERSION = "1.0.0"
 API_KEY = "apiKey"
@@ -62,14 +64,19 @@ def document(
     servable: Callable[[Operation, Param], bool] = _every_filter,
     visible: Callable[[Resource], View | None] = _every_field,
     permissions: Set[Permission] | None = None,
+    window: BookingWindow | None = None,
+    bounds: KeyBounds | None = None,
 ) -> dict[str, Any]:
     """The document as JSON-ready data.
 
     `servable` says whether the practice system can serve a filter. `visible` gives what is seen
-    of a governed resource, None for all. `permissions` are those of the key, None for all.
+    of a governed resource, None for all. `permissions` are those of the key, None for all. `window`
+    is when partners may book, where that is to be told; `bounds` are the key's own.
     """
     granted = frozenset(Permission) if permissions is None else permissions
-    operations = [each for each in OPERATIONS if each.permission in granted]
+    own = bounds or KeyBounds()
+    operations = [bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
+    about = "\n".join(filter(None, (ABOUT, own.of_networks())))
     views = {each.returns.name: _view(each.returns, visible) for each in operations}
     resources = {each.returns.name: each.returns for each in operations}
     schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
@@ -78,7 +85,7 @@ def document(
             schemas[BODY] = _request(operation.body)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Clinic API", "version": VERSION, "description": ABOUT},
+        "info": {"title": "Clinic API", "version": VERSION, "description": about},
         "servers": [{"url": public_url.rstrip("/") + BASE_PATH}],
         "security": [{API_KEY: []}],
         "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, operations))],

@@ -26,7 +26,8 @@ class Param:
     """One parameter of the path or the query.
 
     With `match` and `fields` it is a filter on these fields of the answer's resource. `within`
-    names the resource in which the id must exist before anything is listed.
+    names the resource in which the id must exist before anything is listed. `to_come` marks a time
+    that the clinic's booking window bounds.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Param:
     longest: int | None = None
     least: int | None = None
     most: int | None = None
+    to_come: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

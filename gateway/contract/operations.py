@@ -49,6 +49,7 @@ CREATE_APPOINTMENT_BODY = (
         format=INSTANT,
         required=True,
         summary="Desired start: the startTime of one of the available slots.",
+        to_come=True,
     ),
     Field(
         name="appointmentTypeId",
@@ -82,7 +83,9 @@ OPERATIONS = (
         notes=(
             "A 404 says that one of the ids names nothing, or that the animal is not this"
             " client's. A 409 says that the time is not one of the available slots: taken, off the"
-            " clinic's grid, outside working hours, or with a veterinarian who is absent."
+            " clinic's grid, outside working hours, or with a veterinarian who is absent. While"
+            " nobody knows whether another booking got that time, it is 503. For an animal that has"
+            " died it is 400."
         ),
     ),
     Operation(
@@ -95,7 +98,13 @@ OPERATIONS = (
         many=True,
         params=(
             Param(name="vetId", summary="The veterinarian.", format=UUID, required=True),
-            Param(name="date", summary="The clinic's local day.", format=DAY, required=True),
+            Param(
+                name="date",
+                summary="The clinic's local day.",
+                format=DAY,
+                required=True,
+                to_come=True,
+            ),
             Param(
                 name="appointmentTypeId",
                 summary="The type of visit; without it the clinic's default duration.",

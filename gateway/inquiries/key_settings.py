@@ -14,6 +14,8 @@ def settings_told(key: Key) -> dict[str, Any]:
         "level": key.level.value,
         "scopes": {name: level.value for name, level in sorted(key.scopes.items())},
         "limit": key.limit,
+        "bookingsPerDay": key.bookings_per_day,
+        "networks": list(key.networks),
         "expiresAt": key.expires_at and key.expires_at.isoformat(),
     }
 

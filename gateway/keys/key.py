@@ -7,13 +7,19 @@ from typing import Any
 from uuid import uuid4
 
 from gateway.contract.access import AccessLevel, Permission
+from gateway.keys.networks import Networks
 
 DEFAULT_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One stored key; `scopes` override the level per resource name, times are in UTC."""
+    """One stored key; `scopes` override the level per resource name, times are in UTC.
+
+    `networks` are all that it may be used from, as `read_network` writes them, and `within` tells
+    whether an address is in one; where there are none it may be used from anywhere. Without
+    `bookings_per_day` their number is not bounded.
+    """
 
     id: str
     name: str
@@ -26,6 +32,13 @@ class Key:
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+    bookings_per_day: int | None = None
+    networks: tuple[str, ...] = ()
+    within: Networks | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        within = Networks(self.networks) if self.networks else None
+        object.__setattr__(self, "within", within)
 
     def level_for(self, resource: str) -> AccessLevel:
         """The level that applies to a resource."""
@@ -48,6 +61,8 @@ def new_key(  # noqa: PLR0913 - a key has that many settings
     scopes: Mapping[str, AccessLevel] | None = None,
     limit: int | None = None,
     expires_at: datetime | None = None,
+    bookings_per_day: int | None = None,
+    networks: Iterable[str] = (),
 ) -> Key:
     """A key that is not stored yet, with an id of its own."""
     settings: dict[str, Any] = {} if limit is None else {"limit": limit}
@@ -60,5 +75,7 @@ def new_key(  # noqa: PLR0913 - a key has that many settings
         scopes=dict(scopes or {}),
         expires_at=expires_at,
         created_at=now,
+        bookings_per_day=bookings_per_day,
+        networks=tuple(networks),
         **settings,
     )

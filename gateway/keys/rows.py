@@ -9,6 +9,7 @@ from typing import Any
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key
+from gateway.keys.networks import read_network
 from gateway.keys.told import Change, Secret
 from gateway.store.tables import read_instant
 
@@ -26,6 +27,8 @@ def row_of(key: Key) -> dict[str, Any]:
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
+        "bookings_per_day": key.bookings_per_day,
+        "networks": json.dumps(key.networks),
     }
 
 
@@ -67,12 +70,15 @@ def readable(row: Any, own: Sequence[Any]) -> Kept | None:
 
 def _key(row: Any) -> Key:
     scopes = {name: AccessLevel(level) for name, level in json.loads(row.scopes).items()}
+    networks = json.loads(row.networks or "[]")
     if not (
         isinstance(row.name, str)
         and isinstance(row.contact, str | None)
         and isinstance(row.hourly_limit, int)
         and row.hourly_limit >= 0
+        and (row.bookings_per_day is None or row.bookings_per_day >= 0)
         and _SCOPES.issuperset(scopes)
+        and all(read_network(each) == each for each in networks)
     ):
         raise ValueError("a key of another kind")
     return Key(
@@ -87,6 +93,8 @@ def _key(row: Any) -> Key:
         expires_at=read_instant(row.expires_at),
         last_used_at=read_instant(row.last_used_at),
         revoked_at=read_instant(row.revoked_at),
+        bookings_per_day=row.bookings_per_day,
+        networks=tuple(networks),
     )
 
 

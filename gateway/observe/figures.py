@@ -98,9 +98,13 @@ FIGURES = (
         " reader that took too long (reader), and handshakes that failed (tls).",
         "reason",
     ),
-    _counter("authentication_failures", "Calls without a usable key.", "reason"),
+    _counter(
+        "authentication_failures",
+        "Calls without a usable key, also with one from outside its networks.",
+        "reason",
+    ),
     _counter("limit_hits", "Calls that the limiter was asked about, denied ones included."),
-    _counter("limit_denials", "Calls beyond a key's hour."),
+    _counter("limit_denials", "Calls beyond a key's hour, and bookings beyond its day."),
     _counter("limiter_local", "Calls that a process counted alone, as the limiter was down."),
     _gauge(
         "limiter_degraded",

@@ -6,6 +6,7 @@ from datetime import datetime
 from gateway.contract.errors import KeyInvalid, KeyMissing, Unavailable
 from gateway.keys.base import KeyRing, KeysUnreadable
 from gateway.keys.key import Key
+from gateway.keys.networks import NOWHERE
 from gateway.keys.secret import PREFIX, digest
 
 # As long as a secret, and no secret has this form.
@@ -13,15 +14,17 @@ NOBODYS = f"{PREFIX}{'!' * 48}"
 
 
 def authenticate(
-    secrets: Sequence[str], keys: KeyRing, now: datetime, *, settled: bool = False
+    secrets: Sequence[str], address: str, keys: KeyRing, now: datetime, *, settled: bool = False
 ) -> Key:
-    """The key behind the one secret; KeyMissing without any, KeyInvalid for every other reason.
+    """The key behind the one secret, where it may be used from the caller's address.
+
+    KeyMissing without any secret, KeyInvalid for every other reason.
 
     Unavailable where the keys cannot be read; KeysBehind where they should be read first, unless
     that is `settled`.
 
-    In place of two secrets one is looked up that nobody has: neither tells by its time whether it
-    is good.
+    In place of two secrets one is looked up that nobody has, and the address of a caller without a
+    good one is looked up too: the time does not tell why a key is refused.
     """
     if not secrets:
         raise KeyMissing
@@ -31,8 +34,10 @@ def authenticate(
     except KeysUnreadable as error:
         # the outage has been said once: not for every call again
         raise Unavailable(error.retry_after) from None
-    if key is None:
-        raise KeyInvalid
+    within = NOWHERE if key is None else key.within
+    is_elsewhere = within is not None and not within.admit(address)
+    if key is None or is_elsewhere:
+        raise KeyInvalid("" if key is None else key.id)
     keys.touch(key.id, now)
     return key
 

@@ -9,7 +9,7 @@ import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
-from gateway.booking.base import Attempt, Booked, Refused
+from gateway.booking.base import Allowance, Attempt, Booked, Refused
 from gateway.booking.lengths import Lengths
 from gateway.contract.errors import (
     BackendTooSlow,
@@ -21,15 +21,19 @@ from gateway.contract.errors import (
     InvalidField,
     InvalidRequest,
     NotFound,
+    PatientIsDeceased,
     TimeSlotConflict,
     Unavailable,
 )
 from gateway.contract.operations import Operation
+from gateway.contract.window import BookingWindow
+from gateway.keys.key import Key
 from gateway.pipeline.validate import Creation, Values
 
 TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
     base.NotFound: NotFound,
     base.SlotTaken: TimeSlotConflict,
+    base.PatientDeceased: PatientIsDeceased,
     base.Rejected: BackendUnusable,
     base.BackendUnavailable: Unavailable,
     base.BackendTimeout: BackendTooSlow,
@@ -142,20 +146,36 @@ class Ledger(Protocol):
 
     async def book(self, attempt: Attempt) -> Booked: ...
 
+    async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None: ...
+
     async def untell(self, key_id: str, appointment_id: str) -> None: ...
 
 
 class Booker:
-    """Books through the ledger."""
+    """Books through the ledger, at times that the window admits."""
 
-    def __init__(self, ledger: Ledger, adapter: Adapter, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        adapter: Adapter,
+        window: BookingWindow,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._window = window
         self._ledger = ledger
         self._adapter = adapter
         self._lengths = Lengths(adapter)
         self._now = now
 
+    async def check_allowance(self, key: Key) -> None:
+        """LimitExceeded where the key may make no booking today any more; Unavailable."""
+        now = self._now()
+        allowance = self._allowance(key, now)
+        if allowance is not None:
+            await self._ledger.check_allowance(key.id, allowance, now)
+
     async def book(
-        self, wanted: Creation, key_id: str, others: Others, check_key: Callable[[], object]
+        self, wanted: Creation, key: Key, others: Others, check_key: Callable[[], object]
     ) -> Booked:
         """The new appointment, or the one that the same request made before.
 
@@ -163,22 +183,31 @@ class Booker:
         """
         draft = _draft(wanted.body, self._now(), others)
 
-        def check_future() -> None:
-            if draft.scheduled_at <= self._now():
-                raise InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
+        def check_time() -> None:
+            problem = self._window.problem(draft.scheduled_at, self._now())
+            if problem is not None:
+                raise InvalidRequest(InvalidField("scheduledAt", problem))
 
         attempt = Attempt(
-            key_id=key_id,
+            key_id=key.id,
             idempotency_key=wanted.idempotency_key,
             fingerprint=_fingerprint(wanted.body),
             draft=draft,
             lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
             adapter=self._adapter,
-            check_future=check_future,
+            check_time=check_time,
             check_key=check_key,
             now=self._now,
+            allowance=self._allowance(key, draft.now),
         )
         return await self._ledger.book(attempt)
+
+    def _allowance(self, key: Key, now: datetime) -> Allowance | None:
+        """The key's bookings of this day, by the clinic's calendar."""
+        if key.bookings_per_day is None:
+            return None
+        since, until = self._window.day(now)
+        return Allowance(most=key.bookings_per_day, since=since, until=until)
 
     async def untell(self, key_id: str, booked: Booked) -> None:
         """The caller hears nothing of it: what it asks again is answered with this booking."""

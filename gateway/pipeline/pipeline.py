@@ -13,6 +13,7 @@ from gateway.audit.entries import BEGUN, Entry
 from gateway.booking.base import Refused
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
+from gateway.contract.window import BookingWindow
 from gateway.keys.base import KeyRing, KeysBehind
 from gateway.keys.key import Key
 from gateway.limits.base import Limiter
@@ -69,6 +70,7 @@ class Pipeline:
         policy: Callable[[], Policy],
         adapter: Adapter,
         ledger: Ledger,
+        window: BookingWindow,
         cursors: Cursors,
         now: Callable[[], datetime],
         gate: Gate,
@@ -79,7 +81,7 @@ class Pipeline:
         self._keys = keys
         self._limiter = limiter
         self._policy = policy
-        self._booker = Booker(ledger, adapter, now)
+        self._booker = Booker(ledger, adapter, window, now)
         self._cursors = cursors
         self._now = now
         self._roads = {each.id: Road(each, adapter, cursors) for each in OPERATIONS}
@@ -92,10 +94,10 @@ class Pipeline:
         """The reply to a call; what is learned on the way is noted in the call."""
         now = call.at
         try:
-            key = call.key = authenticate(call.secrets, self._keys, now)
+            key = call.key = authenticate(call.secrets, call.address, self._keys, now)
         except KeysBehind:
             await self._keys.catch_up()
-            key = call.key = authenticate(call.secrets, self._keys, now, settled=True)
+            key = call.key = authenticate(call.secrets, call.address, self._keys, now, settled=True)
         call.asking.partner = key.id
         target = call.target
         if isinstance(target, GatewayError):
@@ -159,13 +161,16 @@ class Pipeline:
         return self._list(call, road.operation, values, page, body)
 
     async def _create(self, call: Call, road: Road, redactor: Redactor, others: Others) -> Reply:
+        if call.key is not None and not call.upload.idempotency_keys():
+            # with one it may be a replay, which is told whatever the key may still book
+            await self._booker.check_allowance(call.key)
         call.waits_since = monotonic()
         body = await call.upload.read()
         call.waits_since = None
 
         def check_key() -> Key:
             """A body, or a booking before this one, may take its time; the key may be revoked."""
-            key = authenticate(call.secrets, self._keys, self._now(), settled=True)
+            key = authenticate(call.secrets, call.address, self._keys, self._now(), settled=True)
             authorize(key, road.operation)
             return key
 
@@ -175,7 +180,7 @@ class Pipeline:
         )
         await self._begin(call, road.operation)
         try:
-            booked = await self._booker.book(wanted, key.id, others, check_key)
+            booked = await self._booker.book(wanted, key, others, check_key)
         except Refused as error:
             call.replayed = error.replayed
             raise refusal(error) from error

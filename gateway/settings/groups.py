@@ -81,6 +81,25 @@ class BackendSettings(Group):
         return self
 
 
+class BookingSettings(Group):
+    """What partners may book."""
+
+    horizon: int = Field(
+        365,
+        ge=1,
+        le=36_500,
+        description="Days ahead, by the clinic's calendar, for which partners see free times and"
+        " may book.",
+    )
+    lead_time: int = Field(
+        0,
+        ge=0,
+        le=525_600,
+        description="Minutes that must lie between a booking and its start; free times that are"
+        " nearer are not offered.",
+    )
+
+
 class AuditSettings(Group):
     """The audit: who was shown what."""
 

@@ -13,6 +13,7 @@ from pydantic import (
 from gateway.settings.groups import (
     AuditSettings,
     BackendSettings,
+    BookingSettings,
     CacheSettings,
     Group,
     TracingSettings,
@@ -164,6 +165,7 @@ class Settings(Group):
         10.0, description="Seconds that a repeated booking waits for the first to end."
     )
     backend: BackendSettings = Field(default_factory=BackendSettings)
+    booking: BookingSettings = Field(default_factory=BookingSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
@@ -181,6 +183,7 @@ class Settings(Group):
 
 GROUPS: Mapping[str, type[BaseModel]] = {
     "backend": BackendSettings,
+    "booking": BookingSettings,
     "cache": CacheSettings,
     "tracing": TracingSettings,
     "audit": AuditSettings,

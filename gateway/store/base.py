@@ -16,7 +16,7 @@ from gateway.store.adding import adding
 from gateway.store.tables import meta
 
 # The migration that this version of the gateway works with.
-HEAD = "0014"
+HEAD = "0015"
 
 T = TypeVar("T")
 

@@ -83,6 +83,8 @@ keys = Table(
     Column("last_used_at", Instant),
     Column("revoked_at", Instant),
     Column("revision", Integer, nullable=False),
+    Column("bookings_per_day", Integer),
+    Column("networks", Text),  # JSON array
     Index("keys_by_revision", "revision"),
 )
 
@@ -126,6 +128,7 @@ bookings = Table(
     Column("sent_at", Instant),
     UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
+    Index("bookings_by_key", "key_id", "created_at"),
     Index("bookings_by_time", "created_at"),
     Index("bookings_by_appointment", "appointment_id"),
     Index("bookings_by_end", "ends_at"),
@@ -157,8 +160,8 @@ booked_times = Table(
     Column("ends_at", Instant, nullable=False),
 )
 
-# What must be looked at and written by one after the other, as bookings for one vet: its number is
-# made of the vet's id.
+# What must be looked at and written by one after the other, as bookings for one vet, or of one key
+# that may make so many a day: its number is made of the id.
 turns = Table(
     "turns",
     metadata,

@@ -10,10 +10,12 @@ from datetime import datetime
 import orjson
 
 from adapters.base import Adapter
+from gateway.contract.bounds import KeyBounds
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH, Operation, Param
 from gateway.contract.resources import GOVERNED
+from gateway.contract.window import BookingWindow
 from gateway.keys.base import KeyRing
 from gateway.keys.key import Key
 from gateway.pipeline.authenticate import authenticate
@@ -50,19 +52,23 @@ class Documents:
         keys: KeyRing,
         policy: Callable[[], Policy],
         adapter: Adapter,
+        window: BookingWindow,
         now: Callable[[], datetime],
     ) -> None:
         self._public_url = public_url
         self._keys = keys
         self._policy = policy
         self._adapter = adapter
+        self._window = window
         self._now = now
         self._kept: dict[object, Document] = {}
         self._assets = Assets()
 
-    def key(self, secrets: Sequence[str]) -> Key | None:
-        """Whose view is asked for; KeyInvalid for a key that is not good."""
-        return authenticate(secrets, self._keys, self._now(), settled=True) if secrets else None
+    def key(self, secrets: Sequence[str], address: str) -> Key | None:
+        """Whose view is asked for; KeyInvalid for a key that is not good at that address."""
+        if not secrets:
+            return None
+        return authenticate(secrets, address, self._keys, self._now(), settled=True)
 
     async def get(self, path: str, query: str, key: Key | None) -> Document:
         """What stands at one of NAMES, as that key sees it."""
@@ -70,7 +76,7 @@ class Documents:
             return await self._assets.get(_ASSETS[path], query)
         assets = await self._assets.addresses("docs") if path == DOCS else {}
         policy = self._policy()
-        view = (path, policy.hash, key and (key.permissions, _levels(key)))
+        view = (path, policy.hash, key and _seen_of(key))
         found = self._kept.get(view)
         if found is None:
             if len(self._kept) >= _KEPT:
@@ -87,6 +93,8 @@ class Documents:
         data = document(
             public_url=self._public_url,
             servable=self._servable,
+            window=self._window,
+            bounds=None if key is None else KeyBounds(key.bookings_per_day, key.networks),
             visible=seen,
             permissions=None if key is None else key.permissions,
         )
@@ -101,5 +109,7 @@ class Documents:
         return servable(operation, param, self._adapter)
 
 
-def _levels(key: Key) -> tuple[str, ...]:
-    return tuple(key.level_for(resource.name) for resource in GOVERNED)
+def _seen_of(key: Key) -> tuple[object, ...]:
+    """All of a key that its view depends on."""
+    levels = tuple(key.level_for(resource.name) for resource in GOVERNED)
+    return key.permissions, levels, key.bookings_per_day, key.networks

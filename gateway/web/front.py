@@ -186,7 +186,7 @@ class Front:
     async def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:
         if path not in NAMES:
             raise NotFound
-        call.key = self._documents.key(call.secrets)
+        call.key = self._documents.key(call.secrets, call.address)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
         document = await self._documents.get(path, call.query, call.key)

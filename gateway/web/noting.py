@@ -22,7 +22,7 @@ from gateway.observe.access import Access
 from gateway.observe.failed import CallFailures
 from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
-from gateway.observe.troubles import KeyGuesses, Unreadable
+from gateway.observe.troubles import KeyGuesses, KeysElsewhere, Unreadable
 from gateway.pipeline.call import Call
 from gateway.usage.counting import Usage
 from gateway.web.documents import ASSET
@@ -45,6 +45,7 @@ class Observers:
         self.usage = usage
         self.events = events
         self.key_guesses = KeyGuesses(events)
+        self._keys_elsewhere = KeysElsewhere(events)
         self._unreadable = Unreadable(events)
         self._failures = CallFailures(events)
         self._now = now
@@ -92,10 +93,15 @@ class Observers:
                 self.journal.audit.amend(call.entry, outcome(error), type(error).__name__)
 
     def _count_refused(
-        self, secrets: Sequence[str], operation: str, status: int, seconds: float
+        self, call: Call, operation: str, error: KeyMissing | KeyInvalid, seconds: float
     ) -> None:
         """For the key whose secret it was, as far as there is one; nothing else tells of that."""
-        self.usage.count(self._owner_of(secrets), operation, status, seconds)
+        self.usage.count(self._owner_of(call.secrets), operation, error.status, seconds)
+        reason = type(error).__name__
+        if isinstance(error, KeyInvalid) and error.used_elsewhere:
+            self._keys_elsewhere.note(error.used_elsewhere, call.address)
+            reason = "KeyUsedElsewhere"
+        self.metrics.refused_key(reason)
 
     async def keep(self, call: Call, operation: str) -> None:
         """The entry of a booking that was made is on disk; BookingUnknown where it is not.
@@ -115,13 +121,14 @@ class Observers:
 
     def _refused(self, call: Call, operation: str, error: GatewayError, seconds: float) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
-            self.metrics.refused_key(type(error).__name__)
             self.key_guesses.note(call.address)
             if call.key is None:
                 # only once the answer has gone, so that its time tells nothing
                 asyncio.get_running_loop().call_soon(
-                    self._count_refused, call.secrets, operation or OTHER, error.status, seconds
+                    self._count_refused, call, operation or OTHER, error, seconds
                 )
+            else:  # it was good until its booking's body had come
+                self.metrics.refused_key(type(error).__name__)
         elif isinstance(error, LimitExceeded):
             self.metrics.denied()
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):

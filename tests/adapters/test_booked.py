@@ -1,9 +1,12 @@
 """What of a draft can be sent: every name that a mapping may use stands for something."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from adapters.base import Draft
-from adapters.booked import draft_values
+import pytest
+
+from adapters.base import Draft, NotFound, PatientDeceased
+from adapters.booked import check_patient, draft_values
 from adapters.conversion import DRAFT_FIELDS
 from adapters.slots import Interval
 
@@ -26,3 +29,20 @@ def test_a_draft_has_a_value_for_every_name_that_a_mapping_may_use() -> None:
     assert set(values) == set(DRAFT_FIELDS)
     assert None not in values.values()
     assert values["minutes"] == 45
+
+
+def patient(status: str | None) -> dict[str, Any]:
+    return {"id": "p", "clientId": DRAFT.client_id, "status": status}
+
+
+def test_an_animal_that_has_died_is_refused() -> None:
+    with pytest.raises(PatientDeceased):
+        check_patient(patient("DECEASED"), DRAFT)
+    with pytest.raises(NotFound):  # nobody learns that of another client's animal
+        check_patient(patient("DECEASED") | {"clientId": "another"}, DRAFT)
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "INACTIVE", None])
+def test_an_animal_that_is_not_known_to_have_died_is_bookable(status: str | None) -> None:
+    check_patient(patient(status), DRAFT)
+    check_patient({"id": "p", "clientId": DRAFT.client_id}, DRAFT)

@@ -57,6 +57,10 @@ class Faithful:
     def settle(self) -> float:
         return self.inner.settle
 
+    @property
+    def default_length(self) -> timedelta | None:
+        return self.inner.default_length
+
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         return self.inner.narrows(resource, only)
 
@@ -547,6 +551,7 @@ BROKEN: tuple[tuple[type[Faithful], str], ...] = (
     (SwallowsSlotTaken, BOOKS),
     (SwallowsSlotTaken, RACE),
     (CallsEverythingTaken, "test_who_is_not_there_is_not_found_and_books_nothing"),
+    (CallsEverythingTaken, "test_for_an_animal_that_has_died_nothing_is_booked"),
     (SwallowsSlotTaken, "test_only_a_time_that_is_offered_can_be_booked"),
     (SeesNoDesk, "test_what_the_desk_writes_over_a_booking_is_found"),
     (LeaksTheDriver, DOWN),

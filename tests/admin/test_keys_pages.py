@@ -134,6 +134,10 @@ async def test_what_is_chosen_shows_what_the_key_will_see(manager: Manager) -> N
         ("limit", "9" * 5000),
         ("expires", "2020-01-01"),
         ("expires", "soon"),
+        ("bookings", "0"),
+        ("bookings", "ten"),
+        ("networks", "192.0.2.1/24"),
+        ("networks", " ".join(f"10.0.0.{number}" for number in range(101))),
     ],
 )
 async def test_what_is_wrong_with_a_form_is_said_and_nothing_is_made(
@@ -144,6 +148,25 @@ async def test_what_is_wrong_with_a_form_is_said_and_nothing_is_made(
     assert page.status == 422
     assert "Nothing was changed" in page.text
     assert len((await lasting_gateway.gateway.keys.list()).keys) == before
+
+
+async def test_a_key_is_bound_to_networks_and_to_bookings_a_day(
+    manager: Manager, lasting_gateway: RunningGateway
+) -> None:
+    bounds = {"networks": "192.0.2.0/24,\n 2001:DB8::/32 192.0.2.0/24", "bookings": "12"}
+    key_id, secret = await made(manager, **bounds)
+    key = await lasting_gateway.gateway.keys.get(key_id)
+    assert (key.networks, key.bookings_per_day) == (("192.0.2.0/24", "2001:db8::/32"), 12)
+    assert await status_of(lasting_gateway, manager, secret, "/clients") == 401
+    page = await manager.get(f"/keys/{key_id}")
+    assert "<code>192.0.2.0/24</code>, <code>2001:db8::/32</code>" in page.text
+    assert "<dt>Bookings a day</dt><dd>12</dd>" in page.text
+    form = await manager.get(f"/keys/{key_id}/edit")
+    assert ">192.0.2.0/24\n2001:db8::/32</textarea>" in form.text
+    await edited(manager, key_id, {"name": key.name, **KEY, "networks": "", "bookings": ""})
+    key = await lasting_gateway.gateway.keys.get(key_id)
+    assert (key.networks, key.bookings_per_day) == ((), None)
+    assert await status_of(lasting_gateway, manager, secret, "/clients") == 200
 
 
 async def test_other_settings_hold_from_then_on_and_what_changed_is_noted(

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Draft, Record, Watched
-from gateway.booking.base import Attempt, Booked
+from gateway.booking.base import Allowance, Attempt, Booked
 from gateway.booking.ledger import Ledger
 from gateway.booking.owners import Owners
 from gateway.booking.work import Patience
@@ -109,6 +109,7 @@ class World:
         owners: Owners | None = None,
         wait: float = 60,
         looks: float = 0,
+        seen: Path | None = None,
         **more: Any,
     ) -> Ledger:
         """A ledger of the same process, or of another; after a lost answer it looks not at once."""
@@ -120,6 +121,7 @@ class World:
             wait=wait,
             patience=patience,
             clock=self.steady,
+            seen=seen,
         )
 
     def steady(self) -> float:
@@ -141,6 +143,7 @@ class World:
         vet: str = "v",
         patient: str = "p",
         through: Ledger | None = None,
+        most: int | None = None,
     ) -> Booked:
         attempt = Attempt(
             key_id=who,
@@ -152,11 +155,17 @@ class World:
             ),
             adapter=self.clinic,  # type: ignore[arg-type]
             lasts=timedelta(minutes=30),
-            check_future=self.check,
+            check_time=self.check,
             check_key=self.check_key,
             now=lambda: self.now,
+            allowance=None if most is None else self.allowance(most),
         )  # fmt: skip
         return await (through or self.ledger).book(attempt)
+
+    def allowance(self, most: int) -> Allowance:
+        """So many bookings on the day of NOW."""
+        since = NOW.replace(hour=0)
+        return Allowance(most=most, since=since, until=since + DAY)
 
     def check(self) -> None:
         if self.past:

@@ -34,6 +34,7 @@ class Stopping:
     def __init__(self, inner: Adapter, point: str) -> None:
         self._inner, self._point = inner, point
         self.excludes, self.settle = inner.excludes, inner.settle
+        self.default_length = inner.default_length
 
     async def create_appointment(self, draft: Draft) -> Record:
         if self._point == "sent":
@@ -84,7 +85,7 @@ async def attempt_of(
         draft=draft,
         lasts=timedelta(minutes=15),
         adapter=adapter,
-        check_future=lambda: None,
+        check_time=lambda: None,
         check_key=lambda: stop(point) if point == "intended" else None,
         now=lambda: datetime.now(UTC),
     )

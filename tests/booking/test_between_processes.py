@@ -3,15 +3,18 @@
 import asyncio
 import time
 from collections.abc import Callable
+from copy import copy
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
 
-from adapters.base import OutcomeUnknown, Record, SlotTaken
+from adapters.base import BackendUnavailable, OutcomeUnknown, Record, SlotTaken
 from gateway.booking.base import Booked, Refused
-from gateway.booking.row import Outcome, Row
+from gateway.booking.row import LEFT, Outcome, Row
 from gateway.booking.rows import Rows
+from gateway.booking.since import keep_since
 from gateway.booking.standing import LedgerStanding
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
@@ -21,9 +24,12 @@ from tests.waiting import until
 HALF = timedelta(minutes=30)
 
 
-async def lost(world: World, key: str | None = "k") -> None:
-    """A booking that was sent and not made, which nobody knows."""
-    world.clinic.answers = [OutcomeUnknown("lost")]
+async def lost(world: World, key: str | None = "k", *, made: bool = False) -> None:
+    """A booking that was sent, and made or not, which nobody knows."""
+    if made:
+        world.clinic.lost = OutcomeUnknown("lost")
+    else:
+        world.clinic.answers = [OutcomeUnknown("lost")]
     with pytest.raises(OutcomeUnknown):
         await world.book(key)
 
@@ -76,21 +82,100 @@ async def test_over_what_is_not_known_nothing_is_booked(
         assert not (await world.book("other", OTHER, "q", at=at, vet=vet)).replayed
         return
     for key in ("other", "other", None):
-        with pytest.raises(Refused) as refused:
+        world.clinic.answers = [BackendUnavailable("down")]
+        with pytest.raises(Unavailable):
             await world.book(key, OTHER, "q", at=at, vet=vet)
-        assert (refused.value.error, refused.value.replayed) == ("SlotTaken", False)
-    assert world.clinic.asked == ["create"]
+    assert world.clinic.asked == ["create", "find", "find", "find"]
     assert await kept(world) == ["unknown"]
 
 
-async def test_what_was_refused_over_it_is_booked_once_it_is_released(world: World) -> None:
-    await lost(world)
-    with pytest.raises(Refused):
-        await world.book("other", OTHER, "q")
-    [unknown] = await Rows(world.store).between()
-    assert await Rows(world.store).write(unknown, None)
-    assert not (await world.book("other", OTHER, "q")).replayed
-    assert (await world.book("other", OTHER, "q")).replayed
+@pytest.mark.parametrize("made", [True, False])
+async def test_who_meets_what_is_not_known_has_it_looked_up_at_once(
+    world: World, made: bool
+) -> None:
+    await lost(world, made=made)
+    booked = await world.book("other", OTHER, "q", at=DAY + HALF - MINUTE)
+    assert not booked.replayed
+    assert world.clinic.asked == ["create", "find", "create"]
+    assert world.heard.said == (["found a0"] if made else ["released"])
+    assert await kept(world) == (["done a0", "done a1"] if made else ["done a0"])
+    if made:  # its own partner is told of it
+        assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
+
+
+async def test_many_who_meet_it_at_once_have_it_looked_up_once(world: World) -> None:
+    await lost(world, made=False)
+    kinds = [bytes([number]) * 32 for number in range(5)]
+    await asyncio.gather(*(world.book(f"k{each[0]}", each, "q") for each in kinds))
+    assert world.clinic.asked.count("find") == 1
+
+
+async def test_while_another_process_looks_it_up_for_its_caller_they_come_back_later(
+    world: World,
+) -> None:
+    await lost(world, made=False)
+    other = await another(world)
+    [row] = await Rows(world.store).between()
+    assert await Rows(world.store).take(row, other.me, "c" * 32)
+    with pytest.raises(Unavailable) as unavailable:
+        await world.book("other", OTHER, "q", through=world.opened(looks=2.5))
+    assert unavailable.value.retry_after == 3
+    assert world.clinic.asked == ["create"]
+
+
+async def test_until_it_can_be_known_they_are_told_when_that_is(world: World) -> None:
+    world.clinic.excludes, world.clinic.settle = False, 30.0
+    await lost(world, made=False)
+    elsewhere = world.opened(owners=await another(world), lands=15)
+    for passed, left in ((0, 45), (20, 25), (24.5, 1)):
+        world.now += timedelta(seconds=passed)
+        with pytest.raises(Unavailable) as unavailable:
+            await world.book("other", OTHER, "q", through=elsewhere)
+        assert unavailable.value.retry_after == left
+    world.now += timedelta(seconds=0.5)
+    assert not (await world.book("other", OTHER, "q", through=elsewhere)).replayed
+    assert world.heard.said == ["released"]
+
+
+async def test_since_when_it_is_unknown_is_taken_from_who_reconciles(
+    world: World, tmp_path: Path
+) -> None:
+    world.clinic.excludes = False
+    await lost(world, made=False)
+    [row] = await Rows(world.store).between()
+    file = tmp_path / "unknown.json"
+    keep_since(file, {row.sending: -10.0})
+    elsewhere = world.opened(owners=await another(world), lands=15, seen=file)
+    with pytest.raises(Unavailable) as unavailable:
+        await world.book("other", OTHER, "q", through=elsewhere)
+    assert unavailable.value.retry_after == 5
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_time_taken_by_what_nobody_knows_of_is_no_conflict_yet(
+    world: World, known: bool
+) -> None:
+    """Another process' booking became unknown after this one had its row."""
+    rows = Rows(world.store)
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book("mine", OTHER, "q"))
+    await world.clinic.called.wait()
+    [mine] = await rows.between()
+    assert await rows.restore(_of_another(mine), LEFT)
+    world.clinic.answers = [SlotTaken("it stands there")]
+    if not known:
+        world.clinic.answers.append(BackendUnavailable("down"))
+    world.clinic.gate.set()
+    with pytest.raises(Refused if known else Unavailable):
+        await call
+    # a conflict stays with its key, and what may pass does not
+    assert (await kept(world)).count("refused") == known
+
+
+def _of_another(row: Row) -> Row:
+    theirs = copy(row)
+    theirs.key_id, theirs.reference, theirs.digest = "r", "theirs", b"3" * 32
+    return theirs
 
 
 @pytest.mark.parametrize("key", ["k", None])
@@ -162,7 +247,7 @@ async def test_a_dead_process_is_in_nobodys_way(world: World) -> None:
     call = asyncio.create_task(world.book("one", through=world.opened(owners=dead)))
     await world.clinic.called.wait()
     await slain(dead)
-    with pytest.raises(Refused):  # what it may have booked is not known, and so it is taken
+    with pytest.raises(Unavailable):  # what it may have booked is not known yet
         await world.book("two", OTHER, "q")
     assert await kept(world) == ["unknown"]
     world.clinic.gate.set()

@@ -27,6 +27,7 @@ class Pages:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records, self.asked, self.fails = list(records), 0, False
+        self.default_length: timedelta | None = None
 
     async def read_one(self, query: Query) -> Record:
         return self.records[0]
@@ -89,6 +90,8 @@ async def test_a_type_lasts_as_it_says_and_what_nobody_says_two_hours() -> None:
     for type_id, lasts in (("a", 20), ("c", 45), ("b", 120), ("x", 120), (None, 120)):
         assert await lengths.of(type_id, NOW) == timedelta(minutes=lasts)
     assert pages.asked == 3
+    pages.default_length = timedelta(minutes=20)
+    assert await lengths.of(None, NOW) == timedelta(minutes=20)
     pages.records[0]["durationMinutes"] = 25
     now = KEPT
     assert await lengths.of("a", NOW) == timedelta(minutes=25)

@@ -70,6 +70,7 @@ async def test_what_is_not_there_stays_unknown_until_it_can_come_no_more(
 ) -> None:
     monkeypatch.setattr(reconcile, "FIRST_PAUSE", 1.0)
     monkeypatch.setattr(reconcile, "LONGEST_PAUSE", 1.0)
+    world.clinic.excludes = False
     await lost(world, made=False)
     now = 0.0
     async with reconciled(world, lands=15, clock=lambda: now) as reconciler:
@@ -83,9 +84,33 @@ async def test_what_is_not_there_stays_unknown_until_it_can_come_no_more(
     assert not (await world.book(fingerprint=OTHER)).replayed
 
 
+async def test_where_look_ups_wait_for_bookings_nothing_found_is_certain_at_once(
+    world: World,
+) -> None:
+    await lost(world, made=False)
+    async with reconciled(world, lands=15, clock=lambda: 0.0) as reconciler:
+        await reconciler.begin()
+    assert await kept(world) == []
+    assert world.heard.said == ["released"]
+
+
+async def test_the_last_look_is_at_the_moment_from_which_it_is_certain(world: World) -> None:
+    world.clinic.excludes = False
+    await lost(world, made=False)
+    now = 0.0
+    async with reconciled(world, lands=25, clock=lambda: now) as reconciler:
+        for now in (*range(25), 24.9):  # noqa: B007 - the clock
+            await reconciler.begin()
+        assert await kept(world) == ["unknown"]
+        now = 25.0
+        await reconciler.begin()
+    assert await kept(world) == []
+
+
 async def test_a_process_that_is_started_again_counts_on(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    world.clinic.excludes = False
     await lost(world, made=False)
     more = {"lands": 15, "file": tmp_path / "run" / "unknown.json"}
     for now in range(5, 20):
@@ -123,6 +148,7 @@ async def test_a_gateway_keeps_this_in_its_own_folder(
 async def test_what_an_earlier_process_cannot_have_seen_counts_for_nothing(
     world: World, tmp_path: Path, left: bytes
 ) -> None:
+    world.clinic.excludes = False
     await lost(world, made=False)
     [row] = await Rows(world.store).between()
     file = tmp_path / "unknown.json"
@@ -136,6 +162,7 @@ async def test_what_an_earlier_process_cannot_have_seen_counts_for_nothing(
 
 
 async def test_what_could_not_be_kept_leaves_nothing_old(world: World, tmp_path: Path) -> None:
+    world.clinic.excludes = False
     await lost(world, made=False)
     file = tmp_path / "unknown.json"
     async with reconciled(world, lands=15, file=file, clock=lambda: 0) as reconciler:
@@ -178,6 +205,7 @@ async def test_who_looks_for_it_again_and_again_does_not_make_it_younger(world: 
 
 
 async def test_it_is_looked_up_less_and_less_often(world: World) -> None:
+    world.clinic.excludes = False
     await lost(world, made=False)
     now, looks = 0.0, []
     async with reconciled(world, lands=1_000_000, clock=lambda: now) as reconciler:
@@ -228,6 +256,7 @@ async def test_a_retry_that_sent_it_anew_is_not_released_by_an_older_look(world:
 
 
 async def test_rows_of_the_dead_are_seen_within_a_second(world: World) -> None:
+    world.clinic.excludes = False
     dead = await another(world)
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book(through=world.opened(owners=dead)))

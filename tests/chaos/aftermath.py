@@ -17,6 +17,8 @@ from tests.processes.gateways import Several
 
 # Seconds after which nothing may be under way or unknown any more.
 QUIET_IN = 60.0
+# Seconds by which what the figures say of the ledger may be old.
+FIGURES_AGE = 5.5
 # What stands on stderr as an error, and may.
 EXPECTED = {"call failed, 503", "call failed, 504"}
 TWICE = "a process that had been taken for dead made an appointment beside another one"
@@ -116,7 +118,8 @@ async def at_rest(several: Several, workers: int) -> tuple[Mapping[str, float], 
         with suppress(OSError, HTTPException, KeyError):  # the operations process may just be anew
             ledger = await asyncio.to_thread(_ledger, several)
             there = len(await asyncio.to_thread(several.workers))
-            if there >= workers and not any(ledger[each] for each in UNDER_WAY):
+            is_quiet = there >= workers and not any(ledger[each] for each in UNDER_WAY)
+            if is_quiet and passed >= FIGURES_AGE:
                 return ledger, passed
         await asyncio.sleep(0.5)
     return ledger, None
@@ -137,7 +140,7 @@ async def longest_unknown(several: Several, over: asyncio.Event) -> float:
 
 
 def _ledger(several: Several) -> Mapping[str, float]:
-    """The figures' own, which are up to five seconds old."""
+    """The figures' own, which are up to FIGURES_AGE old."""
     text = several.get("/metrics")[1]
     found = re.findall(r'^gateway_ledger_bookings\{state="(\w+)"\} (\S+)$', text, re.MULTILINE)
     waiting = re.findall(r"^gateway_ledger_unwritten (\S+)$", text, re.MULTILINE)

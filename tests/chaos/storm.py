@@ -19,6 +19,8 @@ from tests.races.practice import TYPES, VETS, ZONE, starts_of
 PATIENCE = 12.0
 # So often a partner asks for one wish at the most, while the storm lasts.
 TRIES = 6
+# The kind of a wish without a type, which lasts as both mappings say.
+UNTYPED, DEFAULT = 0, 30
 # Seconds that everything has to be settled after the storm.
 CALM = 90.0
 
@@ -99,14 +101,14 @@ class Storm:
         self._wishes += 1
         share = len(self.attempts) / max(self.plan.attempts, 1)
         day = self.days[min(int(share * len(self.days)), len(self.days) - 1)]
-        kind = chance.choice(list(TYPES))
+        kind = chance.choice([*TYPES, UNTYPED])
         start = chance.choice([*starts_of(day)][:-3])
         key = f"wish-{self._wishes}" if chance.random() < 0.6 else None
         return Wish(
             note=f"{kind} {self._wishes}",
             vet=chance.choice(VETS),
             start=start,
-            end=start + timedelta(minutes=TYPES[kind]),
+            end=start + timedelta(minutes=TYPES.get(kind, DEFAULT)),
             key=key,
         )
 
@@ -119,10 +121,12 @@ class Storm:
             "clientId": self.ids["clients", 1],
             "patientId": self.ids["patients", 1],
             "vetId": self.ids["vets", wish.vet],
-            "appointmentTypeId": self.ids["appointmentTypes", int(wish.note.split()[0])],
             "scheduledAt": wish.start.replace(tzinfo=ZONE).isoformat(),
             "reason": wish.note,
         }
+        kind = int(wish.note.split()[0])
+        if kind != UNTYPED:
+            body["appointmentTypeId"] = self.ids["appointmentTypes", kind]
         url = f"http://127.0.0.1:{self.several.port}/api/v1/appointments"
         status: int | None = LOST
         told, replayed, sent = b"", False, time.monotonic()

@@ -57,6 +57,37 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_key_is_bound_to_networks_and_to_bookings_a_day(folder: Path) -> None:
+    networks = ("--network", "192.0.2.0/24", "--network", "2001:DB8::1")
+    made = told(folder, *CREATE, "--bookings-per-day", "20", *networks)
+    assert (made["bookingsPerDay"], made["networks"]) == (20, ["192.0.2.0/24", "2001:db8::1"])
+    assert "192.0.2.0/24, 2001:db8::1" in keys(folder, "show", made["id"]).stdout
+    kept = told(folder, "update", made["id"], "--limit", "5")
+    assert (kept["bookingsPerDay"], kept["networks"]) == (20, made["networks"])
+    other = told(folder, "update", made["id"], "--network", "10.0.0.0/8")
+    assert (other["bookingsPerDay"], other["networks"]) == (20, ["10.0.0.0/8"])
+    free = told(folder, "update", made["id"], "--no-networks", "--no-bookings-per-day")
+    assert (free["bookingsPerDay"], free["networks"]) == (None, [])
+    assert told(folder, "list")[0]["networks"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--network", "192.0.2.1/24"), "192.0.2.1/24 is no network: write 192.0.2.0/24"),
+        (("--network", "example.org"), "write one such as 192.0.2.0/24, or an address such as"),
+        (("--bookings-per-day", "0"), "0 is not in the range"),
+        (tuple(f"--network=10.0.0.{n}" for n in range(101)), "name at most 100 networks"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(
+    folder: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = run(folder, *CREATE, *words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+
+
 def test_a_key_is_made_shown_listed_changed_rotated_and_revoked(folder: Path) -> None:
     made = told(folder, *CREATE, "--scope", "patients=FULL", "--contact", "it@example.org",
         "--expires", "2127-01-31T00:00:00+01:00")  # fmt: skip

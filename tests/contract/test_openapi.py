@@ -18,6 +18,7 @@ from gateway.contract.errors import (
     InvalidRequest,
     KeyReused,
     NotARequest,
+    PatientIsDeceased,
 )
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
@@ -214,7 +215,12 @@ def test_every_error_is_an_object_with_a_message_and_the_examples_are_such() -> 
 
 
 def test_every_400_names_what_is_wrong() -> None:
-    refusals = (NotARequest(), KeyReused(), InvalidRequest(InvalidField("limit", "is too large")))
+    refusals = (
+        NotARequest(),
+        KeyReused(),
+        PatientIsDeceased(),
+        InvalidRequest(InvalidField("limit", "is too large")),
+    )
     assert {type(each) for each in refusals} == {
         kind for kind in subclasses(GatewayError) if getattr(kind, "status", 0) == 400
     }

@@ -2,7 +2,8 @@
 
 A cursor is opaque and bound to its key and filters: the valid ones come in FUZZ_CURSORS, a JSON
 object from path to cursor. Ids that exist come in FUZZ_IDS, by path or by the member's name. A
-booking lies in the future, and an Idempotency-Key belongs to one request: no schema can say that.
+booking lies in the future, its animal lives (FUZZ_DECEASED are those that do not), and an
+Idempotency-Key belongs to one request: no schema can say that.
 """
 
 import json
@@ -13,6 +14,9 @@ from uuid import uuid4
 
 import schemathesis
 
+DECEASED: list[str] = json.loads(os.environ.get("FUZZ_DECEASED", "[]"))
+# The nearest that a clinic's horizon is by default, all time zones considered.
+HORIZON = timedelta(days=363)
 CURSORS: dict[str, str] = json.loads(os.environ.get("FUZZ_CURSORS", "{}"))
 IDS: dict[str, str] = json.loads(os.environ.get("FUZZ_IDS", "{}"))
 
@@ -32,6 +36,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
             supply(values, case.operation.path)
     if isinstance(case.body, dict) and isinstance(case.body.get("scheduledAt"), str):
         case.body["scheduledAt"] = to_come(case.body["scheduledAt"])
+    if isinstance(case.body, dict) and case.body.get("patientId") in DECEASED:
+        case.body["patientId"] = IDS["patientId"]
     if case.headers and "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = str(uuid4())
 
@@ -46,11 +52,12 @@ def supply(values: dict[str, Any], path: str) -> None:
 
 
 def to_come(text: str) -> str:
-    """The moment itself where it lies in the future, else one in a month."""
+    """The moment itself where it may be booked, else one in a month."""
     try:
         moment = datetime.fromisoformat(text.upper())
     except ValueError:
         return text
-    if moment.tzinfo is not None and moment > datetime.now(UTC) + timedelta(hours=1):
+    now = datetime.now(UTC)
+    if moment.tzinfo is not None and now + timedelta(hours=1) < moment < now + HORIZON:
         return text
     return (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%SZ")

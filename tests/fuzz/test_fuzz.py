@@ -10,10 +10,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from adapters.base import Query
 from tests.partner import Partner
 
 CASES = int(os.environ.get("FUZZ_CASES", "300"))
@@ -50,6 +52,18 @@ async def cursors(key: Partner) -> dict[str, str]:
     return found
 
 
+async def deceased(key: Partner) -> list[str]:
+    """The animals that have died."""
+    found, after = [], None
+    while True:
+        query = Query(resource="patients", now=datetime.now(UTC), limit=200, after=after)
+        page = await key.gateway.gateway.adapter.read_many(query)
+        found += [each["id"] for each in page.records if each["status"] == "DECEASED"]
+        after = page.after
+        if after is None:
+            return found
+
+
 def known_ids(ids: Mapping[str, str]) -> dict[str, str]:
     """Ids that exist, by the path or the member that takes them."""
     paths = {
@@ -81,6 +95,7 @@ async def run(file: Path, key: Partner, *, cursors: dict[str, str]) -> tuple[str
             "PYTHONPATH": str(Path(__file__).parent.parent.parent),
             "FUZZ_CURSORS": json.dumps(cursors),
             "FUZZ_IDS": json.dumps(known_ids(await key.ids())),
+            "FUZZ_DECEASED": json.dumps(await deceased(key)),
         },
     )  # fmt: skip
     output, _ = await process.communicate()

@@ -299,3 +299,32 @@ async def test_types_are_whole_however_many_pages_the_practice_system_makes_of_t
 async def test_a_whole_list_that_never_ends_is_no_answer(partner_of: Begin) -> None:
     world = World(many=lambda query: Page(records=[], after="again"))
     assert (await (await partner_of(world)).get("/appointments/types")).status == 502
+
+
+async def test_a_booking_for_a_deceased_animal_is_400_and_its_key_stays_free(
+    partner_of: Begin,
+) -> None:
+    world = World(create=raising(base.PatientDeceased(TEXT)))
+    partner = await partner_of(world)
+    answer = await partner.post("/appointments", DRAFT, Idempotency_Key="k")
+    problem = {"field": "patientId", "problem": "must not name a deceased animal"}
+    assert (answer.status, answer.data["errors"]) == (400, [problem])
+    world.create = None
+    assert (await partner.post("/appointments", DRAFT, Idempotency_Key="k")).status == 201
+
+
+async def test_a_deceased_animal_is_refused_through_the_whole_road(partner: Partner) -> None:
+    draft = await partner.draft()
+    patients = (await partner.get("/patients", limit="200")).data
+    for each in patients:
+        if each["status"] != "ACTIVE" and each["clientId"]:
+            named = {"clientId": each["clientId"], "patientId": each["id"]}
+            if (await partner.get(f"/clients/{each['clientId']}")).status != 200:
+                continue
+            answer = await partner.post("/appointments", draft | named)
+            assert answer.status == (400 if each["status"] == "DECEASED" else 201), answer.text
+            if each["status"] == "DECEASED":
+                assert [error["field"] for error in answer.data["errors"]] == ["patientId"]
+                break
+    else:
+        pytest.fail("no animal of the sample clinic has died")

@@ -208,7 +208,10 @@ async def test_the_ledgers_states_and_its_oldest_unknown_booking_are_told(
     def lost(draft: object) -> Any:
         raise OutcomeUnknown("cut off")
 
-    world = World()
+    def down(draft: object) -> Any:
+        raise BackendUnavailable("nobody can tell what became of it")
+
+    world = World(find=down)
     partner = await partner_of(world)
     draft = {"clientId": SOME_ID, "patientId": SOME_ID, "vetId": SOME_ID}
     await partner.post("/appointments", draft | {"scheduledAt": "2099-01-01T09:00:00Z"})

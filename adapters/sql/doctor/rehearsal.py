@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
+from adapters.booked import DECEASED
 from adapters.conversion import DRAFT_FIELDS
 from adapters.convert import Converter, Unreadable
 from adapters.document import Place
@@ -99,9 +100,11 @@ def _draft(connection: Connection, case: Case, vet: str) -> Draft | None:
 
 
 def _patient(connection: Connection, case: Case) -> Record | None:
-    """An animal of a client who exists."""
+    """An animal that has not died, of a client who exists."""
     clients = case.parts.readers["clients"]
     for each in case.samples.get("patients", [])[:MOST_PATIENTS]:
+        if each.get("status") == DECEASED:
+            continue
         try:
             clients.must_exist(connection, clients.key_of(each["clientId"] or ""))
         except (NotFound, ValueError):

@@ -28,6 +28,8 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
         limit=options["limit"],
         expires_at=expiry(options["expires"]),
         contact=options["contact"],
+        bookings_per_day=options["bookings_per_day"],
+        networks=options["networks"],
         now=datetime.now(UTC),
     )
 

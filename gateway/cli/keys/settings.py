@@ -13,6 +13,7 @@ from gateway.cli.words import OneOf
 from gateway.contract.access import Permission
 from gateway.contract.fields import read_instant
 from gateway.keys.key import DEFAULT_LIMIT
+from gateway.keys.networks import MOST, read_network
 
 PERMISSION = OneOf("PERMISSION", Permission, Permission)
 
@@ -45,10 +46,32 @@ class Moment(click.ParamType[Any]):
         return moment
 
 
+class NetworkOfCallers(click.ParamType[Any]):
+    """A network or an address, as a key keeps it."""
+
+    name = "NETWORK"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            return read_network(str(value))
+        except ValueError as error:
+            return self.fail(str(error), param, ctx)
+
+
+def _not_too_many(_: click.Context, __: click.Parameter, networks: tuple[str, ...]) -> Any:
+    """The networks, each once; wrong use for more than a key takes."""
+    found = tuple(dict.fromkeys(networks))
+    if len(found) > MOST:
+        raise click.BadParameter(f"name at most {MOST} networks")
+    return found
+
+
 def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
     """The options that `create` and `update` share, in the words of one of them."""
     what = "What it may call" if new else "All that it may call from now on"
     limit = f"; {DEFAULT_LIMIT} where it is not given" if new else ""
+    unbounded = "; any number where it is not given" if new else ""
+    anywhere = "; any where none is given" if new else ""
     never = "" if new else "; `never` takes it away"
     options = (
         click.option("--contact", type=Line(), help="Whom to call about this key."),
@@ -59,6 +82,19 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
         ),
         click.option(
             "--limit", type=click.IntRange(1, 1_000_000_000), help=f"Requests an hour{limit}."
+        ),
+        click.option(
+            "--bookings-per-day",
+            type=click.IntRange(1, 1_000_000_000),
+            help=f"Bookings a day, by the clinic's calendar{unbounded}.",
+        ),
+        click.option(
+            "--network",
+            "networks",
+            type=NetworkOfCallers(),
+            multiple=True,
+            callback=_not_too_many,
+            help=f"A network that it may be used from, such as 192.0.2.0/24; repeatable{anywhere}.",
         ),
         click.option(
             "--scope",
@@ -103,6 +139,10 @@ def changes_of(options: dict[str, Any]) -> dict[str, Any]:
         changes["expires_at"] = expiry(options["expires"])
     if options["scopes"] or options["no_scopes"]:
         changes["scopes"] = dict(options["scopes"])
+    if options["bookings_per_day"] is not None or options["no_bookings_per_day"]:
+        changes["bookings_per_day"] = options["bookings_per_day"]
+    if options["networks"] or options["no_networks"]:
+        changes["networks"] = options["networks"]
     return changes
 
 

@@ -22,6 +22,8 @@ def told(key: Any, hints: Sequence[Any] = ()) -> dict[str, Any]:
         "level": key.level,
         "scopes": dict(key.scopes),
         "limit": key.limit,
+        "bookingsPerDay": key.bookings_per_day,
+        "networks": list(key.networks),
         "expiresAt": when(key.expires_at),
         "createdAt": when(key.created_at),
         "lastUsedAt": when(key.last_used_at),
@@ -42,7 +44,7 @@ def tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = ()
         return
     width = max(map(len, data))
     for name, value in data.items():
-        if value not in (None, {}):
+        if value not in (None, {}, []):
             click.echo(f"{name:{width}}  {legible(_plain(value))}")
     click.echo(f"{'state':{width}}  {state_of(key, datetime.now(UTC))}")
     if secret:

@@ -17,6 +17,8 @@ from gateway.inquiries.key_settings import changes_told
 @click.argument("wanted", metavar="KEY")
 @settings_of_a_key(new=False)
 @click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
+@click.option("--no-bookings-per-day", is_flag=True, help="Let it book any number a day.")
+@click.option("--no-networks", is_flag=True, help="Let it be used from anywhere.")
 @config_option
 @json_option
 def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) -> None:

@@ -32,7 +32,7 @@ EVERY = 1000  # milliseconds
 PATIENCE = 5.0
 CLOSING = 2.0
 # What the practice system said no to is no fault of its.
-_ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "Rejected"})
+_ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "PatientDeceased", "Rejected"})
 
 
 class Traced(Asking):

@@ -4,6 +4,7 @@ from gateway.observe.troubles.callers import (
     CertificateTroubles,
     ConnectionTroubles,
     KeyGuesses,
+    KeysElsewhere,
     LoadTroubles,
     Unreadable,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "ConnectionTroubles",
     "KeyGuesses",
     "KeyTroubles",
+    "KeysElsewhere",
     "LimiterTroubles",
     "LoadTroubles",
     "LogTroubles",

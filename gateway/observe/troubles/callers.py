@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
@@ -109,6 +110,34 @@ class KeyGuesses:
         first, of_these = times.most_common(1)[0]
         self._events.warn(
             "calls without a usable key",
+            times=times.total(),
+            addresses=len(times),
+            most_from=first,
+            of_these=of_these,
+        )
+
+
+class KeysElsewhere:
+    """Says at most once a minute of each key that it is used from outside its networks."""
+
+    def __init__(self, events: Events, clock: Callable[[], float] = time.monotonic) -> None:
+        self._events = events
+        self._clock = clock
+        self._of_keys: dict[str, OnceAMinute] = {}
+
+    def note(self, key_id: str, address: str) -> None:
+        """One call; the keys are the clinic's own, so that there are not too many."""
+        if key_id not in self._of_keys:
+            tell = partial(self._tell, key_id)
+            self._of_keys[key_id] = OnceAMinute(tell, self._clock, NEVER)
+        of_key = self._of_keys[key_id]
+        of_key.note(address if len(of_key) < MOST_ADDRESSES else "others")
+
+    def _tell(self, key_id: str, times: Counter[str]) -> None:
+        first, of_these = times.most_common(1)[0]
+        self._events.warn(
+            "key used from outside its networks",
+            key=key_id,
             times=times.total(),
             addresses=len(times),
             most_from=first,

@@ -14,6 +14,8 @@ from gateway.admin.visit import Visit
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import DEFAULT_LIMIT, Key, new_key
+from gateway.keys.networks import MOST as MOST_NETWORKS
+from gateway.keys.networks import read_network
 from gateway.keys.rows import row_of
 
 LONGEST = 200
@@ -36,6 +38,8 @@ class KeyForm:
     level: str = AccessLevel.BASIC.value
     scopes: Mapping[str, str] = field(default_factory=dict)
     limit: str = str(DEFAULT_LIMIT)
+    bookings: str = ""
+    networks: str = ""
     expires: str = ""
     was: str = ""
     errors: dict[str, str] = field(default_factory=dict)
@@ -55,6 +59,8 @@ def of_key(key: Key, visit: Visit) -> KeyForm:
         level=key.level.value,
         scopes={name: level.value for name, level in key.scopes.items()},
         limit=str(key.limit),
+        bookings="" if key.bookings_per_day is None else str(key.bookings_per_day),
+        networks="\n".join(key.networks),
         expires="" if key.expires_at is None else _last_day(key.expires_at, visit).isoformat(),
         was=mark_of(key),
     )
@@ -72,6 +78,8 @@ def written(visit: Visit) -> KeyForm:
         level=visit.text("level"),
         scopes={name: level for name, level in scopes.items() if level in set(LEVELS)},
         limit=visit.text("limit"),
+        bookings=visit.text("bookings"),
+        networks=visit.text("networks"),
         expires=visit.text("expires"),
         was=visit.text("was"),
     )
@@ -96,6 +104,10 @@ def settings(form: KeyForm, visit: Visit, before: Key | None = None) -> dict[str
     limit = int(form.limit) if _number(form.limit) else 0
     if not 1 <= limit <= MOST:
         form.errors["limit"] = said("keys.wrong_limit")
+    bookings = int(form.bookings) if _number(form.bookings) else None
+    if form.bookings and (bookings is None or not 1 <= bookings <= MOST):
+        form.errors["bookings"] = said("keys.wrong_limit")
+    networks = _networks(form, visit)
     expires_at = _expiry(form, visit, before)
     if form.errors:
         return {}
@@ -106,6 +118,8 @@ def settings(form: KeyForm, visit: Visit, before: Key | None = None) -> dict[str
         "level": AccessLevel(form.level),
         "scopes": {name: AccessLevel(level) for name, level in form.scopes.items()},
         "limit": limit,
+        "bookings_per_day": bookings,
+        "networks": networks,
         "expires_at": expires_at,
     }
 
@@ -115,6 +129,19 @@ def as_chosen(form: KeyForm, now: datetime) -> Key:
     level = AccessLevel(form.level) if form.level in set(LEVELS) else AccessLevel.BASIC
     key = new_key(name="-", permissions=map(Permission, form.permissions), level=level, now=now)
     return replace(key, scopes={name: AccessLevel(each) for name, each in form.scopes.items()})
+
+
+def _networks(form: KeyForm, visit: Visit) -> tuple[str, ...]:
+    """Those that are named, each once, with commas, blanks or lines between."""
+    found: dict[str, None] = {}
+    try:
+        for each in form.networks.replace(",", " ").split():
+            found[read_network(each)] = None
+    except ValueError:
+        form.errors["networks"] = visit.words("keys.wrong_network", network=each)
+    if len(found) > MOST_NETWORKS:
+        form.errors["networks"] = visit.words("keys.wrong_networks", most=MOST_NETWORKS)
+    return tuple(found)
 
 
 def _expiry(form: KeyForm, visit: Visit, before: Key | None) -> datetime | None:

@@ -1,0 +1,94 @@
+"""How many bookings a key may make a day: counted exactly, whoever asks and however they end."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from adapters.base import BackendUnavailable, OutcomeUnknown, SlotTaken
+from gateway.booking.base import Refused
+from gateway.contract.errors import LimitExceeded, Unavailable
+from tests.booking.clinic import NOW, OTHER, Forgetful, World, another, kept
+
+
+async def booked(world: World, key: str | None, fingerprint: bytes, most: int) -> str:
+    """How one booking ends."""
+    try:
+        await world.book(key, fingerprint, most=most)
+    except LimitExceeded as error:
+        return f"wait {error.retry_after}"
+    except (Refused, BackendUnavailable, OutcomeUnknown) as error:
+        return type(error).__name__
+    return "booked"
+
+
+async def test_beyond_it_a_booking_waits_for_the_next_day(world: World) -> None:
+    ends = [await booked(world, f"k{n}", bytes([n]) * 32, 2) for n in range(3)]
+    assert ends == ["booked", "booked", f"wait {14 * 3600}"]
+    assert len(world.clinic.made) == 2
+    # what was made is told again, and what was refused took no key
+    assert (await world.book("k1", bytes([1]) * 32, most=2)).replayed
+    world.now += timedelta(hours=13, minutes=59, seconds=59.5)
+    assert await booked(world, "k2", bytes([2]) * 32, 2) == "wait 1"
+    assert (await world.book("k2", bytes([2]) * 32, who="another", most=2)).record["id"] == "a2"
+
+
+async def test_a_process_that_is_started_again_counts_on(world: World) -> None:
+    await world.book(most=1)
+    with pytest.raises(LimitExceeded):
+        await world.book("other", OTHER, most=1, through=world.opened())
+
+
+async def test_of_another_day_nothing_counts(world: World) -> None:
+    world.now = NOW.replace(hour=0) - timedelta(microseconds=1)
+    await world.book("yesterday", most=1)
+    world.now = NOW
+    assert await booked(world, "today", OTHER, 1) == "booked"
+
+
+async def test_what_was_not_made_does_not_count_and_what_may_have_been_does(world: World) -> None:
+    world.clinic.answers = [SlotTaken("no"), BackendUnavailable("down"), OutcomeUnknown("lost")]
+    ends = [await booked(world, f"k{n}", bytes([n]) * 32, 1) for n in range(4)]
+    assert ends == ["Refused", "BackendUnavailable", "OutcomeUnknown", f"wait {14 * 3600}"]
+    # its own retry is no new booking
+    assert (await world.book("k2", bytes([2]) * 32, most=1)).record["id"] == "a0"
+
+
+@pytest.mark.parametrize("key", ["k", None])
+async def test_it_is_exact_over_processes(world: World, key: str | None) -> None:
+    ledgers = [world.opened(), world.opened(owners=await another(world))]
+
+    async def book(number: int) -> bool:
+        try:
+            await world.book(
+                key and f"{key}{number}",
+                bytes([number]) * 32,
+                vet=f"v{number}",
+                through=ledgers[number % 2],
+                most=7,
+            )
+        except LimitExceeded:
+            return False
+        return True
+
+    ends = await asyncio.gather(*map(book, range(20)))
+    assert sum(ends) == len(world.clinic.made) == 7
+    assert sorted(await kept(world)) == [f"done a{number}" for number in range(7)]
+
+
+async def test_before_a_body_is_read_it_is_only_looked_at(world: World) -> None:
+    allowance = world.allowance(1)
+    await world.ledger.check_allowance("p", allowance, NOW)
+    await world.book(most=1)
+    with pytest.raises(LimitExceeded) as exceeded:
+        await world.ledger.check_allowance("p", allowance, NOW)
+    assert exceeded.value.retry_after == 14 * 3600
+    await world.ledger.check_allowance("q", allowance, NOW)
+
+
+async def test_where_it_cannot_be_counted_nothing_is_booked(world: World) -> None:
+    store = Forgetful(world.store)
+    store.full = True
+    with pytest.raises(Unavailable):
+        await world.book(most=5, through=world.opened(store))
+    assert world.clinic.asked == []

@@ -1,0 +1,71 @@
+"""The networks of a key: how they are written, and who is within."""
+
+import pytest
+
+from gateway.keys.networks import NOWHERE, REMEMBERED, Networks, read_network
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("192.0.2.0/24", "192.0.2.0/24"),
+        (" 192.0.2.7 ", "192.0.2.7"),
+        ("192.0.2.7/32", "192.0.2.7"),
+        ("0.0.0.0/0", "0.0.0.0/0"),
+        ("2001:DB8:0::/48", "2001:db8::/48"),
+        ("2001:db8::1/128", "2001:db8::1"),
+        ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("::/0", "::/0"),
+    ],
+)
+def test_a_network_is_kept_in_its_shortest_form(written: str, kept: str) -> None:
+    assert read_network(written) == kept
+    assert read_network(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        ("192.0.2.1/24", "192.0.2.1/24 is no network: write 192.0.2.0/24"),
+        ("2001:db8::1/48", "2001:db8::1/48 is no network: write 2001:db8::/48"),
+        ("192.0.2", "192.0.2 is no network: write one such as 192.0.2.0/24"),
+        ("example.org", "example.org is no network: write one such as"),
+        ("", " is no network: write one such as"),
+        ("192.0.2.0/33", "192.0.2.0/33 is no network: write one such as"),
+        ("10.0.0.1-10.0.0.9", "10.0.0.1-10.0.0.9 is no network"),
+    ],
+)
+def test_what_is_no_network_is_refused_with_the_remedy(written: str, remedy: str) -> None:
+    with pytest.raises(ValueError, match="is no network") as error:
+        read_network(written)
+    assert str(error.value).startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("address", "within"),
+    [
+        ("192.0.2.7", True),
+        ("::ffff:192.0.2.7", True),
+        ("::ffff:c000:207", True),
+        ("192.0.3.7", False),
+        ("2001:db8::7", True),
+        ("2001:db8::7%eth0", True),
+        ("2001:db9::7", False),
+        ("::192.0.2.7", False),
+        ("", False),
+        ("unix", False),
+        ("192.0.2.7:80", False),
+    ],
+)
+def test_an_address_is_within_one_of_them_or_not(address: str, within: bool) -> None:
+    networks = Networks(["192.0.2.0/24", "2001:db8::/48"])
+    assert [networks.admit(address) for _ in range(2)] == [within, within]
+    assert not NOWHERE.admit(address)
+
+
+def test_so_many_addresses_are_remembered_and_no_more() -> None:
+    networks = Networks(["10.0.0.0/8"])
+    for number in range(3 * REMEMBERED):
+        assert networks.admit(f"10.0.{number // 256}.{number % 256}")
+        assert len(networks._known) <= REMEMBERED
