@@ -14,7 +14,7 @@ from gateway.observe import lag, tallies
 from gateway.observe.tracing import base as tracing
 from gateway.pipeline import pipeline, shed
 from gateway.usage import counting
-from gateway.web import connections, front, noting
+from gateway.web import bounded, connections, front, noting
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -70,7 +70,7 @@ def _without_gate() -> None:
 
 def _without_edge() -> None:
     """How large heads are, who calls through a proxy, and what readers leave unread."""
-    del connections.Connection.data_received
+    del bounded.BoundedReader.data_received
     connections.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
 
 

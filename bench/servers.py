@@ -26,6 +26,14 @@ class Server:
         self.port = port
 
     def __enter__(self) -> "Server":
+        try:
+            self._wait_until_it_listens()
+        except OSError:
+            self._end()
+            raise
+        return self
+
+    def _wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -35,7 +43,7 @@ class Server:
                     raise
                 time.sleep(0.005)
             else:
-                return self
+                return
 
     def __exit__(
         self,
@@ -43,6 +51,9 @@ class Server:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self.process.terminate()
         self.process.wait(PATIENCE)
         for pipe in (self.process.stdin, self.process.stdout):

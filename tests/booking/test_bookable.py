@@ -12,7 +12,7 @@ from tests.conftest import Begin
 from tests.pipeline.test_answers import DRAFT
 from tests.world import SOME_ID, World
 
-NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
+NOW = datetime(2031, 3, 4, 10, tzinfo=UTC)
 BOOKED = {"id": SOME_ID}
 
 

@@ -102,7 +102,7 @@ async def test_on_a_disk_without_room_for_the_ledger_only_what_stands_in_it_is_b
 ) -> None:
     clinic = shutil.copy(template.folder / "clinic.db", tmp_path / "clinic.db")
     backend = BackendSettings(url=SecretStr(f"sqlite:///{clinic}"), mapping=MAPPING)
-    audit = AuditSettings(folder=tmp_path / "audit")
+    audit = AuditSettings(folder=shutil.copytree(template.folder / "audit", tmp_path / "audit"))
     async with begun(template, small_disk / "state", backend=backend, audit=audit) as gateway:
         partner = await Partner(gateway, session, None).with_key()
         draft, before = await partner.draft(), appointments(clinic)

@@ -285,6 +285,8 @@ async def test_nothing_is_decided_where_the_audit_cannot_be_written(
     code, shown, said = await command(gateway, decision, waiting, "--reason", "the insurer asked")
     assert (code, shown) == (1, "")
     assert str(audit) in said
+    audit.unlink()
+    (gateway.folder / "elsewhere").rename(audit)
     _, shown, _ = await command(gateway, "reload", "--json")
     [process] = json.loads(shown)["processes"]
     assert (process["waiting"], "declined" in process) == (waiting, False)
