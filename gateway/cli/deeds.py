@@ -3,7 +3,6 @@
 import os
 import pwd
 import socket
-import stat
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from gateway.inquiries.deeds import Deeds, Unended
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.settings import Settings
+from gateway.state import hand_over
 from gateway.store import Store
 
 # The user who logged in, which neither su nor sudo changes; this number where nobody did.
@@ -50,7 +50,7 @@ async def recording(settings: Settings, store: Store) -> AsyncIterator[Deed]:
     except Unended:
         fail(f"it is done, but the audit in {folder} could not take how it ended; free its disk")
     finally:
-        _hand_over(folder)
+        hand_over(folder)
 
 
 def actor() -> str:
@@ -79,15 +79,3 @@ def _name(account: int) -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _hand_over(folder: Path) -> None:
-    """What root wrote is the folder owner's: the gateway, which may not be root, has to read it."""
-    if os.geteuid() != 0 or not folder.is_dir():
-        return
-    owner = folder.stat()
-    for file in folder.iterdir():
-        found = file.lstat()
-        is_ours = found.st_uid == 0 and stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-        if owner.st_uid != 0 and is_ours:
-            os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)

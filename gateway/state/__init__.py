@@ -3,6 +3,7 @@
 from gateway.state.folder import (
     LOCK,
     RUN,
+    hand_over,
     make_folder,
     make_run,
     open_own_store,
@@ -16,6 +17,7 @@ __all__ = [
     "LOCK",
     "RUN",
     "begin_state",
+    "hand_over",
     "make_folder",
     "make_run",
     "open_own_store",
