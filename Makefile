@@ -94,8 +94,9 @@ bench: $(checks) ## Measure what the gateway costs per request
 attack: $(checks) ## Attack a gateway, and see whether honest calls notice (ARGS="idle --seconds 5")
 	$(bin)/python -m attack $(ARGS)
 
-chaos: $(checks) ## Kill workers while partners book, and check every booking (ARGS="sqlite --seed 2")
+chaos: $(checks) ## Kill workers while partners book, stall what nodes share, lose parts of the state
 	$(bin)/python -m tests.chaos $(ARGS)
+	STALL=40 $(bin)/python -m pytest -m "long or not long" tests/failures/test_shared_parts.py tests/state
 
 bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
 	$(bin)/python -m bench.backends $(ARGS)

@@ -1,7 +1,11 @@
-"""What two gateways share stands still, while partners call through the shipped proxy."""
+"""What two gateways share stands still, while partners call through the shipped proxy.
+
+STALL=40 makes it stand still for 40 seconds instead of 10.
+"""
 
 import asyncio
 import json
+import os
 import shutil
 import time
 from collections import Counter
@@ -26,7 +30,7 @@ from tests.redis_server import RedisServer, redis_server
 from tests.wire.proxies import free_port
 
 CLIENTS = "/api/v1/clients?limit=2"
-STALL = 10.0
+STALL = float(os.environ.get("STALL", "10"))
 PARTNERS, PAUSE = 4, 0.2
 # Bookings that are asked for; and seconds that one may take while the store stands still.
 MOST, PATIENCE = 60, 4.0
