@@ -25,7 +25,7 @@ from gateway.state.manifest import (
     AUDIT,
     CONFIGURATION,
     KEY,
-    SECRET,
+    SEALING,
     STORE,
     Kept,
     Manifest,
@@ -36,7 +36,7 @@ from gateway.state.parts import Parts, find_parts
 from gateway.store import Store, open_store
 
 STORE_FILE = "gateway.db"
-_NAMES = {SECRET: "sealing.secret", KEY: "audit.key"}
+_NAMES = {SEALING: "sealing.secret", KEY: "audit.key"}
 
 
 async def back_up(settings: Settings, config: Path | None, folder: Path, now: datetime) -> Manifest:
@@ -114,7 +114,7 @@ def _files(
     return [
         *_audit(audit_folder(settings), folder, wanted),
         *_single(KEY, key_file(settings), folder),
-        *_single(SECRET, secret_file(settings), folder),
+        *_single(SEALING, secret_file(settings), folder),
         *_configuration(settings, config, folder),
     ]
 

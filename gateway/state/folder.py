@@ -4,7 +4,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gateway.settings import Settings, StartRefused
@@ -94,12 +94,25 @@ def open_to_others(folder: Path) -> bool:
 
 
 def hand_over(folder: Path) -> None:
-    """What root made in it is its owner's: the gateway, which may not be root, has to read it."""
+    """Give what root made in the folder to its owner: the gateway has to read it.
+
+    That account may exchange files meanwhile: each is opened, and given by its descriptor.
+    """
     if os.geteuid() != 0 or not folder.is_dir() or folder.stat().st_uid == 0:
         return
     owner = folder.stat()
-    for path in folder.rglob("*"):
-        found = path.lstat()
+    for _, folders, files, at in os.fwalk(folder):
+        for name in (*folders, *files):
+            with suppress(OSError):  # a link, a socket, or gone
+                _give(name, at, owner)
+
+
+def _give(name: str, at: int, owner: os.stat_result) -> None:
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+    try:
+        found = os.fstat(file)
         is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
         if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+            os.fchown(file, owner.st_uid, owner.st_gid)
+    finally:
+        os.close(file)

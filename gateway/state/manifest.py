@@ -16,7 +16,8 @@ from gateway.settings import StartRefused
 FILE = "manifest.json"
 FORMAT = 1
 # What a file of a backup is.
-STORE, SECRET, KEY, AUDIT, CONFIGURATION = "store", "sealing", "audit key", "audit", "configuration"
+STORE, SEALING, CONFIGURATION = "store", "sealing", "configuration"
+KEY, AUDIT = "audit key", "audit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +115,8 @@ def _manifest(data: Mapping[str, Any]) -> Manifest:
 
 def _inside(file: Kept) -> Kept:
     """ValueError where it is no file of the backup's own."""
-    path = Path(file.file)
-    if path.is_absolute() or ".." in path.parts or not Path(file.original).is_absolute():
+    path, original = Path(file.file), Path(file.original)
+    if path.is_absolute() or not original.is_absolute() or ".." in (*path.parts, *original.parts):
         raise ValueError(file.file)
     return file
 

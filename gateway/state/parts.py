@@ -85,7 +85,7 @@ async def find_parts(settings: Settings, store: Store) -> Parts:
         secret=None
         if secret is None
         else _file(SEALING, secret, settings.backend.secret_file is None),
-        audit=_file("the audit's name", folder / PLACE),
+        audit=_file("the audit folder's identity file", folder / PLACE),
         key=_file("the audit's key", key_file(settings), settings.audit.key_file is None),
         version=version,
         has_ids=bool(version and await store.meta(FINGERPRINT)),

@@ -7,6 +7,7 @@ restore again.
 import os
 import pwd
 from collections.abc import Iterator
+from hmac import compare_digest
 from pathlib import Path
 
 from gateway.audit.files import PLACE, audit_folder
@@ -16,23 +17,43 @@ from gateway.sealing import fingerprint_of, secret_file
 from gateway.settings import Settings, StartRefused, read_sealing_secret
 from gateway.state.copies import Account, copy_file, tidy
 from gateway.state.folder import LOCK, make_folder, open_own_store, sole_use
-from gateway.state.manifest import AUDIT, CONFIGURATION, KEY, SECRET, STORE, Kept, Manifest
+from gateway.state.manifest import AUDIT, CONFIGURATION, KEY, SEALING, STORE, Kept, Manifest
 from gateway.state.parts import Part, find_parts
 from gateway.state.verified import store_told
 from gateway.store import Store
 
 
-def restore_configuration(folder: Path, manifest: Manifest) -> list[Path]:
-    """Put back the files of the configuration that are missing; which. OSError, StartRefused."""
+def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> list[Path]:
+    """Put back what is missing of the configuration that lay in one folder; which. OSError.
+
+    It goes into the folder of `config`, which the operator names: a manifest alone says of no file
+    where it is written.
+    """
     restored = []
-    for each in manifest.of_kind(CONFIGURATION):
-        target = Path(each.original)
-        if not target.exists():
+    for each, target in _configuration(manifest, config):
+        if target is not None and not target.exists():
             _make(target.parent, manifest.owner)
             tidy(target.parent)
             copy_file(folder / each.file, target, _account(target.parent, manifest.owner))
             restored.append(target)
     return restored
+
+
+def left_out(manifest: Manifest, config: Path) -> Iterator[Kept]:
+    """The files of the configuration that lay elsewhere, and are the operator's to put back."""
+    yield from (each for each, target in _configuration(manifest, config) if target is None)
+
+
+def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[Kept, Path | None]]:
+    own = manifest.configuration
+    for each in manifest.of_kind(CONFIGURATION):
+        original = Path(each.original)
+        if original == own:
+            yield each, config
+        elif own is not None and original.is_relative_to(own.parent):
+            yield each, config.parent / original.relative_to(own.parent)
+        else:
+            yield each, None
 
 
 async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[Path]:
@@ -79,7 +100,7 @@ def _targets(
             yield each, audit / Path(each.file).name
     yield from ((each, audit / PLACE) for each in named)
     if secret is not None:
-        yield from ((each, secret) for each in manifest.of_kind(SECRET))
+        yield from ((each, secret) for each in manifest.of_kind(SEALING))
     if place is not None:
         yield from ((each, place) for each in manifest.of_kind(STORE))
 
@@ -101,7 +122,8 @@ def _check_kept(file: Kept, target: Path, manifest: Manifest) -> None:
     """What is there already stays: it must be no less than what the backup has."""
     if not target.exists():
         return
-    if file.kind == SECRET and manifest.sealing not in ("", _fingerprint(target)):
+    is_known = file.kind == SEALING and bool(manifest.sealing)
+    if is_known and not compare_digest(manifest.sealing, _fingerprint(target)):
         raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
     if file.kind == AUDIT and target.stat().st_size < file.size:
         raise StartRefused(f"{target} is shorter than in the backup: move it away")
@@ -182,4 +204,4 @@ def _make(folder: Path, owner: str) -> None:
 
 def _give(path: Path, account: Account | None) -> None:
     if account is not None and path.exists():
-        os.chown(path, *account)
+        os.chown(path, *account, follow_symlinks=False)

@@ -14,7 +14,7 @@ from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import fingerprint_of
 from gateway.settings import StartRefused, read_sealing_secret
 from gateway.state.backup import STORE_FILE
-from gateway.state.manifest import AUDIT, KEY, SECRET, Kept, Manifest, kept
+from gateway.state.manifest import AUDIT, KEY, SEALING, Kept, Manifest, kept
 from gateway.store.base import HEAD
 
 
@@ -50,6 +50,9 @@ def verify_backup(folder: Path, manifest: Manifest) -> Verified:
 def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
     for each in manifest.files:
         path = folder / each.file
+        if path.resolve() != folder.resolve() / each.file:
+            yield f"{path} is a link, and no file of a backup"
+            continue
         try:
             found = kept(each.kind, folder, path, Path(each.original))
         except OSError as error:
@@ -60,7 +63,7 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def _identities(folder: Path, manifest: Manifest) -> Iterator[str]:
-    for each in manifest.of_kind(SECRET, KEY, AUDIT):
+    for each in manifest.of_kind(SEALING, KEY, AUDIT):
         path = folder / each.file
         found = None if each.kind == AUDIT and path.name != PLACE else identity_of(path)
         if found not in (None, manifest.identity):
@@ -86,7 +89,7 @@ def _store(folder: Path, manifest: Manifest) -> Iterator[str]:
 
 def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
     """The secret is the one whose fingerprint the store has."""
-    for each in manifest.of_kind(SECRET):
+    for each in manifest.of_kind(SEALING):
         path = folder / each.file
         try:
             secret = read_sealing_secret(content_of(path.read_text("ascii")))

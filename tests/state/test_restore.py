@@ -1,5 +1,6 @@
 """Backups of a state that runs, and what is put back of them."""
 
+import json
 import os
 import pwd
 import shutil
@@ -127,6 +128,33 @@ def test_what_was_changed_in_a_backup_is_named_and_none_of_it_is_put_back(place:
         (backup.parent / "moved").rename(file)
     assert not place.state.exists()
     assert clinic_gateway("state", "check", str(backup)).returncode == 0
+
+
+@pytest.mark.parametrize("elsewhere", ["{folder}/elsewhere/evil", "{folder}/etc/../elsewhere/evil"])
+def test_a_restore_writes_nowhere_but_into_the_state_and_its_configuration(
+    place: Place, elsewhere: str
+) -> None:
+    with place.served():
+        place.key()
+    backup = backed_up(place)
+    manifest = json.loads((backup / "manifest.json").read_text())
+    [own] = [each for each in manifest["files"] if each["original"] == str(place.config)]
+    manifest["files"].append(own | {"original": elsewhere.format(folder=place.folder)})
+    (backup / "manifest.json").write_text(json.dumps(manifest))
+    shutil.rmtree(place.state)
+    clinic_gateway("state", "restore", str(backup), "--config", str(place.config))
+    assert not (place.folder / "elsewhere").exists()
+
+
+def test_a_link_is_no_file_of_a_backup(place: Place, tmp_path: Path) -> None:
+    with place.served():
+        place.key()
+    backup = backed_up(place)
+    shutil.rmtree(place.state)
+    (backup / "audit.key").rename(tmp_path / "audit.key")
+    (backup / "audit.key").symlink_to(tmp_path / "audit.key")
+    assert "is a link" in place.command("state", "restore", str(backup), code=1)
+    assert not place.state.exists()
 
 
 def test_a_gateway_that_runs_is_left_alone(place: Place) -> None:

@@ -46,10 +46,10 @@ def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
     check_own_place(config)
     parts, verdicts = asyncio.run(_live(load_settings(config)))
     verified = Verified(problems=(), audit=tuple(verdicts))
-    identity = parts.identity or "none yet: the next start gives it one"
+    identity = f"identity {parts.identity}" if parts.identity else "no identity yet"
     data: dict[str, Any] = {"identity": parts.identity, "migration": parts.version}
     data |= {"store": parts.store.place, "audit": audit_told(verdicts)}
-    lines = [f"{parts.store}: the state {identity}", f"  migration {parts.version}"]
+    lines = [f"{parts.store}: {identity}", f"  migration {parts.version}"]
     say(data, iter([*lines, audit_line(verdicts)]), as_json=as_json)
     end_if_wrong(verified)
 

@@ -15,7 +15,7 @@ from gateway.contract.fields import write_instant
 from gateway.settings import configuration_file, load_settings
 from gateway.state.manifest import Manifest, read
 from gateway.state.opening import opened
-from gateway.state.restore import restore, restore_configuration
+from gateway.state.restore import left_out, restore, restore_configuration
 from gateway.state.since import deeds_since
 from gateway.state.verified import verify_backup
 
@@ -28,8 +28,8 @@ def restore_state(folder: Path, config: Path | None, as_json: bool) -> None:
     """Verify the backup in DIR, and put back what is missing of its state.
 
     Nothing is overwritten: where there is a state already, or a gateway runs, it is refused. Files
-    of the configuration that are missing are put back first. One that was cut off goes on where it
-    is typed again.
+    of the configuration that are missing are put back first, into the folder of --config. If a
+    restore was interrupted, run the command again.
     """
     manifest = read(folder)
     verified = verify_backup(folder, manifest)
@@ -41,18 +41,25 @@ def restore_state(folder: Path, config: Path | None, as_json: bool) -> None:
         reason = (error.strerror or str(error)).lower()
         fail(f"{error.filename} cannot be put back: {reason}; mend that and restore again")
     data = {"folder": str(folder), **manifest_told(manifest), "restored": list(map(str, restored))}
-    data |= {"notes": [*_notes(manifest), *deeds], "broken": verified.broken}
+    notes = [*_elsewhere(folder, manifest, config), *_notes(manifest), *deeds]
+    data |= {"notes": notes, "broken": verified.broken}
     say(data, _lines(folder, manifest, restored), as_json=as_json)
     if not as_json:
-        for note in (*_notes(manifest), *deeds, *verified.broken):
+        for note in (*notes, *verified.broken):
             click.echo(legible(f"note: {note}"))
 
 
 async def _restored(
     folder: Path, manifest: Manifest, config: Path | None
 ) -> tuple[Sequence[Path], Sequence[str]]:
-    restored = restore_configuration(folder, manifest)
-    settings = load_settings(configuration_file(config) or manifest.configuration)
+    place = configuration_file(config)
+    if place is None and manifest.configuration is not None:
+        fail(
+            "there is no gateway.yaml here: name where the configuration goes, such as --config"
+            f" {manifest.configuration}"
+        )
+    restored = restore_configuration(folder, manifest, place.absolute()) if place else []
+    settings = load_settings(place)
     restored += await restore(settings, folder, manifest)
     since = deeds_since(audit_folder(settings), manifest.made_at)
     # what has been put back is looked at as every command looks at it
@@ -66,6 +73,13 @@ async def _restored(
 def _lines(folder: Path, manifest: Manifest, restored: Sequence[Path]) -> Iterator[str]:
     yield from manifest_lines(folder, manifest)
     yield f"  {len(restored)} files put back; nothing was overwritten"
+
+
+def _elsewhere(folder: Path, manifest: Manifest, config: Path | None) -> Iterator[str]:
+    place = configuration_file(config)
+    for each in left_out(manifest, place.absolute()) if place else ():
+        if not Path(each.original).exists():
+            yield f"{each.original} is missing: copy it from {folder / each.file}"
 
 
 def _notes(manifest: Manifest) -> Iterator[str]:

@@ -48,7 +48,8 @@ def audit_told(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 def audit_line(verdicts: Sequence[Verdict]) -> str:
     """The audit for people."""
     told = audit_told(verdicts)
-    return f"  audit: {told['chains']} chains, {told['lines']} lines, {len(told['broken'])} broken"
+    counts = {"chains": told["chains"], "lines": told["lines"], "broken": len(told["broken"])}
+    return "  audit: " + ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def say(data: dict[str, Any], lines: Iterator[str], *, as_json: bool) -> None:
