@@ -57,8 +57,8 @@ class BoundedReader(RequestHandler):
         if (
             self._is_between
             and not self._buffer_paused
+            and 4 < len(data) <= LARGEST_HEAD
             and data.find(HEAD_END) == len(data) - 4
-            and len(data) <= LARGEST_HEAD
             and data.count(b" ", 0, data.find(b"\r")) == BLANKS
         ):
             # one head and nothing else, as almost always

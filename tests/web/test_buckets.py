@@ -67,9 +67,10 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten at once, then one in half a second."""
+    """Ten at once; each further one waits half a second, however long the ten took."""
     monkeypatch.setattr(buckets, "BURST", 10.0)
-    monkeypatch.setattr(buckets, "RATE", 2.0)
+    monkeypatch.setattr(buckets, "RATE", 0.01)
+    monkeypatch.setattr(buckets, "LONGEST", 0.5)
 
 
 async def timed(partner: Partner, path: str = "/clients?limit=1") -> tuple[int, float]:
