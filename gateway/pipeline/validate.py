@@ -11,7 +11,7 @@ from adapters.problems import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
-from gateway.contract.texts import HIDDEN, HIDDEN_FURTHER
+from gateway.contract.texts import HIDDEN, HIDDEN_FURTHER, SELECTORS
 from gateway.pipeline.cursor import Cursors, bound_to
 from gateway.pipeline.json_body import read_object
 
@@ -20,7 +20,7 @@ Texts = dict[str, str]
 _surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
-_hidden = re.compile(f"[{HIDDEN}{HIDDEN_FURTHER}]").search
+_hidden = re.compile(f"[{HIDDEN}{HIDDEN_FURTHER}]|(?<=[{SELECTORS}])[{SELECTORS}]").search
 _visible = re.compile("[!-~]{1,255}").fullmatch
 _LONGEST_NAME = 40  # shorter than the secret of a key, which somebody may have taken for a name
 _MOST_HINTS = 5

@@ -298,7 +298,7 @@ def test_odd_values_are_no_fault_of_ours(value: str) -> None:
 
 HIDDEN = (
     *(0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F)),
-    *(*range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0041),
+    *(*range(0x2060, 0x2070), 0xFEFF, 0xFFF9, 0xE0041, 0xE01F0, 0xE0FFF),
 )
 
 
@@ -306,6 +306,11 @@ HIDDEN = (
 def test_a_reason_holds_nothing_that_the_desk_does_not_see(code: int) -> None:
     problem = f"must not contain U+{code:04X}: it is not seen, or changes what is seen"
     assert problems_of_creation(DRAFT | {"reason": f"a{chr(code)}b"}) == {"reason": problem}
+
+
+def test_of_variation_selectors_one_alone_may_follow_a_sign() -> None:
+    problem = "must not contain U+FE0F: it is not seen, or changes what is seen"
+    assert problems_of_creation(DRAFT | {"reason": "❤\ufe0f\ufe0f"}) == {"reason": problem}
 
 
 @pytest.mark.parametrize("text", ["😀 ❤️ é e\u0301\nא ب 猫", "a\u00a0b\u2003c", ""])

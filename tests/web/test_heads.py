@@ -148,11 +148,20 @@ async def test_where_heads_end_does_not_depend_on_the_pieces(piece: int) -> None
     assert ends == [len(b"\r\n".join(several[: n + 1])) for n in range(9)]
 
 
-async def test_a_head_is_counted_without_the_empty_lines_before_it() -> None:
-    data = b"\r\n" * 20_000 + of_size(LARGEST_HEAD)
-    assert Head().take(data, 0) == (len(data), True)
+@pytest.mark.parametrize("piece", [1, 1000, 20_000])
+async def test_empty_lines_before_a_head_count_with_it(piece: int) -> None:
+    largest = b"\r\n" * 3000 + of_size(LARGEST_HEAD - 6000)
+    head = Head()
+    found = [
+        head.take(part, 0)
+        for at in range(0, len(largest), piece)
+        for part in [largest[at : at + piece]]
+    ]
+    assert [is_end for _, is_end in found] == [False] * (len(found) - 1) + [True]
     with pytest.raises(LineTooLong):
-        Head().take(b"\r\n" + of_size(LARGEST_HEAD + 1), 0)
+        Head().take(b"\r\n" * 3000 + of_size(LARGEST_HEAD - 5999), 0)
+    with pytest.raises(LineTooLong):
+        Head().take(b"\r\n" * (LARGEST_HEAD // 2 + 1), 0)
 
 
 @pytest.mark.parametrize("line", [b"GET  / HTTP/1.1", b"GET /  HTTP/1.1", b"GET / a HTTP/1.1"])
