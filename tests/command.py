@@ -142,7 +142,7 @@ def _work(streams: list[Connection], work: Callable[..., None], given: tuple[Any
 
 
 def _spoilt(spoilt: str, words: tuple[str, ...]) -> None:
-    exec(spoilt)
+    exec(spoilt, {})
     _main(*words)
 
 
