@@ -44,7 +44,7 @@ class Several:
             self.config.write_text(text)
         self._forgotten = 0
         said, words = folder / "stderr.txt", ("serve", "--config", str(self.config))
-        said.touch()
+        said.write_bytes(b"")
         self.process: Process = (
             _in_a_python_of_its_own(said, spoilt, environ or {}, words)
             if spoilt or environ
