@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +121,9 @@ def parse_document(content: bytes, file: str, largest: int = LARGEST) -> Documen
     return document
 
 
+@lru_cache(maxsize=4)
 def _composed(content: bytes) -> Node | None:
-    """The nodes of the one document.
+    """The nodes of the one document, which nobody changes; a start reads its mapping three times.
 
     What the quick loader cannot take, the slow one takes, or says what is wrong in its words.
     """

@@ -89,6 +89,11 @@ class Forked:
             each.close()
 
     @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
     def returncode(self) -> int | None:
         return self._process.exitcode
 
@@ -124,6 +129,11 @@ def serving(*words: str, spoilt: str = "") -> Forked:
     return Forked(_spoilt, spoilt, ("clinic-gateway", *words))
 
 
+def logging_to(file: Path, *words: str) -> Forked:
+    """`clinic-gateway` that goes on, and whose stderr is a file."""
+    return Forked(_logging, file, ("clinic-gateway", *words))
+
+
 def _pipe(ours: str) -> tuple[Any, Any]:
     """Its reading and its writing end, ours as a file, theirs as what can be sent to a process."""
     read, write = os.pipe()
@@ -142,7 +152,13 @@ def _work(streams: list[Connection], work: Callable[..., None], given: tuple[Any
 
 
 def _spoilt(spoilt: str, words: tuple[str, ...]) -> None:
-    exec(spoilt)
+    exec(spoilt, {})
+    _main(*words)
+
+
+def _logging(file: Path, words: tuple[str, ...]) -> None:
+    with file.open("wb") as opened:
+        os.dup2(opened.fileno(), 2)
     _main(*words)
 
 

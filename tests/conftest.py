@@ -60,7 +60,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 # What takes longest, and mostly waits, begins first: others go on beside it, and none is the last.
-_FIRST = ("cluster", "processes", "chaos", "races", "fuzz", "failures")
+_FIRST = ("cluster", "processes", "chaos", "races", "fuzz", "failures", "browser")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -117,16 +119,19 @@ class Practice:
         self.vet = run(self.database, "SELECT MIN(ID_VETO) FROM HORAIRES")[0][0]
 
     def fill(self, weeks: list[Week], rows: list[Row]) -> None:
-        for name in ("HORAIRES", "RDV", "ABSENCES"):
-            run(self.database, f"DELETE FROM {name}")
-        for week in weeks:
-            hours = (self.vet, week.weekday, f"{week.start:%H:%M}", f"{week.end:%H:%M}")
-            run(self.database, "INSERT INTO HORAIRES VALUES (NULL, ?, ?, ?, ?)", *hours)
-        for row in rows:
-            run(
-                self.database,
+        with closing(sqlite3.connect(self.database)) as desk, desk:
+            for name in ("HORAIRES", "RDV", "ABSENCES"):
+                desk.execute(f"DELETE FROM {name}")
+            desk.executemany(
+                "INSERT INTO HORAIRES VALUES (NULL, ?, ?, ?, ?)",
+                [
+                    (self.vet, each.weekday, f"{each.start:%H:%M}", f"{each.end:%H:%M}")
+                    for each in weeks
+                ],
+            )
+            desk.executemany(
                 "INSERT INTO RDV (ID_VETO, D_DEBUT, D_FIN, MOTIF, STATUT) VALUES (?, ?, ?, ?, 'P')",
-                *(self.vet, text(row.start), text(row.end), row.minutes),
+                [(self.vet, text(each.start), text(each.end), each.minutes) for each in rows],
             )
 
     async def starts(self, day: date, length: int, step: int) -> list[datetime]:

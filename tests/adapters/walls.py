@@ -36,8 +36,8 @@ class Walls:
 
     def __init__(self, zone: ZoneInfo, day: date) -> None:
         self.day = day
-        begin = datetime.combine(day - 5 * DAY, time(), UTC)
-        minutes = [begin + number * MINUTE for number in range(10 * 24 * 60)]
+        begin = datetime.combine(day - 3 * DAY, time(), UTC)
+        minutes = [begin + number * MINUTE for number in range(6 * 24 * 60)]
         self.shown = {each: each.astimezone(zone).replace(tzinfo=None) for each in minutes}
         self.moments: dict[datetime, list[datetime]] = {}
         for moment, shown in self.shown.items():

@@ -39,7 +39,7 @@ async def manager(gateway: RunningGateway) -> AsyncIterator[Manager]:
         yield await manager_of(gateway, session)
 
 
-@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize("language", ["en", pytest.param("fr", marks=pytest.mark.long)])
 async def test_the_cases_that_fail_are_named_and_there_is_nothing_to_approve_so_far(
     browser: Browser, manager: Manager, language: str
 ) -> None:

@@ -277,7 +277,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize("language", ["en", pytest.param("fr", marks=pytest.mark.long)])
 async def test_every_page_keeps_to_the_rules_for_everybody(
     browser: Browser, base: str, manager: Manager, gateway: RunningGateway, language: str
 ) -> None:

@@ -56,7 +56,11 @@ def running(line: str) -> Iterator[dict[str, str]]:
         process.communicate(timeout=20)
 
 
-@pytest.mark.parametrize("example", PAGES)
+# The second server's example is checked in test_check.py too.
+@pytest.mark.parametrize(
+    "example",
+    ["json_cloud", pytest.param("mariadb_eav", marks=pytest.mark.long), "postgres_slots"],
+)
 def test_the_lines_of_an_examples_page_start_it_and_check_it(example: str, tmp_path: Path) -> None:
     page = (ROOT / "examples" / example / "README.md").read_text("utf-8")
     assert "typed from the clone's root" in page

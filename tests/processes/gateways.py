@@ -15,16 +15,17 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
 
-from tests.command import clinic_gateway
+from tests.command import Forked, clinic_gateway, logging_to
 
 BEGIN_IN = 60.0
+Process = subprocess.Popen[bytes] | Forked
 
 
 class Several:
     """`clinic-gateway serve` with several workers, in a folder with a `gateway.yaml`.
 
-    `spoilt` is Python that runs before it, `environ` what it is told beside. A node of several has
-    its `config` elsewhere, as it is.
+    `spoilt` is Python that runs before it, `environ` what it is told beside: both take a Python of
+    their own. A node of several has its `config` elsewhere, as it is.
     """
 
     def __init__(
@@ -41,13 +42,13 @@ class Several:
         if config is None:
             text = self.config.read_text() + "".join(f"{each}\n" for each in lines)
             self.config.write_text(text)
-        self._said = (folder / "stderr.txt").open("wb")
         self._forgotten = 0
-        self.process = subprocess.Popen(
-            [sys.executable, *_program(spoilt), "serve", "--config", str(self.config)],
-            stderr=self._said,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **(environ or {})},
+        said, words = folder / "stderr.txt", ("serve", "--config", str(self.config))
+        said.write_bytes(b"")
+        self.process: Process = (
+            _in_a_python_of_its_own(said, spoilt, environ or {}, words)
+            if spoilt or environ
+            else logging_to(said, *words)
         )
         try:
             began = self.event("serving", within=BEGIN_IN)
@@ -64,10 +65,10 @@ class Several:
             self.process.terminate()
             try:
                 self.process.wait(20)
-            except subprocess.TimeoutExpired:
+            except (subprocess.TimeoutExpired, TimeoutError):
                 self.process.kill()
                 self.process.wait(5)
-        self._said.close()
+        self.process.__exit__(None, None, None)
 
     def said(self) -> list[dict[str, Any]]:
         """Every event since the last `forget`; a line that is none fails."""
@@ -140,15 +141,23 @@ class Several:
         return self.process.wait(within)
 
 
-def _program(spoilt: str) -> list[str]:
+def _in_a_python_of_its_own(
+    said: Path, spoilt: str, environ: Mapping[str, str], words: Sequence[str]
+) -> subprocess.Popen[bytes]:
     """The gateway; `spoilt` is Python that runs before it, in all of its processes."""
-    return (
-        ["-c", f"{spoilt}\nfrom gateway.cli import main\nmain()"] if spoilt else ["-m", "gateway"]
-    )
+    begin = f"{spoilt}\nfrom gateway.cli import main\nmain()"
+    program = ["-c", begin] if spoilt else ["-m", "gateway"]
+    with said.open("wb") as stderr:
+        return subprocess.Popen(
+            [sys.executable, *program, *words],
+            stderr=stderr,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **environ},
+        )
 
 
 def eventually(
-    found: Callable[[], Any], *, within: float = 10.0, alive: subprocess.Popen[bytes] | None = None
+    found: Callable[[], Any], *, within: float = 10.0, alive: Process | None = None
 ) -> Any:
     """What it gives once that is something; AssertionError where it does not in time."""
     until = time.monotonic() + within

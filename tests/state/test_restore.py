@@ -5,8 +5,6 @@ import os
 import pwd
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,7 @@ from gateway.cli.admin.opened import with_deeds
 from gateway.cli.deeds import Deed
 from gateway.keys.store import KeyStore
 from gateway.store import Store
-from tests.command import clinic_gateway
+from tests.command import clinic_gateway, serving
 from tests.conftest import Template
 from tests.state.served import Place, placed
 
@@ -233,7 +231,7 @@ def test_a_part_of_another_state_keeps_a_backup_out(
 
 # A process that ends as by `kill -9` with its n-th copy.
 KILLED = """
-import os, signal, sys
+import os, signal
 from gateway.state import copies
 whole, copied = copies._copy, []
 def copy(*given, **named):
@@ -242,16 +240,14 @@ def copy(*given, **named):
         os.kill(os.getpid(), signal.SIGKILL)
     whole(*given, **named)
 copies._copy = copy
-from gateway.cli import main
-main({words!r}, prog_name="clinic-gateway")
 """
 
 
 def killed(number: int, *words: str) -> bool:
     """Whether the command came to its n-th copy, and was killed there."""
-    code = KILLED.format(number=number, words=list(words))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    return done.returncode == -signal.SIGKILL
+    command = serving(*words, spoilt=KILLED.format(number=number))
+    command.communicate()
+    return command.returncode == -signal.SIGKILL
 
 
 def test_half_a_backup_is_none(place: Place) -> None:
