@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.command import Forked, clinic_gateway, logging_to
+from tests.waiting import GENEROUS
 
 BEGIN_IN = 60.0
 Process = subprocess.Popen[bytes] | Forked
@@ -79,7 +80,7 @@ class Several:
         """What was said until now is no news any more."""
         self._forgotten += len(self.said())
 
-    def event(self, name: str, *, within: float = 15.0, times: int = 1) -> dict[str, Any]:
+    def event(self, name: str, *, within: float = GENEROUS, times: int = 1) -> dict[str, Any]:
         """The event with that name, once it is said so many times."""
 
         def found() -> dict[str, Any] | None:
@@ -157,7 +158,7 @@ def _in_a_python_of_its_own(
 
 
 def eventually(
-    found: Callable[[], Any], *, within: float = 10.0, alive: Process | None = None
+    found: Callable[[], Any], *, within: float = GENEROUS, alive: Process | None = None
 ) -> Any:
     """What it gives once that is something; AssertionError where it does not in time."""
     until = time.monotonic() + within
