@@ -76,10 +76,13 @@ def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
     click.echo(f"{chains}, {_some(files, 'file')}, {_some(lines, 'line')}: {broken} broken")
     for place in sorted({each.place for each in others}):
         [host, *_] = [each.host for each in others if each.place == place]
-        where = f"on another machine ({host})"
+        where = f"are on another machine ({host}): run `audit verify` there"
         if host == socket.gethostname():
-            where = "in another folder of this very machine, or gone"
-        click.echo(legible(f"note: the chains of {place} are {where}: verify there"))
+            where = (
+                "belong to another audit folder on this machine: run `audit verify` with that"
+                " gateway's configuration. If the folder is gone, restore it"
+            )
+        click.echo(legible(f"note: the chains of {place} {where}"))
 
 
 def _some(number: int, what: str) -> str:
