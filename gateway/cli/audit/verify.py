@@ -25,8 +25,9 @@ IN_WORDS = {RUNS: "running"}
 def verify(config: Path | None, as_json: bool) -> None:
     """Verify every chain of this machine's audit against the heads in the store.
 
-    Exits with 1 where one is not as it was written, and names the first line that is not; with 2
-    where the folder cannot be read.
+    Exits with 1 where one is not as it was written, and names the first line that is not; also, as
+    every command does, where a part of the state is gone. Exits with 2 where the folder cannot be
+    read.
     """
     settings = place_of_audit(config)
     found = asyncio.run(_verify(settings))
