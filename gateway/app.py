@@ -248,7 +248,7 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
     own = kit.closing(open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")
     news = PolicyNews(kit.metrics, kit.events)
-    taker = kit.closing(Taker(shared.handed, kit.report, presence, news.untaken))
+    taker = kit.closing(Taker(shared.handed, kit.report, presence, news))
     await taker.begin()
     if is_first:
         check_rows(practice, taker.policy())

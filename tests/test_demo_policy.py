@@ -32,7 +32,7 @@ class Typed:
         }
         part = README.partition("### Hide a field\n")[2].partition("\n## ")[0]
         found = re.findall(r"```sh\n(.*?)```", part, re.DOTALL)
-        self.hides, self.takes_back = ([*each.splitlines()] for each in found)
+        self.hides, self.takes_back, [self.approves] = ([*each.splitlines()] for each in found)
 
     def type(self, line: str) -> str:
         for printed, path in self._here.items():
@@ -99,6 +99,9 @@ def test_the_readmes_first_edit_hides_at_once_and_names_the_cases_and_its_way_ba
     assert (told["waitsFor"], told["cases"]) == ("approval", None)
     assert '"email"' not in typed.type(ask)
     assert f"policy approve {told['waiting']}" in typed.type(status)
+    typed.type(typed.approves.replace("HASH", told["waiting"]))
+    typed.waits_until(lambda told: told["state"] == "current")
+    assert '"email"' in typed.type(ask)
 
 
 @needs_curl

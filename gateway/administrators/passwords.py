@@ -9,14 +9,17 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 SHORTEST, LONGEST = 12, 200
-# Strangers who wait for their turn, each for about a tenth of a second; more are turned away.
-MOST_WAITING = 64
+# Strangers who wait for their turn; more are turned away. Seconds that one turn takes, about.
+MOST_WAITING, TURN = 64, 0.1
+# Seconds in which all who wait have had their turn.
+ALL_TURNS = ceil(MOST_WAITING * TURN)
 # Letters and digits that nobody mistakes for each other.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _GROUPS, _LETTERS_EACH = 4, 5

@@ -8,7 +8,7 @@ from pathlib import Path
 from gateway.audit.chains import Known
 from gateway.audit.files import DayFile, day_files, is_open, strangers
 from gateway.audit.secrets import Secret
-from gateway.audit.walk import Broken, Pause, Walk
+from gateway.audit.walk import Broken, Pause, Walk, in_lines
 
 RUNS, ENDED, CUT_OFF = "runs", "ended", "cut off"
 
@@ -80,7 +80,7 @@ def _verdict(walk: Walk, folder: Path, known: Known, files: Sequence[DayFile]) -
     if state != RUNS and walk.head.seq > known.head.seq:
         beyond = walk.head.seq - known.head.seq
         walk.notes.append(
-            f"{files[-1].path}: the files go {beyond} lines beyond what the store recorded"
+            f"{files[-1].path}: the files go {in_lines(beyond)} beyond what the store recorded"
         )
     notes = [*walk.notes, *([walk.torn] if walk.torn else [])]
     return Verdict(

@@ -25,6 +25,11 @@ def rest(lines: int) -> None:
     time.sleep(REST)
 
 
+def in_lines(count: int) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} line{'' if count == 1 else 's'}"
+
+
 class Broken(Exception):
     """Where a chain is not as it was written, and what is wrong; line 0 is the file itself."""
 
@@ -153,7 +158,9 @@ class Walk:
         recorded = self._known.head
         if self.head.seq < recorded.seq:
             place = files[-1].path if files else self._folder
-            text = f"the store recorded {recorded.seq} lines, the files end with {self.head.seq}"
+            text = (
+                f"the store recorded {in_lines(recorded.seq)}, the files end with {self.head.seq}"
+            )
             raise Broken(place, 0, f"chain {self._known.id}: {text}")
         if self._known.ended and not self.ended and self.head != self._known.base:
             raise Broken(files[-1].path, 0, "the last line of its process is missing")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.contract.fields import write_instant
 from gateway.keys.key import Key
 
 
@@ -16,7 +17,7 @@ def settings_told(key: Key) -> dict[str, Any]:
         "limit": key.limit,
         "bookingsPerDay": key.bookings_per_day,
         "networks": list(key.networks),
-        "expiresAt": key.expires_at and key.expires_at.isoformat(),
+        "expiresAt": key.expires_at and write_instant(key.expires_at),
     }
 
 

@@ -1,7 +1,7 @@
 """The workers as the operations process knows them: are they there, can they do their work."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +68,21 @@ class Workers:
         """
         each = [_told(*told) for told in sorted(reports, key=lambda told: told[0].worker)]
         if not any(told["ready"] for told in each):
-            reasons = [f"worker {told['worker']}: {told['reason']}" for told in each]
+            reasons = _together((told["worker"], told["reason"]) for told in each)
             stopped = [p for p in Purpose if all(p in told["stops"] for told in each)]
             raise NotReady("; ".join(reasons) or "no worker answers", stopped)
         return {"wanted": self._wanted, "running": len(each), "each": each}
+
+
+def _together(reasons: Iterable[tuple[int, str]]) -> list[str]:
+    """Each reason once, with the numbers of its workers."""
+    whose: dict[str, list[int]] = {}
+    for worker, reason in reasons:
+        whose.setdefault(reason, []).append(worker)
+    return [
+        f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}: {reason}"
+        for reason, workers in whose.items()
+    ]
 
 
 def _told(report: Report, now: bool) -> dict[str, Any]:

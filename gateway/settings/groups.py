@@ -106,7 +106,8 @@ class AuditSettings(Group):
     folder: Path | None = Field(
         None,
         description="The folder of the day files; audit in the state folder by default. Each"
-        " machine needs its own.",
+        " machine needs its own. Where you change it, move the folder along: without it the start"
+        " is refused.",
     )
     key_file: Path | None = Field(
         None,

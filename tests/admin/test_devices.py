@@ -233,7 +233,7 @@ async def test_a_stranger_too_many_is_told_to_come_again_and_a_known_browser_is_
 ) -> None:
     monkeypatch.setattr(passwords, "MOST_WAITING", 0)
     told = await signed_out(claire, known=False).sign_in()
-    assert (told.status, told.headers["Retry-After"]) == (503, "5")
+    assert (told.status, told.headers["Retry-After"]) == (503, "7")
     assert "Wait a few seconds" in told.plain
     assert (await signed_out(claire).sign_in()).status == 303
 

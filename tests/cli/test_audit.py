@@ -4,18 +4,24 @@ import asyncio
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.audit.chain import Head
+from gateway.audit.chains import Known
 from gateway.audit.secrets import read_secrets
+from gateway.cli.audit.verify import _say
 from tests.command import clinic_gateway
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
@@ -230,3 +236,31 @@ async def test_a_kill_is_no_alarm_and_costs_a_moment_of_reads_at_most(folder: Pa
     assert f"note: {newest}:{head + 1}: the last line was cut off" in done.stdout
     last = json.loads((await asked(folder, "key", key["id"], "--json")).stdout)
     assert sum(each["times"] for each in last["calls"]) == written
+
+
+def test_of_chains_that_are_elsewhere_it_is_said_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    chain = Known(
+        id="c",
+        place="p",
+        host="x",
+        begun=begun,
+        head=Head(),
+        ended=False,
+        dropped=None,
+        base=Head(),
+        base_seal="",
+    )
+
+    for host, said in (
+        (
+            socket.gethostname(),
+            "the chains of p belong to another audit folder on this machine: run `audit verify`"
+            " with that gateway's configuration. If the folder is gone, restore it",
+        ),
+        ("x", "the chains of p are on another machine (x): run `audit verify` there"),
+    ):
+        _say([], [replace(chain, host=host)])
+        assert capsys.readouterr().out.splitlines()[-1] == f"note: {said}"

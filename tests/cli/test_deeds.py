@@ -160,8 +160,11 @@ def test_each_deed_is_sealed_and_listed_under_the_account_that_ran_the_command(
         assert results.count("begun") == results.count("done")
     plain = run(folder, "audit", "deeds", "--who", who).stdout.splitlines()
     assert [line.split("  ")[1] for line in plain] == [who] * len(TYPED)
-    assert plain[-1].endswith("name X, permissions STOCK_READ, level BASIC, limit 1000")
-    assert run(folder, "audit", "deeds", "--who", "X").stdout == "nothing was done so far by X\n"
+    assert plain[-1].endswith(
+        "name X, permissions STOCK_READ, level BASIC, scopes none, limit 1000,"
+        " bookingsPerDay none, networks none, expiresAt none"
+    )
+    assert run(folder, "audit", "deeds", "--who", "X").stdout == "no deeds of X so far\n"
     assert run(folder, "audit", "verify").returncode == 0
 
 
@@ -212,6 +215,25 @@ def test_what_a_command_could_not_do_stands_there_as_failed(folder: Path) -> Non
     assert run(folder, "admin", "remove", "Claire").returncode == 1
     [newest] = told(folder, "--limit", "1")
     assert (newest["deed"], newest["outcome"]) == ("administrator removed", "failed")
+    assert "  failed: administrator removed  " in run(folder, "audit", "deeds").stdout
+    assert "  administrator added  " in run(folder, "audit", "deeds").stdout
+
+
+def test_a_bound_that_was_taken_away_is_told(folder: Path) -> None:
+    bounds = ("--network", "192.0.2.0/24", "--bookings-per-day", "4", "--scope", "clients=FULL")
+    end = ("--expires", "2036-01-31T00:00:00+01:00")
+    assert run(folder, *CREATE, *bounds, *end).returncode == 0
+    made = run(folder, "audit", "deeds", "--limit", "1").stdout
+    assert made.rstrip().endswith(
+        "scopes clients=FULL, limit 1000, bookingsPerDay 4, networks 192.0.2.0/24,"
+        " expiresAt 2036-01-30T23:00:00Z"
+    )
+    freed = ("--no-networks", "--no-bookings-per-day", "--no-scopes", "--expires", "never")
+    assert run(folder, "keys", "update", "X", *freed).returncode == 0
+    told = run(folder, "audit", "deeds", "--limit", "1").stdout
+    assert told.rstrip().endswith(
+        "name X, scopes none, bookingsPerDay none, networks none, expiresAt none"
+    )
 
 
 def test_a_key_that_sealed_the_audit_and_is_gone_can_be_replaced(folder: Path) -> None:

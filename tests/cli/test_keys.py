@@ -71,6 +71,21 @@ def test_a_key_is_bound_to_networks_and_to_bookings_a_day(folder: Path) -> None:
     assert told(folder, "list")[0]["networks"] == []
 
 
+def test_the_list_has_the_bounds_of_each_key(folder: Path) -> None:
+    free = told(folder, *CREATE, "--name", "Free")
+    networks = ("--network", "192.0.2.0/24", "--network", "2001:db8::1")
+    bound = told(folder, *CREATE, "--name", "Bound", "--bookings-per-day", "20", *networks)
+    head, *rows = (line.split("\t") for line in keys(folder, "list").stdout.splitlines())
+    assert {row[0]: row[-2:] for row in rows} == {
+        free["id"]: ["", ""],
+        bound["id"]: ["20", "192.0.2.0/24 2001:db8::1"],
+    }
+    assert head[-2:] == ["bookings per day", "networks"]
+    lines = [line.rstrip() for line in in_a_terminal(folder, 80).splitlines()]
+    assert len(lines) == 2 + 2 + 3
+    assert lines.count("20 bookings/day, 192.0.2.0/24 +1") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -168,13 +183,36 @@ def test_the_secret_is_shown_once_and_says_so(folder: Path) -> None:
         (["update", "x", "--scope", "stock=FULL", "--scope", "stock=FULL"], "stock is named", 2),
         ([*CREATE, "--limit", "0"], "--limit", 2),
         ([*CREATE, "--expires", "tomorrow"], "such as 2027-01-31T00:00:00Z", 2),
+        ([*CREATE, "--expires", "2036-13-01"], "there is no month 13", 2),
+        ([*CREATE, "--expires", "2036-13-01T00:00:00Z"], "there is no month 13", 2),
+        ([*CREATE, "--expires", "2035-02-29T00:00:00Z"], "there is no day 29 in 2035-02", 2),
+        ([*CREATE, "--expires", "2036-01-01"], "write it with its offset", 2),
+        (
+            ["update", "x", "--no-networks", "--network", "192.0.2.0/24"],
+            "--no-networks and --network contradict each other: name one of them",
+            2,
+        ),
+        (
+            ["update", "x", "--no-scopes", "--scope", "stock=FULL"],
+            "--no-scopes and --scope contradict each other",
+            2,
+        ),
+        (
+            ["update", "x", "--no-bookings-per-day", "--bookings-per-day", "4"],
+            "--no-bookings-per-day and --bookings-per-day contradict each other",
+            2,
+        ),
         ([*CREATE, "--name", "  "], "1 to 200 characters", 2),
         (["rotate", "x", "--overlap", "1 day"], "such as 24h", 2),
         (["update", "x"], "nothing to change", 2),
         (["show", "x"], "no key has the id or the name x", 1),
         (["update", "x", "--limit", "1"], "no key has the id or the name x", 1),
         (["revoke", "x", "--yes"], "no key has the id or the name x", 1),
-        (["revoke", "x"], "say --yes to revoke it unasked", 2),
+        (
+            ["revoke", "x"],
+            "without a terminal this needs --yes: a revoked key never works again",
+            2,
+        ),
         (["rotate", "x"], "no key has the id or the name x", 1),
     ],
 )
@@ -398,6 +436,9 @@ def test_the_help_of_the_options_says_what_they_take() -> None:
     assert "where it is not given" not in texts["update"]
     assert "`never`" not in texts["create"]
     assert "`never` takes it away" in texts["update"]
+    assert "All networks that it may be used from, from now on" in texts["update"]
+    assert "All its levels of resources from now on" in texts["update"]
+    assert "from now on" not in texts["create"]
     assert "a number and s, m, h or d, at most 90d" in texts["rotate"]
 
 

@@ -266,7 +266,8 @@ def test_of_a_configured_policy_whose_cases_fail_it_is_said_what_waits(folder: P
     result = check()
     assert result.exit_code == 1
     assert result.stdout == (
-        f"{folder}/own.yaml: in order, but 3 of its cases fail: clinic-gateway policy test\n"
+        f"{folder}/own.yaml: in order, but 3 of its cases fail;"
+        " `clinic-gateway policy test` lists them\n"
         "What it shows less than the policy that runs takes effect at once; what it shows more"
         " waits until its cases pass.\n"
         "A gateway on which no policy has run so far does not start with it.\n"
@@ -274,7 +275,7 @@ def test_of_a_configured_policy_whose_cases_fail_it_is_said_what_waits(folder: P
     assert result.stderr.count(f"{folder}/own.test.yaml:") == 3
     assert "error[failed-case]: BASIC" in result.stderr
     assert "^^^^" in result.stderr
-    assert ": clinic-gateway policy test own.yaml\n" in check("own.yaml").stdout
+    assert "; `clinic-gateway policy test own.yaml` lists them\n" in check("own.yaml").stdout
     (folder / "own.yaml").write_text(TEXT)
     assert (check().exit_code, check().stderr) == (0, "")
 
@@ -299,5 +300,6 @@ def test_what_a_policy_shows_more_waits_for_cases_that_cannot_be_read_too(
     result = check()
     assert result.exit_code == 1
     assert "error[bad-cases]: BASC is not a level" in result.stderr
-    assert f"{configured}: in order, but its cases cannot be read: " in result.stdout
+    said = f"{configured}: in order, but its cases cannot be read;"
+    assert f"{said} `clinic-gateway policy test` says why" in result.stdout
     assert check("--format", "sarif").exit_code == 1

@@ -194,7 +194,7 @@ async def test_the_check_says_what_takes_effect_at_once_and_what_waits(
     settings, runs = gateway.gateway.settings, gateway.gateway.policy().short_hash
     await gateway.gateway.aclose()
     write(file, MIXED)
-    head = f"{file}: in order, but 2 of its cases fail: clinic-gateway policy test\n"
+    head = f"{file}: in order, but 2 of its cases fail; `clinic-gateway policy test` lists them\n"
     at_once = (
         f"Compared with the policy that ran last ({runs}), takes effect at once:\n"
         "  clients.email is hidden at STANDARD and FULL\n"

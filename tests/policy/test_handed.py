@@ -1,9 +1,23 @@
 """The policy as it is handed from process to process: also where the disk has become full."""
 
+import io
+import json
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from gateway.policy.running.handed import ROOM, Handed, _put, take
+from msgspec import structs
+
+from gateway.observe.logs import Events
+from gateway.observe.metrics import Metrics
+from gateway.observe.troubles.policy import PolicyNews
+from gateway.policy.running.handed import ROOM, Handed, Taker, _put, take
+from gateway.policy.running.presence import Presence
+from gateway.policy.running.versions import Versions
+from gateway.store import open_store
+from tests.policies import TEXT
+from tests.waiting import until
 
 
 def handed(content: bytes) -> Handed:
@@ -39,3 +53,40 @@ def test_the_largest_policy_has_room(tmp_path: Path) -> None:
     found = take(path)
     assert found is not None
     assert len(found.content) == 64 * 1024
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def version(text: str) -> Handed:
+    digest = sha256(text.encode()).hexdigest()
+    return structs.replace(handed(text.encode()), hash=digest)
+
+
+async def test_what_cannot_be_taken_and_a_store_that_is_gone_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    """Each once, with what is wrong, and the policy that runs goes on."""
+    path, stream = tmp_path / "policy.json", io.StringIO()
+    news = PolicyNews(Metrics(()), Events(stream))
+    store = open_store(tmp_path / "nowhere" / "gateway.db")
+    taker = Taker(path, lambda _: None, Presence(Versions(store), now), news)
+
+    def told() -> list[Any]:
+        return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+    _put(path, version(TEXT))
+    await taker.begin()
+    taker.start()
+    await until(lambda: len(told()) == 1)
+    _put(path, structs.replace(version(TEXT), hash="2" * 64))
+    await until(lambda: len(told()) == 2)
+    await taker.aclose()
+    gone, untaken = told()
+    assert gone["event"] == "the store cannot be told which policy runs here"
+    assert str(tmp_path / "nowhere") in gone["said"]
+    assert "free its disk" in gone["remedy"]
+    assert untaken["event"] == "the policy that was handed on cannot be taken; the last one goes on"
+    assert "its text has another hash" in untaken["said"]
+    assert taker.policy().hash == version(TEXT).hash

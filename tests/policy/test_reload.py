@@ -155,6 +155,9 @@ async def test_the_command_line_shows_reloads_and_approves(
     assert keeper.standing.state == "held back"
     waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
     assert waiting in shown
+    code, shown, _ = await command(gateway, "check", str(file))
+    assert (code, "in order; " in shown) == (0, True)
+    assert "It waits for an approval: `clinic-gateway policy status` says more." in shown
 
     words = ("--by", "Dr Renaud", "--reason", "the insurer asked")
     code, _, said = await command(gateway, "approve", "0" * 64, *words)

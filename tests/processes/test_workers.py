@@ -3,10 +3,14 @@
 import re
 from pathlib import Path
 
+import pytest
+from msgspec import structs
+
 from gateway.observe.merged import Sample, Snapshot
 from gateway.processes import workers
 from gateway.processes.reports import Report
 from gateway.processes.workers import Workers
+from gateway.purposes import NotReady
 
 
 def figures(calls: float) -> dict[str, tuple[Sample, ...]]:
@@ -68,3 +72,12 @@ async def test_sums_that_cannot_be_kept_or_read_are_none(tmp_path: Path) -> None
     assert not file.exists()
     file.write_bytes(b"{")
     assert of_all(Workers(lambda: own(4), 1, file)) == 4
+
+
+def test_what_ails_all_workers_is_told_once_with_their_numbers(tmp_path: Path) -> None:
+    made = Workers(lambda: own(0), 3, tmp_path / "sums.json")
+    ill = {"store": {"ready": False, "reason": "it is gone", "stops": ["bookings"]}}
+    first = structs.replace(report(1, 0), parts=ill)
+    second, third = (structs.replace(first, worker=number) for number in (2, 3))
+    with pytest.raises(NotReady, match=r"^workers 1, 2: store: it is gone; worker 3: it does not"):
+        made.told([(first, True), (second, True), (third, False)])

@@ -16,15 +16,13 @@ from gateway.admin.access.session import ADMINISTRATOR
 from gateway.admin.routes import Page
 from gateway.admin.visit import Visit
 from gateway.administrators.failures import of_device, of_name
-from gateway.administrators.passwords import Busy
+from gateway.administrators.passwords import ALL_TURNS, Busy
 from gateway.administrators.roles import Right
 from gateway.administrators.store import Kept
 
 FIRST = "/keys"
 # A form that was not fetched from here by the same browser does not count.
 _ASKED = "clinic-gateway-asked"
-# Seconds in which those who wait have had their turn.
-_BUSY_FOR = 5
 
 
 async def form(visit: Visit) -> web.Response:
@@ -45,7 +43,7 @@ async def sign_in(visit: Visit) -> web.Response:
     try:
         tried = await attempt(visit, subject, kept, password, is_known=device is not None)
     except Busy:
-        return await _shown(visit, status=503, is_busy=True, wait=_BUSY_FOR, name=name)
+        return await _shown(visit, status=503, is_busy=True, wait=ALL_TURNS, name=name)
     if kept is None or not tried.is_right or not await _used_up(visit, kept):
         return await _refused(visit, kept, name, tried.wait)
     await visit.administration.failures.forgive(subject)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gateway.administrators.log import Deed, DeedLog
+from gateway.administrators.log import DONE, Deed, DeedLog
 from gateway.cli.audit.opened import UNREAD, place_of_audit, when
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
@@ -41,7 +41,7 @@ def deeds(who: str | None, limit: int, config: Path | None, as_json: bool) -> No
     for each in found:
         click.echo(legible(_line(each)))
     if not found:
-        click.echo("nothing was done so far" + (f" by {legible(who)}" if who else ""))
+        click.echo("no deeds" + (f" of {legible(who)}" if who else "") + " so far")
 
 
 async def _last(settings: Settings, who: str, most: int) -> Sequence[Deed]:
@@ -63,16 +63,18 @@ def _told(deed: Deed) -> dict[str, Any]:
 
 
 def _line(deed: Deed) -> str:
-    details = {name: _plain(value) for name, value in deed.details.items()}
-    told = ", ".join(f"{name} {value}" for name, value in details.items() if value)
-    parts = (f"{when(deed.at)}  {deed.who}", f"{deed.deed} {deed.outcome}", deed.subject, told)
+    told = ", ".join(f"{name} {_plain(value)}" for name, value in deed.details.items())
+    what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
+    parts = (f"{when(deed.at)}  {deed.who}", what, deed.subject, told)
     return "  ".join(part for part in parts if part)
 
 
 def _plain(value: Any) -> str:
-    """A detail in words; "" of nothing."""
+    """A detail in words; "none" of one that is empty, such as a bound that was taken away."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
-        return " ".join(f"{name}={each}" for name, each in value.items())
+        value = [f"{name}={each}" for name, each in value.items()]
     if isinstance(value, list):
-        return " ".join(map(str, value))
-    return "" if value is None else str(value)
+        value = " ".join(map(str, value))
+    return "none" if value in (None, "") else str(value)

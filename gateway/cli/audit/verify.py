@@ -25,8 +25,9 @@ IN_WORDS = {RUNS: "running"}
 def verify(config: Path | None, as_json: bool) -> None:
     """Verify every chain of this machine's audit against the heads in the store.
 
-    Exits with 1 where one is not as it was written, and names the first line that is not; with 2
-    where the folder cannot be read.
+    Exits with 1 where one is not as it was written, and names the first line that is not; also, as
+    every command does, where a part of the state is gone. Exits with 2 where the folder cannot be
+    read.
     """
     settings = place_of_audit(config)
     found = asyncio.run(_verify(settings))
@@ -76,10 +77,13 @@ def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
     click.echo(f"{chains}, {_some(files, 'file')}, {_some(lines, 'line')}: {broken} broken")
     for place in sorted({each.place for each in others}):
         [host, *_] = [each.host for each in others if each.place == place]
-        where = f"on another machine ({host})"
+        where = f"are on another machine ({host}): run `audit verify` there"
         if host == socket.gethostname():
-            where = "in another folder of this very machine, or gone"
-        click.echo(legible(f"note: the chains of {place} are {where}: verify there"))
+            where = (
+                "belong to another audit folder on this machine: run `audit verify` with that"
+                " gateway's configuration. If the folder is gone, restore it"
+            )
+        click.echo(legible(f"note: the chains of {place} {where}"))
 
 
 def _some(number: int, what: str) -> str:

@@ -13,7 +13,10 @@ from gateway.cli.keys.told import odd, state_of, told, when
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
 
-COLUMNS = ("id", "name", "hint", "level", "permissions", "limit", "state", "last used")
+COLUMNS = (
+    *("id", "name", "hint", "level", "permissions", "limit", "state", "last used"),
+    *("bookings per day", "networks"),
+)
 # In a terminal.
 ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
 
@@ -35,7 +38,7 @@ def list_keys(config: Path | None, as_json: bool) -> None:
 
 
 def _table(found: Sequence[Any]) -> None:
-    """One line a key for other programs, two for people."""
+    """One line a key for other programs; for people two, and one more for its bounds."""
     rows = [dict(zip(COLUMNS, _row(key, hints), strict=True)) for key, hints in found]
     if sys.stdout.isatty():
         _draw(rows)
@@ -61,7 +64,7 @@ def _draw(rows: Sequence[dict[str, str]]) -> None:
     table.add_column("last used\n", width=DAY_WIDTH, no_wrap=True)
     for row in rows:
         table.add_row(
-            escape(f"{row['name']}\n{row['id']}"),
+            escape(f"{row['name']}\n{row['id']}{_bounds(row)}"),
             f"{_shortened(row['level'], room)}\n{row['hint']}",
             f"{row['limit']}\n{row['state'][:STATE_WIDTH]}",
             row["last used"][:DAY_WIDTH],
@@ -86,4 +89,14 @@ def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
         str(key.limit),
         state_of(key, datetime.now(UTC)),
         when(key.last_used_at) or "never",
+        "" if key.bookings_per_day is None else str(key.bookings_per_day),
+        " ".join(key.networks),
     )
+
+
+def _bounds(row: dict[str, str]) -> str:
+    """What bounds the key beside its limit, as a line of its own; "" where nothing does."""
+    bookings, (first, *more) = row["bookings per day"], row["networks"].split() or [""]
+    told = [f"{bookings} bookings/day"] if bookings else []
+    told += [f"{first} +{len(more)}" if more else first] if first else []
+    return "".join(f"\n{each}" for each in [", ".join(told)] if each)

@@ -24,7 +24,9 @@ def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
     KEY is its id, or its name where no other key has that. On a terminal the command asks first.
     """
     if not (yes or sys.stdin.isatty()):
-        raise click.UsageError("a revoked key never works again: say --yes to revoke it unasked")
+        raise click.UsageError(
+            "without a terminal this needs --yes: a revoked key never works again"
+        )
     key, hints = with_key(config, wanted, lambda store, key_id: store.show(key_id))
     if key.revoked_at is not None:
         tell(key, as_json, hints=hints)

@@ -1,5 +1,7 @@
 """What the clinic decides of a key, as options: their values, and what was named of them."""
 
+import re
+from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +17,8 @@ from gateway.contract.fields import read_instant
 from gateway.keys.key import DEFAULT_LIMIT
 from gateway.keys.networks import MOST, read_network
 
+# A text that begins with a day.
+_day = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").match
 PERMISSION = OneOf("PERMISSION", Permission, Permission)
 
 
@@ -37,6 +41,8 @@ class Moment(click.ParamType[Any]):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value in ("", "never"):
             return value
+        if (wrong := _no_such_day(str(value))) is not None:
+            self.fail(wrong, param, ctx)
         try:
             moment = read_instant(value)
         except ValueError:
@@ -44,6 +50,19 @@ class Moment(click.ParamType[Any]):
         if moment <= datetime.now(UTC):
             self.fail(f"that time is past{self._remedy}", param, ctx)
         return moment
+
+
+def _no_such_day(text: str) -> str | None:
+    """What is wrong with the day in a text that begins like a date; None where it exists."""
+    found = _day(text)
+    if found is None:
+        return None
+    year, month, day = map(int, found.groups())
+    if not 1 <= month <= 12:
+        return f"there is no month {found[2]}"
+    if year and not 1 <= day <= monthrange(year, month)[1]:
+        return f"there is no day {found[3]} in {found[1]}-{found[2]}"
+    return None
 
 
 class NetworkOfCallers(click.ParamType[Any]):
@@ -71,7 +90,13 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
     what = "What it may call" if new else "All that it may call from now on"
     limit = f"; {DEFAULT_LIMIT} where it is not given" if new else ""
     unbounded = "; any number where it is not given" if new else ""
-    anywhere = "; any where none is given" if new else ""
+    networks = (
+        "A network that it may be used from, such as 192.0.2.0/24; repeatable; any where none is"
+        " given."
+        if new
+        else "All networks that it may be used from, from now on; repeatable."
+    )
+    scopes = "Level of a resource" if new else "All its levels of resources from now on"
     never = "" if new else "; `never` takes it away"
     options = (
         click.option("--contact", type=Line(), help="Whom to call about this key."),
@@ -94,7 +119,7 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
             type=NetworkOfCallers(),
             multiple=True,
             callback=_not_too_many,
-            help=f"A network that it may be used from, such as 192.0.2.0/24; repeatable{anywhere}.",
+            help=networks,
         ),
         click.option(
             "--scope",
@@ -102,7 +127,7 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
             type=Scope(),
             multiple=True,
             callback=_each_once,
-            help="Level of a resource, each named once; repeatable.",
+            help=f"{scopes}, each named once; repeatable.",
         ),
         click.option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
         click.option(
@@ -126,8 +151,24 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
     return with_options
 
 
+# What gives a key something, by the flag that takes all of it away.
+_TAKEN_AWAY = {
+    "--no-scopes": ("--scope", "scopes"),
+    "--no-networks": ("--network", "networks"),
+    "--no-bookings-per-day": ("--bookings-per-day", "bookings_per_day"),
+}
+
+
+def check_contradictions(options: dict[str, Any]) -> None:
+    """Wrong use where something is both given and taken away."""
+    for flag, (giving, given) in _TAKEN_AWAY.items():
+        if options[flag.strip("-").replace("-", "_")] and options[given]:
+            raise click.UsageError(f"{flag} and {giving} contradict each other: name one of them")
+
+
 def changes_of(options: dict[str, Any]) -> dict[str, Any]:
     """The settings that were named, by the fields of a key."""
+    check_contradictions(options)
     changes = {
         name: options[name] for name in ("level", "limit", "contact") if options[name] is not None
     }

@@ -16,7 +16,7 @@ from gateway.cli.policy.as_text import print_entries
 from gateway.cli.policy.entries import entries_of
 from gateway.cli.policy.file import chosen, file_argument
 from gateway.cli.policy.tried import try_again, with_cases
-from gateway.policy.cases.run import summary
+from gateway.policy.cases.run import FAILED, summary
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checked import Checked, check_policy
 
@@ -78,14 +78,22 @@ def _text(checked: Checked, again: str, config: Path | None) -> None:
         print_entries(entries)
     if checked.policy is None:
         return
+    from gateway.cli.policy.outlook import outlook_lines, waits_for_approval
+
     if not checked.errors:
         click.echo(legible(in_order(checked.policy)))
+        if waits_for_approval(checked.policy, config):
+            click.echo("It waits for an approval: `clinic-gateway policy status` says more.")
         return
-    from gateway.cli.policy.outlook import outlook_lines
-
-    click.echo(legible(f"{checked.policy.file}: in order, but {summary(checked.errors)}: {again}"))
+    failing = f"{summary(checked.errors)}; `{again}` {_tells(checked)}"
+    click.echo(legible(f"{checked.policy.file}: in order, but {failing}"))
     for line in outlook_lines(checked.policy, config):
         click.echo(legible(line))
+
+
+def _tells(checked: Checked) -> str:
+    """What that command does about the cases."""
+    return "lists them" if any(each.code == FAILED for each in checked.errors) else "says why"
 
 
 def in_order(policy: Policy) -> str:

@@ -5,9 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from adapters.problems import DocumentErrors
+from gateway.cli.policy.processes import now
 from gateway.inquiries.outlook import outlook
 from gateway.inquiries.policies import RUNNING, Named, policy_named
+from gateway.inquiries.waiting import waiting
 from gateway.policy.policy import Policy
+from gateway.policy.running.versions import Versions
 from gateway.policy.telling.diff import Change
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import opened_if_begun
@@ -30,6 +33,19 @@ def outlook_lines(policy: Policy, config: Path | None) -> Sequence[str]:
     if last.hash == policy.hash:
         return ["It is the policy that runs: mend its cases, so that a later change need not wait."]
     return list(_compared(policy, last, settings))
+
+
+def waits_for_approval(policy: Policy, config: Path | None) -> bool:
+    """Whether a gateway that runs on the configured store holds it back until somebody approves."""
+    try:
+        return policy.hash in asyncio.run(_waiting(load_settings(config)))
+    except (DocumentErrors, StartRefused, StoreError):
+        return False
+
+
+async def _waiting(settings: Settings) -> Sequence[str]:
+    async with opened_if_begun(settings) as store:
+        return waiting(await Versions(store).running(now())) if store else ()
 
 
 async def _last(settings: Settings) -> Named:

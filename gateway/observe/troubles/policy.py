@@ -84,5 +84,10 @@ class PolicyNews:
         self._events.fault(event, error, said=said, remedy=remedy)
 
     def untaken(self, error: Exception) -> None:
-        event = "the policy that was handed on cannot be taken, or the store not told of it"
-        self._events.fault(event, error)
+        event = "the policy that was handed on cannot be taken; the last one goes on"
+        self._events.fault(event, error, said=str(error)[:_LONGEST])
+
+    def unsaid(self, error: Exception) -> None:
+        event = "the store cannot be told which policy runs here"
+        remedy = "free its disk, or get it to run: calls are served by the right policy meanwhile"
+        self._events.fault(event, error, said=str(error)[:_LONGEST], remedy=remedy)

@@ -7,10 +7,9 @@ what runs, whatever the operator's own file says by then, and needs no store for
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import DecodeError, Struct, json
 
@@ -103,17 +102,25 @@ def take(path: Path) -> Handed | None:
         return None
 
 
+class TakingTroubles(Protocol):
+    """Hears what keeps a policy from being taken, and the store from being told of it."""
+
+    def untaken(self, error: Exception) -> None: ...
+
+    def unsaid(self, error: Exception) -> None: ...
+
+
 class Taker:
     """Serves by what is handed to it, and tells the store so."""
 
     def __init__(
-        self, path: Path, report: Report, presence: Presence, failed: Callable[[Exception], None]
+        self, path: Path, report: Report, presence: Presence, troubles: TakingTroubles
     ) -> None:
         self._path = path
         self._report = report
         self._presence = presence
-        self._failed = failed
-        self._failing = False
+        self._troubles = troubles
+        self._untaken = self._unsaid = False
         self._mark: tuple[int, int] | None = None
         self._handed: Handed
         self._policy: Policy
@@ -149,16 +156,31 @@ class Taker:
 
     async def _follow(self) -> None:
         while True:
-            try:
-                await self._turn()
-                await self._presence.say(self.told, self._handed.revision)
-            except Exception as error:  # noqa: BLE001 - what runs goes on, and is followed on
-                if not self._failing:
-                    self._failed(error)
-                self._failing = True
-            else:
-                self._failing = False
+            await self._take()
+            await self._say()
             await asyncio.sleep(POLL)
+
+    async def _take(self) -> None:
+        """What was handed over since the last time; what cannot be taken is told once."""
+        try:
+            await self._turn()
+        except Exception as error:  # noqa: BLE001 - what runs goes on, and is followed on
+            if not self._untaken:
+                self._troubles.untaken(error)
+            self._untaken = True
+        else:
+            self._untaken = False
+
+    async def _say(self) -> None:
+        """Tell the store what runs here; a store that is gone is told of once."""
+        try:
+            await self._presence.say(self.told, self._handed.revision)
+        except Exception as error:  # noqa: BLE001 - the store alone does not know of it
+            if not self._unsaid:
+                self._troubles.unsaid(error)
+            self._unsaid = True
+        else:
+            self._unsaid = False
 
     async def _turn(self) -> None:
         mark = _mark(self._path)
