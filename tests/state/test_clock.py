@@ -100,6 +100,38 @@ async def test_a_clock_that_stays_ahead_is_believed_after_an_hour(store: Store) 
     assert (await KeyStore(store).latest_time()) == clocks.now()
 
 
+async def test_a_start_by_a_clock_that_is_ahead_is_not_remembered_for_an_hour(store: Store) -> None:
+    clocks = Clocks()
+    await begun(store, clocks)
+    clocks.set(days=3)
+    latest, _ = await begun(store, clocks)
+    for _ in range(3):
+        clocks.pass_(REST / 4)
+        await latest.turn()
+    # a key that ends meanwhile ends by the machine's clock all the same
+    assert latest.at(clocks.now()) == clocks.now()
+    assert await KeyStore(store).latest_time() == NOON
+    clocks.set(days=-1)
+    await latest.turn()
+    assert await KeyStore(store).latest_time() == NOON
+    clocks.pass_(REST / 4)
+    await latest.turn()
+    assert await KeyStore(store).latest_time() == clocks.now()
+
+
+async def test_another_start_within_the_hour_does_not_remember_it_either(store: Store) -> None:
+    clocks = Clocks()
+    await begun(store, clocks)
+    clocks.set(hours=2)
+    for _ in range(3):
+        await begun(store, clocks)
+        clocks.pass_(6)
+    assert await KeyStore(store).latest_time() == NOON
+    clocks.set(hours=-2)
+    await begun(store, clocks)
+    assert await KeyStore(store).latest_time() == clocks.now()
+
+
 async def test_an_earlier_time_that_was_accepted_holds_for_what_runs(store: Store) -> None:
     clocks = Clocks()
     latest, _ = await begun(store, clocks)
