@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sqlalchemy import delete, func, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
 from gateway.store.tables import admin_deeds as table
@@ -52,6 +53,12 @@ class DeedLog:
 
     async def add(self, deed: Deed) -> None:
         """One more."""
+        async with self._store.begin() as connection:
+            await self.enter(connection, deed)
+
+    @staticmethod
+    async def enter(connection: AsyncConnection, deed: Deed) -> None:
+        """The same within a transaction."""
         row = {
             "at": deed.at,
             "who": deed.who,
@@ -60,8 +67,7 @@ class DeedLog:
             "outcome": deed.outcome,
             "details": json.dumps(deed.details),
         }
-        async with self._store.begin() as connection:
-            await connection.execute(insert(table).values(row))
+        await connection.execute(insert(table).values(row))
 
     async def last(
         self,

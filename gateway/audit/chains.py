@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from sqlalchemy import Row, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chain import Head
 from gateway.store import Store
@@ -54,6 +55,16 @@ class Chains:
         row |= {"seq": none.seq, "mac": none.mac.hex(), "ended": 0}
         row |= {"dropped_seq": none.seq, "dropped_mac": none.mac.hex()}
         async with self._store.begin() as connection:
+            await connection.execute(insert(chains).values(**row))
+
+    @staticmethod
+    async def enter(connection: AsyncConnection, found: Sequence[Known]) -> None:
+        """Chains of processes that have ended, with the heads that were found in their files."""
+        for each in found:
+            row = {"id": each.id, "place": each.place, "host": each.host, "pid": 0}
+            row |= {"begun_at": each.begun, "seq": each.head.seq, "mac": each.head.mac.hex()}
+            row |= {"ended": int(each.ended)}
+            row |= {"dropped_seq": each.base.seq, "dropped_mac": each.base.mac.hex()}
             await connection.execute(insert(chains).values(**row))
 
     async def record(self, chain: str, head: Head, at: datetime, *, ended: bool) -> None:

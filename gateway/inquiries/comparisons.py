@@ -51,8 +51,8 @@ async def compared(
     found = changes(old.rules, new.rules)
     if store is None:
         return Comparison(old, new, touched(found, (), {}), known=False, notes=notes)
-    listing = await KeyStore(store).list()
-    keys = [key for key, _ in listing.keys if key.active(now)]
+    listing, at = await KeyStore(store).list(), await KeyStore(store).key_time(now)
+    keys = [key for key, _ in listing.keys if key.active(at)]
     touches = await whom(found, keys, store, now)
     return Comparison(old, new, touches, known=True, notes=notes)
 

@@ -46,8 +46,12 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Some keys, and how many there are in each state whatever was looked for."""
+    """Some keys, and how many there are in each state whatever was looked for.
 
+    `at` is the time by which keys end.
+    """
+
+    at: datetime
     keys: Sequence[Listed]
     counts: Mapping[Which, int]
     odd: int
@@ -66,22 +70,24 @@ class KeyBook:
     async def find(self, wanted: str, which: Which, now: datetime) -> Found:
         """The keys in that state whose name, contact, id or hint holds every word of a text."""
         await self._follow()
+        at = await self._store.key_time(now)
         unused = await self._store.unused_since(now - UNUSED)
         found, counts = [], Counter[Which]()
         words = wanted.casefold().split()
         for each in self._listed.values():
-            states = states_of(each.key, each.key.id in unused, now)
+            states = states_of(each.key, each.key.id in unused, at)
             counts.update(states)
             if which in states and all(word in each.searched for word in words):
                 found.append(each)
-        return Found(found, {state: counts[state] for state in Which}, len(self._odd))
+        return Found(at, found, {state: counts[state] for state in Which}, len(self._odd))
 
     async def named(self, name: str, now: datetime) -> Sequence[Key]:
         """The active keys of that name, however its letters are written."""
         await self._follow()
+        at = await self._store.key_time(now)
         wanted = name.casefold()
         keys = (each.key for each in self._listed.values())
-        return [key for key in keys if key.name.casefold() == wanted and key.active(now)]
+        return [key for key in keys if key.name.casefold() == wanted and key.active(at)]
 
     async def keys(self) -> Mapping[str, Key]:
         """Key id -> key, of all that make sense."""

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from gateway.keys.store import KeyStore
 
-# Seconds by which the wall clock must leave the other one to have been set.
+# Seconds by which the wall clock must be ahead of the expected time to be doubted.
 JUMP = 60.0
-# Seconds for which a time is not told to the store after the clock was set ahead: where that was a
-# mistake, it may be mended meanwhile.
+# Seconds for which a clock that is ahead is doubted, and its time not told to the store: where that
+# is a mistake, it may be mended meanwhile.
 REST = 3600.0
 
 
@@ -41,8 +41,10 @@ class LatestTime:
         self._now = now
         self._clock = clock
         self._seen: datetime | None = None
-        self._ahead: float | None = None
-        self._rests_until = 0.0
+        # by how much the wall clock is ahead of the steady one: when last looked at, and believed
+        self._offset: float | None = None
+        self._believed = 0.0
+        self._leapt_at = 0.0
         self._said = False
 
     def at(self, now: datetime) -> datetime:
@@ -52,10 +54,9 @@ class LatestTime:
     async def turn(self) -> None:
         """Tell the store of this machine's time, and learn of the others'. StoreError."""
         now = self._now()
-        if self._may_tell(now):
+        stored = await self._store.latest_time()
+        if stored is None or self._is_believed(now, stored):
             stored = await self._store.advance_time(now)
-        else:
-            stored = await self._store.latest_time() or now
         # less than before: somebody has accepted an earlier time
         self._seen = stored
         is_behind = (stored - now).total_seconds() > JUMP
@@ -63,14 +64,19 @@ class LatestTime:
             self._watcher.behind(now, stored)
         self._said = is_behind
 
-    def _may_tell(self, now: datetime) -> bool:
-        """Whether the clock has not been set ahead lately."""
+    def _is_believed(self, now: datetime, stored: datetime) -> bool:
+        """Whether the clock is not ahead, or has been for an hour in which this process served.
+
+        At its start the time that the store has seen is the expected one, and then its own.
+        """
         clock = self._clock()
-        ahead = now.timestamp() - clock
-        leap = 0.0 if self._ahead is None else ahead - self._ahead
-        if leap > JUMP:
-            self._rests_until = clock + REST
-        elif leap < -JUMP:
-            self._rests_until = clock
-        self._ahead = ahead
-        return clock >= self._rests_until
+        offset = now.timestamp() - clock
+        if self._offset is None:
+            self._offset = self._believed = stored.timestamp() - clock
+        if offset - self._offset > JUMP:
+            self._leapt_at = clock
+        self._offset = offset
+        if offset - self._believed > JUMP and clock - self._leapt_at < REST:
+            return False
+        self._believed = offset
+        return True

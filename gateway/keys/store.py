@@ -169,6 +169,10 @@ class KeyStore:
         """The latest time that this store has seen; None before it has seen any."""
         return read_instant(await self._store.meta(LATEST))
 
+    async def key_time(self, now: datetime) -> datetime:
+        """The time by which keys end: the latest seen, where that is later than this one."""
+        return max(now, await self.latest_time() or now)
+
     async def advance_time(self, now: datetime) -> datetime:
         """It has seen that time; the latest that it has seen."""
         return read_instant(await self._store.advance_meta(LATEST, instant(now))) or now

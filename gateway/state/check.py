@@ -8,6 +8,7 @@ from gateway.settings import StartRefused
 from gateway.state.parts import SEALING, Part, Parts
 
 RESTORE = "restore a backup (`clinic-gateway state restore DIR`)"
+PUT_BACK = "put the file back from a backup (`clinic-gateway state restore DIR`)"
 
 
 def check_parts(parts: Parts) -> None:
@@ -23,17 +24,17 @@ def _refusals(parts: Parts) -> Iterator[str]:
         return
     if _is_lost(parts.secret) and parts.has_ids:
         yield (
-            f"{parts.secret} is gone: with a new one every public id would change; put the file"
-            " back (a backup has it as sealing.secret)"
+            f"{parts.secret} is gone: with a new one every public id would change; keep the store,"
+            f" and {PUT_BACK} (it has it as sealing.secret)"
         )
     if _is_lost(parts.audit) and (parts.has_chains or _is_kept(parts.key) or _days(parts)):
         yield (
-            f"{parts.audit} is gone, though this state has an audit: put its folder back (a backup"
-            " has it as audit)"
+            f"{parts.audit} is gone, though this state has an audit: put its folder back, or keep"
+            f" the store, and {PUT_BACK} (it has it as audit)"
         )
     if _is_lost(parts.key) and parts.in_use:
         yield (
-            f"{parts.key} is gone: put it back from a backup (as audit.key);"
+            f"{parts.key} is gone: keep the store, and {PUT_BACK} (it has it as audit.key);"
             " `clinic-gateway audit rotate-key` makes another one, with which what was written"
             " before cannot be verified any more"
         )
@@ -60,8 +61,8 @@ def _without_store(parts: Parts) -> Iterator[str]:
         away = dict.fromkeys(_whole(parts, each) for each in left)
         yield (
             f"{parts.store} is gone: {left[0]} shows that this state had one; put it back, or"
-            f" {RESTORE}; to begin anew, without its keys and bookings, move"
-            f" {' and '.join(map(str, away))} away"
+            f" {RESTORE}; to begin anew, move {' and '.join(map(str, away))} away: all keys,"
+            " bookings and public ids are then lost for good"
         )
 
 

@@ -13,6 +13,7 @@ from gateway.store import Store, open_store
 LOCK = "gateway.lock"
 # What the processes of a gateway need as long as they run.
 RUN = "run"
+ELSEWHERE = "end it, or give this one a state of its own"
 
 
 def open_own_store(settings: Settings) -> Store:
@@ -55,8 +56,8 @@ def store_place(settings: Settings) -> str | Path:
 
 
 @contextmanager
-def sole_use(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock meanwhile; StartRefused where another gateway holds it.
+def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE) -> Iterator[None]:
+    """Holds the folder's lock meanwhile; StartRefused where a gateway holds it.
 
     Two on one ledger would take each other's bookings for left behind, and count every limit twice.
     Where nothing can be locked nobody can tell, and it counts as free.
@@ -68,11 +69,7 @@ def sole_use(folder: Path) -> Iterator[None]:
         return
     try:
         if _is_held(lock):
-            raise StartRefused(
-                f"another gateway serves from the state folder {folder}: end it, or give this one"
-                " a state of its own",
-                "state",
-            )
+            raise StartRefused(f"{who} serves from the state folder {folder}: {remedy}", "state")
         yield
     finally:
         os.close(lock)

@@ -1,9 +1,10 @@
 """What a backup is made of: its manifest, which is written last, so that half a backup has none."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,9 @@ def kept(kind: str, folder: Path, file: Path, original: Path) -> Kept:
     with file.open("rb") as stream:
         digest = file_digest(stream, "sha256").hexdigest()
     name, size = str(file.relative_to(folder)), file.stat().st_size
-    return Kept(kind=kind, file=name, original=str(original), size=size, sha256=digest)
+    # a setting such as ../state leaves dots in the path
+    place = os.path.abspath(original)  # noqa: PTH100 - links stay as they are named
+    return Kept(kind=kind, file=name, original=place, size=size, sha256=digest)
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -80,6 +83,8 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
     return value.hex() if isinstance(value, bytes) else str(value)
 
 

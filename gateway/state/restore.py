@@ -6,10 +6,13 @@ restore again.
 
 import os
 import pwd
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
 from hmac import compare_digest
 from pathlib import Path
 
+from gateway.audit.chains import Chains
 from gateway.audit.files import PLACE, audit_folder
 from gateway.audit.secrets import key_file
 from gateway.identity import META, content_of
@@ -18,9 +21,27 @@ from gateway.settings import Settings, StartRefused, read_sealing_secret
 from gateway.state.copies import Account, copy_file, tidy
 from gateway.state.folder import LOCK, make_folder, open_own_store, sole_use
 from gateway.state.manifest import AUDIT, CONFIGURATION, KEY, SEALING, STORE, Kept, Manifest
-from gateway.state.parts import Part, find_parts
+from gateway.state.parts import Part, Parts, find_parts
 from gateway.state.verified import store_told
 from gateway.store import Store
+from gateway.store.base import HEAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a restore finds: where the store goes; None where it is there, and is kept.
+
+    `dropped` are the last days that a store that is kept has dropped of its audit, by chain.
+    """
+
+    place: Path | None
+    dropped: Mapping[str, date] = field(default_factory=dict)
+
+    def has_dropped(self, name: str) -> bool:
+        """Whether a day file of that name went since it was old."""
+        day, chain, *_ = [*name.split("."), ""]
+        last = self.dropped.get(chain)
+        return last is not None and day <= last.isoformat()
 
 
 def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> list[Path]:
@@ -59,33 +80,30 @@ def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[Kept, Pat
 async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[Path]:
     """Put back what is missing; which files. StartRefused, StoreError, OSError.
 
-    StartRefused where a gateway runs, where there is a state already, or parts of another one.
+    A store of the backup's state that is there is kept, as it is newer: what else is missing is
+    put back to it. StartRefused where a gateway runs, or where there are parts of another state.
     """
-    place = await _checked(settings, manifest)
-    with sole_use(make_folder(settings.state)):
+    await _checked(settings, manifest)
+    with sole_use(make_folder(settings.state), "a gateway", "stop it first"):
         # a gateway may have begun in between, and have ended
-        await _checked(settings, manifest)
-        return [*_put_back(settings, folder, manifest, place)]
+        found = await _checked(settings, manifest)
+        return [*_put_back(settings, folder, manifest, found)]
 
 
-def _put_back(
-    settings: Settings, folder: Path, manifest: Manifest, place: Path | None
-) -> Iterator[Path]:
+def _put_back(settings: Settings, folder: Path, manifest: Manifest, found: Found) -> Iterator[Path]:
     state, audit = settings.state, audit_folder(settings)
     account = _account(state, manifest.owner)
     audit.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in (state, audit, state / LOCK):
         _give(path, account)
-    for each, target in _targets(settings, manifest, place):
+    for each, target in _targets(settings, manifest, found):
         tidy(target.parent)
         if not target.exists():
             copy_file(folder / each.file, target, account)
             yield target
 
 
-def _targets(
-    settings: Settings, manifest: Manifest, place: Path | None
-) -> Iterator[tuple[Kept, Path]]:
+def _targets(settings: Settings, manifest: Manifest, found: Found) -> Iterator[tuple[Kept, Path]]:
     """Each file and where it goes, in the order in which no half of them is a whole state.
 
     The key without the folder's name, the store without its secret, and all without the store are
@@ -96,26 +114,25 @@ def _targets(
     named = [each for each in manifest.of_kind(AUDIT) if Path(each.file).name == PLACE]
     yield from ((each, key) for each in manifest.of_kind(KEY))
     for each in manifest.of_kind(AUDIT):
-        if each not in named:
+        if each not in named and not found.has_dropped(Path(each.file).name):
             yield each, audit / Path(each.file).name
     yield from ((each, audit / PLACE) for each in named)
     if secret is not None:
         yield from ((each, secret) for each in manifest.of_kind(SEALING))
-    if place is not None:
-        yield from ((each, place) for each in manifest.of_kind(STORE))
+    if found.place is not None:
+        yield from ((each, found.place) for each in manifest.of_kind(STORE))
 
 
-async def _checked(settings: Settings, manifest: Manifest) -> Path | None:
-    """Where the store goes, if it is a file; StartRefused where the backup must not go here."""
+async def _checked(settings: Settings, manifest: Manifest) -> Found:
+    """What is there; StartRefused where the backup must not go here."""
     store = open_own_store(settings)
     try:
-        await _check_place(settings, store, manifest)
+        found = await _check_place(settings, store, manifest)
     finally:
         await store.aclose()
-    place = Path(store.place) if manifest.has_store else None
-    for each, target in _targets(settings, manifest, None):
+    for each, target in _targets(settings, manifest, replace(found, place=None)):
         _check_kept(each, target, manifest)
-    return place
+    return found
 
 
 def _check_kept(file: Kept, target: Path, manifest: Manifest) -> None:
@@ -136,21 +153,31 @@ def _fingerprint(secret: Path) -> str:
         return "none"
 
 
-async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> None:
+async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> Found:
     parts = await find_parts(settings, store)
-    for each in parts.files:
-        if each.identity not in (None, manifest.identity):
-            raise StartRefused(
-                f"{each} is of another state ({each.identity}) than the backup"
-                f" ({manifest.identity}): move it away, nothing is overwritten"
-            )
-    if manifest.has_store:
-        _check_no_store(parts.store, settings, store)
-    else:
+    _check_own(parts, manifest)
+    if not manifest.has_store:
         await _check_dump(parts.store, store, manifest)
+        return Found(place=None)
+    if parts.version is not None and parts.store.identity is not None:
+        known = await Chains(store).known() if parts.version == HEAD else []
+        return Found(place=None, dropped={each.id: each.dropped for each in known if each.dropped})
+    _check_no_store(settings, store)
+    return Found(place=Path(store.place))
 
 
-def _check_no_store(part: Part, settings: Settings, store: Store) -> None:
+def _check_own(parts: Parts, manifest: Manifest) -> None:
+    """StartRefused where there are parts of other states; all are named."""
+    foreign = [each for each in parts if each.identity not in (None, manifest.identity)]
+    if foreign:
+        told = " and ".join(f"{each} (state {each.identity})" for each in foreign)
+        raise StartRefused(
+            f"the backup is of the state {manifest.identity}, other parts are here: {told}; move"
+            " them away, nothing is overwritten"
+        )
+
+
+def _check_no_store(settings: Settings, store: Store) -> None:
     place = Path(store.place)
     left = [path for end in ("", "-wal", "-shm") if (path := Path(f"{place}{end}")).exists()]
     if store.engine.dialect.name != "sqlite":

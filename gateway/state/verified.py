@@ -115,8 +115,13 @@ def _audit(folder: Path, manifest: Manifest) -> Iterator[Verdict]:
 
 
 def store_told(manifest: Manifest) -> str:
-    """Which dump of a store the backup goes with, that its server makes."""
+    """Which store the backup goes with, that its server dumps, and which dump."""
+    return f"{manifest.store}: {dump_told(manifest)}"
+
+
+def dump_told(manifest: Manifest) -> str:
+    """Which dump it must be."""
     return (
-        f"{manifest.store}: its dump must be of the state {manifest.identity}, at migration"
+        f"the dump must have the identity {manifest.identity} and the migration"
         f" {manifest.migration}"
     )

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from gateway.app import build
 from gateway.cli import main
+from gateway.inquiries.key_book import KeyBook, Which
 from gateway.keys.latest import REST, LatestTime
 from gateway.keys.store import KeyStore
 from gateway.settings import StartRefused, load_settings
@@ -100,6 +101,38 @@ async def test_a_clock_that_stays_ahead_is_believed_after_an_hour(store: Store) 
     assert (await KeyStore(store).latest_time()) == clocks.now()
 
 
+async def test_a_start_by_a_clock_that_is_ahead_is_not_remembered_for_an_hour(store: Store) -> None:
+    clocks = Clocks()
+    await begun(store, clocks)
+    clocks.set(days=3)
+    latest, _ = await begun(store, clocks)
+    for _ in range(3):
+        clocks.pass_(REST / 4)
+        await latest.turn()
+    # a key that ends meanwhile ends by the machine's clock all the same
+    assert latest.at(clocks.now()) == clocks.now()
+    assert await KeyStore(store).latest_time() == NOON
+    clocks.set(days=-1)
+    await latest.turn()
+    assert await KeyStore(store).latest_time() == NOON
+    clocks.pass_(REST / 4)
+    await latest.turn()
+    assert await KeyStore(store).latest_time() == clocks.now()
+
+
+async def test_another_start_within_the_hour_does_not_remember_it_either(store: Store) -> None:
+    clocks = Clocks()
+    await begun(store, clocks)
+    clocks.set(hours=2)
+    for _ in range(3):
+        await begun(store, clocks)
+        clocks.pass_(6)
+    assert await KeyStore(store).latest_time() == NOON
+    clocks.set(hours=-2)
+    await begun(store, clocks)
+    assert await KeyStore(store).latest_time() == clocks.now()
+
+
 async def test_an_earlier_time_that_was_accepted_holds_for_what_runs(store: Store) -> None:
     clocks = Clocks()
     latest, _ = await begun(store, clocks)
@@ -131,6 +164,42 @@ async def test_a_key_that_has_ended_stays_so_when_the_clock_is_set_back(
     assert (await ending.get("/clients")).status == 401
     lasting = await partner.with_key()
     assert (await lasting.get("/clients")).status == 200
+
+
+def typed(folder: Path, *words: str) -> str:
+    done = CliRunner().invoke(main, [*words, "--config", str(folder / "gateway.yaml")])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+async def test_commands_call_a_key_expired_that_ended_by_the_latest_time(
+    template: Template, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(template.folder, tmp_path / "state")
+    now = datetime.now(UTC)
+
+    async def run(*words: str) -> str:
+        return await asyncio.to_thread(typed, folder, *words)
+
+    ends = (now + timedelta(hours=1)).isoformat()
+    key = ("keys", "create", "--name", "Ending", "--permission", "STOCK_READ", "--level", "BASIC")
+    assert "until" in await run(*key, "--expires", ends)
+    assert "in order: keys end by this machine's clock" in await run("state", "clock")
+    store = open_store(folder / "gateway.db")
+    await KeyStore(store).advance_time(now + timedelta(hours=3, seconds=90))
+    for words in (("keys", "list"), ("keys", "show", "Ending")):
+        [told] = [line for line in (await run(*words)).splitlines() if "until" in line] or [""]
+        assert not told, told
+        assert "expired" in await run(*words)
+    listed = await KeyBook(KeyStore(store)).find("Ending", Which.EXPIRED, now)
+    assert [each.key.name for each in listed.keys] == ["Ending"]
+    await store.aclose()
+    said = await run("state", "clock")
+    assert "the clock is 3:0" in said
+    assert "behind: keys end by the latest time seen" in said
+    said = await run("state", "clock", "--accept")
+    assert "valid again: Ending" in said
+    assert "until" in await run("keys", "show", "Ending")
 
 
 def year_10026() -> datetime:

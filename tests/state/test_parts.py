@@ -191,6 +191,7 @@ def test_what_a_gateway_left_shows_that_there_was_a_state(tmp_path: Path, left: 
     for command in ("serve", "keys create", "keys list"):
         done = typed(tmp_path, command)
         assert (done.returncode, done.stdout) == (1, "")
+        assert "all keys, bookings and public ids are then lost for good" in done.stderr
         assert f"{tmp_path}/gateway.db is gone: {tmp_path}/{left} shows" in done.stderr
     assert not (tmp_path / "gateway.db").exists()
     assert files(tmp_path).keys() <= {"gateway.yaml", left}

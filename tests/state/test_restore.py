@@ -118,14 +118,18 @@ def test_what_was_changed_in_a_backup_is_named_and_none_of_it_is_put_back(place:
         file = backup / name
         whole = file.read_bytes()
         file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        assert str(file) in clinic_gateway("state", "check", str(backup)).stderr
+        done = clinic_gateway("state", "check", str(backup))
+        assert str(file) in done.stderr
+        assert done.stdout.startswith("NOT USABLE: 1 problem\n")
+        assert "  audit: not checked\n" in done.stdout
         assert str(file) in place.command("state", "restore", str(backup), code=1)
         file.write_bytes(whole)
         file.rename(backup.parent / "moved")
         assert str(file) in place.command("state", "restore", str(backup), code=1)
         (backup.parent / "moved").rename(file)
     assert not place.state.exists()
-    assert clinic_gateway("state", "check", str(backup)).returncode == 0
+    done = clinic_gateway("state", "check", str(backup))
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "in order")
 
 
 @pytest.mark.parametrize("elsewhere", ["{folder}/elsewhere/evil", "{folder}/etc/../elsewhere/evil"])
@@ -161,7 +165,7 @@ def test_a_gateway_that_runs_is_left_alone(place: Place) -> None:
         for file in place.state.glob("gateway.db*"):
             file.unlink()
         said = place.command("state", "restore", str(backup), code=1)
-        assert "another gateway serves from the state folder" in said
+        assert f"a gateway serves from the state folder {place.state}: stop it first" in said
         assert not (place.state / "gateway.db").exists()
 
 
@@ -183,6 +187,89 @@ def test_the_store_alone_is_put_back_and_newer_files_stay(place: Place) -> None:
     assert (newest["deed"], newest["details"]["files"]) == ("state restored", 1)
 
 
+def without_store(place: Place) -> None:
+    for file in place.state.glob("gateway.db*"):
+        file.unlink()
+
+
+def test_an_audit_that_is_newer_than_a_store_put_back_is_green_and_told(place: Place) -> None:
+    with place.served():
+        place.key()
+        backup = backed_up(place)
+        newer = place.key()["id"]
+    with place.served():
+        newest = place.key()["id"]
+    without_store(place)
+    place.command("state", "restore", str(backup))
+    assert place.command("state", "check")["audit"]["broken"] == []
+    assert place.command("audit", "verify")["sound"]
+    assert place.command("state", "backup", str(place.folder / "again"))["audit"]["broken"] == []
+    deeds = place.command("audit", "deeds")
+    told = [(each["deed"], each["subject"]) for each in deeds]
+    assert told[0][0] == "state restored"
+    assert told[1:3] == [("key made", newest), ("key made", newer)]
+    assert len(told) == len(set(told)) == 4
+    named = set(deeds[0]["details"]["chains"])
+    assert len(named) == 3
+    assert named <= {path.name.split(".")[1] for path in (place.state / "audit").glob("*.jsonl")}
+    # and nothing is left to be done
+    assert "there is a state in" in place.command("state", "restore", str(backup), code=1)
+
+
+def test_a_newer_chain_that_was_changed_stays_broken(place: Place) -> None:
+    with place.served():
+        backup = backed_up(place)
+    before = set((place.state / "audit").iterdir())
+    place.key()
+    [added] = set((place.state / "audit").iterdir()) - before
+    added.write_text(added.read_text().replace("key made", "key mode"))
+    without_store(place)
+    notes = place.command("state", "restore", str(backup))["notes"]
+    assert any(f"this is not entered into the store: {added}:2: " in note for note in notes)
+    done = clinic_gateway("state", "check", "--config", str(place.config))
+    assert done.returncode == 1
+    assert f"BROKEN: {added}: the store knows no chain of that name" in done.stderr
+    assert not [each for each in place.command("audit", "deeds") if each["deed"] == "key made"]
+
+
+@pytest.mark.parametrize("part", ["sealing.secret", "audit.key", "audit/folder.id"])
+def test_a_single_part_is_put_back_and_the_newer_store_is_kept(place: Place, part: str) -> None:
+    with place.served():
+        place.key()
+        backup = backed_up(place)
+    place.key()
+    (place.state / part).unlink()
+    told = place.command("state", "restore", str(backup))
+    assert told["restored"] == [str(place.state / part)]
+    assert told["storeKept"]
+    assert not any("work again" in note for note in told["notes"])
+    assert len(place.command("keys", "list")) == 2
+    assert place.command("state", "check")["audit"]["broken"] == []
+    with place.served():
+        pass
+
+
+def test_a_state_is_restored_to_another_path(place: Place, tmp_path: Path) -> None:
+    text = place.config.read_text().replace(f"state: {place.state}", "state: ../state")
+    place.config.write_text(text + "policy: policy.yaml\n")
+    shutil.copy("policies.yaml", place.config.parent / "policy.yaml")
+    with place.served():
+        place.key()
+        backup = backed_up(place)
+    other = Place(tmp_path / "other")
+    other.folder.mkdir()
+    told = other.command("state", "restore", str(backup))
+    restored = {Path(each).resolve() for each in told["restored"]}
+    assert restored < set(other.folder.rglob("*"))
+    assert {other.config, other.config.parent / "policy.yaml"} < restored
+    assert other.state / "gateway.db" in restored
+    shutil.rmtree(place.state)
+    shutil.rmtree(place.config.parent)
+    with other.served():
+        assert len(other.command("keys", "list")) == 1
+    assert other.command("state", "check")["audit"]["broken"] == []
+
+
 def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Place) -> None:
     with place.served():
         made = place.key()
@@ -196,7 +283,9 @@ def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Pl
     for file in place.state.glob("gateway.db*"):
         file.unlink()
     notes = place.command("state", "restore", str(backup))["notes"]
-    assert any(f"since the backup: key revoked {made['id']}, by " in note for note in notes)
+    said = f"key revoked after the backup: Partner ({made['id']}), by shell: "
+    [note] = [note for note in notes if note.startswith(said)]
+    assert note.endswith("Z")
     assert [each["revokedAt"] for each in place.command("keys", "list")] == [None]
 
 
@@ -225,7 +314,8 @@ def test_a_part_of_another_state_keeps_a_backup_out(
     shutil.copy(template.folder / part, place.state / part)
     before = contents(place.state)
     said = place.command("state", "restore", str(backup), code=1)
-    assert f"{place.state / part} is of another state" in said
+    assert "other parts are here: " in said
+    assert f"{place.state / part} (state " in said
     assert contents(place.state) == before
 
 

@@ -20,6 +20,7 @@ from gateway.keys.key import new_key
 @json_option
 def create(config: Path | None, as_json: bool, name: str, **options: Any) -> None:
     """Make a key, and show its secret this once."""
+    now = datetime.now(UTC)
     key = new_key(
         name=name_of(name),
         permissions=options["permissions"],
@@ -30,11 +31,13 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
         contact=options["contact"],
         bookings_per_day=options["bookings_per_day"],
         networks=options["networks"],
-        now=datetime.now(UTC),
+        now=now,
     )
 
-    async def made(store: Any, deed: Any) -> str:
+    async def made(store: Any, deed: Any) -> tuple[str, datetime]:
         async with deed("key made", key.id, **settings_told(key)):
-            return str(await store.add(key))
+            secret = str(await store.add(key))
+        return secret, await store.key_time(now)
 
-    tell(key, as_json, secret=with_deeds(config, made, may_begin=True))
+    secret, at = with_deeds(config, made, may_begin=True)
+    tell(key, as_json, at, secret=secret)

@@ -26,20 +26,25 @@ ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31"
 @json_option
 def list_keys(config: Path | None, as_json: bool) -> None:
     """All keys."""
-    listing = with_store(config, lambda store: store.list())
+    listing, at = with_store(config, _listed)
     for key_id in listing.odd:
         click.echo(odd(key_id), err=True)
     if as_json:
         click.echo(legible_json([told(key, hints) for key, hints in listing.keys]))
     elif listing.keys:
-        _table(listing.keys)
+        _table(listing.keys, at)
     else:
         click.echo(f"no keys yet in {place(config)}; `clinic-gateway keys create` makes one")
 
 
-def _table(found: Sequence[Any]) -> None:
+async def _listed(store: Any) -> tuple[Any, datetime]:
+    """The keys, and the time by which they end."""
+    return await store.list(), await store.key_time(datetime.now(UTC))
+
+
+def _table(found: Sequence[Any], at: datetime) -> None:
     """One line a key for other programs; for people two, and one more for its bounds."""
-    rows = [dict(zip(COLUMNS, _row(key, hints), strict=True)) for key, hints in found]
+    rows = [dict(zip(COLUMNS, _row(key, hints, at), strict=True)) for key, hints in found]
     if sys.stdout.isatty():
         _draw(rows)
         return
@@ -78,7 +83,7 @@ def _shortened(level: str, room: int) -> str:
     return level if len(level) <= room else f"{first} +{len(scopes)}"
 
 
-def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
+def _row(key: Any, hints: Sequence[Any], at: datetime) -> tuple[str, ...]:
     scopes = "".join(f" {name}={level}" for name, level in key.scopes.items())
     return (
         key.id,
@@ -87,7 +92,7 @@ def _row(key: Any, hints: Sequence[Any]) -> tuple[str, ...]:
         f"{key.level}{scopes}",
         " ".join(sorted(key.permissions)),
         str(key.limit),
-        state_of(key, datetime.now(UTC)),
+        state_of(key, at),
         when(key.last_used_at) or "never",
         "" if key.bookings_per_day is None else str(key.bookings_per_day),
         " ".join(key.networks),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gateway.cli.keys.opened import with_deeds, with_key
-from gateway.cli.keys.told import tell, when
+from gateway.cli.keys.told import shown, tell, when
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
 
@@ -27,25 +27,24 @@ def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
         raise click.UsageError(
             "without a terminal this needs --yes: a revoked key never works again"
         )
-    key, hints = with_key(config, wanted, lambda store, key_id: store.show(key_id))
+    key, at, hints = with_key(config, wanted, shown)
     if key.revoked_at is not None:
-        tell(key, as_json, hints=hints)
+        tell(key, as_json, at, hints=hints)
         click.echo(f"this key was revoked already, at {when(key.revoked_at)}", err=True)
         return
     if not yes and not click.confirm(_question(key), err=True):
         fail("nothing was revoked")
-    key, hints = with_deeds(config, lambda store, deed: _revoked(store, deed, key))
-    tell(key, as_json, hints=hints)
+    key, at, hints = with_deeds(config, lambda store, deed: _revoked(store, deed, key))
+    tell(key, as_json, at, hints=hints)
     if not as_json:
         name = legible(key.name)
         click.echo(f"\n{name} is revoked: within a second every call with it is refused, for good")
 
 
-async def _revoked(store: Any, deed: Any, key: Any) -> tuple[Any, Any]:
+async def _revoked(store: Any, deed: Any, key: Any) -> tuple[Any, datetime, Any]:
     async with deed("key revoked", key.id, name=key.name):
         await store.revoke(key.id, datetime.now(UTC))
-    shown: tuple[Any, Any] = await store.show(key.id)
-    return shown
+    return await shown(store, key.id)
 
 
 def _question(key: Any) -> str:

@@ -45,13 +45,14 @@ def rotate(config: Path | None, as_json: bool, wanted: str, overlap: timedelta) 
     """
     key_id, now = id_of(config, wanted), datetime.now(UTC)
 
-    async def rotated(store: Any, deed: Any) -> Any:
+    async def rotated(store: Any, deed: Any) -> tuple[Any, datetime]:
         name = (await store.get(key_id)).name
         async with deed("key rotated", key_id, name=name, overlap=_written(overlap)):
-            return await store.rotate(key_id, overlap, now)
+            made = await store.rotate(key_id, overlap, now)
+        return made, await store.key_time(now)
 
-    made = with_deeds(config, rotated)
-    tell(made.key, as_json, secret=made.secret, hints=made.secrets)
+    made, at = with_deeds(config, rotated)
+    tell(made.key, as_json, at, secret=made.secret, hints=made.secrets)
 
 
 def _written(overlap: timedelta) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gateway.cli.keys.opened import with_key
-from gateway.cli.keys.told import tell
+from gateway.cli.keys.told import shown, tell
 from gateway.cli.options import config_option, json_option
 
 
@@ -18,5 +18,5 @@ def show(config: Path | None, as_json: bool, wanted: str) -> None:
 
     KEY is its id, or its name where no other key has that.
     """
-    key, hints = with_key(config, wanted, lambda store, key_id: store.show(key_id))
-    tell(key, as_json, hints=hints)
+    key, at, hints = with_key(config, wanted, shown)
+    tell(key, as_json, at, hints=hints)

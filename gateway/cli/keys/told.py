@@ -35,8 +35,10 @@ def _hint(secret: Any) -> dict[str, Any]:
     return {"hint": secret.hint, "expiresAt": when(secret.expires_at)}
 
 
-def tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = ()) -> None:
-    """Print a key, and its new secret where there is one."""
+def tell(
+    key: Any, as_json: bool, at: datetime, *, secret: str = "", hints: Sequence[Any] = ()
+) -> None:
+    """Print a key as it is at that time, and its new secret where there is one."""
     data = told(key, hints)
     if as_json:
         shown = {"id": key.id, "key": secret} | data if secret else data
@@ -46,9 +48,15 @@ def tell(key: Any, as_json: bool, *, secret: str = "", hints: Sequence[Any] = ()
     for name, value in data.items():
         if value not in (None, {}, []):
             click.echo(f"{name:{width}}  {legible(_plain(value))}")
-    click.echo(f"{'state':{width}}  {state_of(key, datetime.now(UTC))}")
+    click.echo(f"{'state':{width}}  {state_of(key, at)}")
     if secret:
         click.echo(f"\n{secret}\n\n{SHOWN_ONCE}")
+
+
+async def shown(store: Any, key_id: str) -> tuple[Any, datetime, Sequence[Any]]:
+    """A key, the time by which it ends or not, and what may be told of its secrets."""
+    key, hints = await store.show(key_id)
+    return key, await store.key_time(datetime.now(UTC)), hints
 
 
 def _plain(value: Any) -> str:

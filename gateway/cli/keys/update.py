@@ -1,6 +1,7 @@
 """`clinic-gateway keys update`: a key with other settings."""
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import click
 
 from gateway.cli.keys.opened import id_of, with_deeds
 from gateway.cli.keys.settings import changes_of, settings_of_a_key
-from gateway.cli.keys.told import tell
+from gateway.cli.keys.told import shown, tell
 from gateway.cli.options import config_option, json_option
 from gateway.inquiries.key_settings import changes_told
 
@@ -31,13 +32,12 @@ def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) 
         raise click.UsageError("nothing to change: name at least one setting")
     key_id = id_of(config, wanted)
 
-    async def updated(store: Any, deed: Any) -> tuple[Any, Any]:
+    async def updated(store: Any, deed: Any) -> tuple[Any, datetime, Any]:
         before = await store.get(key_id)
         news = changes_told(before, replace(before, **changes))
         async with deed("key changed", key_id, **{"name": before.name, **news}):
             await store.update(key_id, **changes)
-        shown: tuple[Any, Any] = await store.show(key_id)
-        return shown
+        return await shown(store, key_id)
 
-    key, hints = with_deeds(config, updated)
-    tell(key, as_json, hints=hints)
+    key, at, hints = with_deeds(config, updated)
+    tell(key, as_json, at, hints=hints)

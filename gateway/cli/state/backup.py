@@ -32,7 +32,7 @@ def backup(folder: Path, config: Path | None, as_json: bool) -> None:
         reason = (error.strerror or str(error)).lower()
         fail(f"the backup in {folder} cannot be made: {reason} ({error.filename}); remove it")
     verified = verify_backup(folder, manifest)
-    data = {"folder": str(folder), **told(manifest), "audit": audit_told(verified.audit)}
-    lines = [*manifest_lines(folder, manifest), audit_line(verified.audit)]
+    data = {"folder": str(folder), **told(manifest), "audit": audit_told(verified)}
+    lines = [*manifest_lines(folder, manifest), audit_line(verified)]
     say(data, iter(lines), as_json=as_json)
     end_if_wrong(verified)

@@ -15,6 +15,7 @@ from gateway.cli.state.told import (
     manifest_lines,
     manifest_told,
     say,
+    verdict_line,
 )
 from gateway.inquiries.verification import verify_audit
 from gateway.sealing import META as FINGERPRINT
@@ -48,9 +49,9 @@ def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
     verified = Verified(problems=(), audit=tuple(verdicts))
     identity = f"identity {parts.identity}" if parts.identity else "no identity yet"
     data: dict[str, Any] = {"identity": parts.identity, "migration": parts.version}
-    data |= {"store": parts.store.place, "audit": audit_told(verdicts)}
-    lines = [f"{parts.store}: {identity}", f"  migration {parts.version}"]
-    say(data, iter([*lines, audit_line(verdicts)]), as_json=as_json)
+    data |= {"store": parts.store.place, "audit": audit_told(verified)}
+    lines = [verdict_line(verified), f"{parts.store}: {identity}", f"  migration {parts.version}"]
+    say(data, iter([*lines, audit_line(verified)]), as_json=as_json)
     end_if_wrong(verified)
 
 
@@ -58,8 +59,8 @@ def _of_backup(folder: Path, *, as_json: bool) -> None:
     manifest = read(folder)
     verified = verify_backup(folder, manifest)
     data = {"folder": str(folder), **manifest_told(manifest)}
-    data |= {"problems": verified.problems, "audit": audit_told(verified.audit)}
-    lines = [*manifest_lines(folder, manifest), audit_line(verified.audit)]
+    data |= {"problems": verified.problems, "audit": audit_told(verified)}
+    lines = [verdict_line(verified), *manifest_lines(folder, manifest), audit_line(verified)]
     say(data, iter(lines), as_json=as_json)
     end_if_wrong(verified)
 

@@ -1,6 +1,6 @@
 """`clinic-gateway state clock`: the latest time that the state has seen, by which keys end."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -11,6 +11,7 @@ from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.contract.fields import write_instant
 from gateway.keys.key import Key
+from gateway.keys.latest import JUMP
 from gateway.keys.store import KeyStore
 from gateway.store import Store
 
@@ -36,7 +37,9 @@ def clock(accept: bool, config: Path | None, as_json: bool) -> None:
         keys, latest = KeyStore(store), await seen(store)
         revived = [key for key, _ in (await keys.list()).keys if _is_revived(key, now, latest)]
         ids = [key.id for key in revived]
-        async with deed("clock accepted", write_instant(now), seen=str(latest), revived=ids):
+        async with deed(
+            "clock accepted", write_instant(now), seen=latest and write_instant(latest), revived=ids
+        ):
             await keys.accept_time(now)
         return latest, revived
 
@@ -49,10 +52,22 @@ def clock(accept: bool, config: Path | None, as_json: bool) -> None:
         return
     click.echo(f"this machine's clock: {write_instant(now)}")
     click.echo(f"the latest time seen: {write_instant(latest) if latest else 'none'}")
+    click.echo(_verdict(now, latest, is_accepted=accept))
     for key in revived:
         click.echo(legible(f"valid again: {key.name} ({key.id})"))
-    if accept:
-        click.echo("accepted: keys end by this machine's clock")
+
+
+def _verdict(now: datetime, latest: datetime | None, *, is_accepted: bool) -> str:
+    if is_accepted:
+        return "accepted: keys end by this machine's clock"
+    behind = latest - now if latest else timedelta()
+    if behind.total_seconds() <= JUMP:
+        return "in order: keys end by this machine's clock"
+    told = timedelta(seconds=int(behind.total_seconds()))
+    return (
+        f"the clock is {told} behind: keys end by the latest time seen. Set the clock; if it is"
+        " right, run `clinic-gateway state clock --accept`"
+    )
 
 
 def _is_revived(key: Key, now: datetime, latest: datetime | None) -> bool:

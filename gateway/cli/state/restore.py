@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,14 +11,17 @@ from gateway.audit.files import audit_folder
 from gateway.cli.deeds import recording
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.state.told import end_if_wrong, manifest_lines, manifest_told, say
+from gateway.cli.state.told import counted, end_if_wrong, manifest_lines, manifest_told, say
 from gateway.contract.fields import write_instant
-from gateway.settings import configuration_file, load_settings
+from gateway.keys.store import KeyStore
+from gateway.settings import Settings, configuration_file, load_settings
 from gateway.state.manifest import Manifest, read
+from gateway.state.newer_audit import NewerAudit, enter, read_newer_audit
 from gateway.state.opening import opened
 from gateway.state.restore import left_out, restore, restore_configuration
 from gateway.state.since import deeds_since
 from gateway.state.verified import verify_backup
+from gateway.store import Store
 
 
 @click.command("restore")
@@ -27,52 +31,85 @@ from gateway.state.verified import verify_backup
 def restore_state(folder: Path, config: Path | None, as_json: bool) -> None:
     """Verify the backup in DIR, and put back what is missing of its state.
 
-    Nothing is overwritten: where there is a state already, or a gateway runs, it is refused. Files
-    of the configuration that are missing are put back first, into the folder of --config. If a
-    restore was interrupted, run the command again.
+    Nothing is overwritten: a store of the same state that is there is kept. Where parts of another
+    state are there, or a gateway runs, it is refused. Files of the configuration that are missing
+    are put back first, into the folder of --config. If a restore was interrupted, run the command
+    again.
     """
     manifest = read(folder)
     verified = verify_backup(folder, manifest)
     if verified.problems:
         end_if_wrong(verified)
     try:
-        restored, deeds = asyncio.run(_restored(folder, manifest, config))
+        restored = asyncio.run(_restored(folder, manifest, config))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         fail(f"{error.filename} cannot be put back: {reason}; mend that and restore again")
-    data = {"folder": str(folder), **manifest_told(manifest), "restored": list(map(str, restored))}
-    notes = [*_elsewhere(folder, manifest, config), *_notes(manifest), *deeds]
+    data = {"folder": str(folder), **manifest_told(manifest)}
+    data |= {"restored": list(map(str, restored.files)), "storeKept": restored.keeps_store}
+    notes = [*_elsewhere(folder, manifest, config), *_notes(manifest, restored), *restored.notes]
     data |= {"notes": notes, "broken": verified.broken}
-    say(data, _lines(folder, manifest, restored), as_json=as_json)
+    say(data, _lines(folder, manifest, restored.files), as_json=as_json)
     if not as_json:
         for note in (*notes, *verified.broken):
             click.echo(legible(f"note: {note}"))
 
 
-async def _restored(
-    folder: Path, manifest: Manifest, config: Path | None
-) -> tuple[Sequence[Path], Sequence[str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The files that were put back, and notes; `keeps_store` is whether a store was there."""
+
+    files: Sequence[Path]
+    keeps_store: bool
+    notes: Sequence[str]
+
+
+async def _restored(folder: Path, manifest: Manifest, config: Path | None) -> Restored:
     place = configuration_file(config)
     if place is None and manifest.configuration is not None:
         fail(
             "there is no gateway.yaml here: name where the configuration goes, such as --config"
             f" {manifest.configuration}"
         )
-    restored = restore_configuration(folder, manifest, place.absolute()) if place else []
+    files = restore_configuration(folder, manifest, place.absolute()) if place else []
     settings = load_settings(place)
-    restored += await restore(settings, folder, manifest)
-    since = deeds_since(audit_folder(settings), manifest.made_at)
+    files += await restore(settings, folder, manifest)
     # what has been put back is looked at as every command looks at it
-    async with opened(settings) as store, recording(settings, store) as deed:
-        made_at = write_instant(manifest.made_at)
-        async with deed("state restored", manifest.identity, backup=made_at, files=len(restored)):
-            pass
-    return restored, since
+    async with opened(settings) as store:
+        keeps_store = manifest.has_store and Path(store.place) not in files
+        newer = await read_newer_audit(settings, store)
+        if keeps_store and not files and not newer.chains:
+            fail(
+                f"there is a state in {settings.state} already, of the backup's identity, and no"
+                " part of it is missing: nothing was put back"
+            )
+        deeds = [] if keeps_store else await _deeds_since(settings, store, manifest)
+        await _entered(settings, store, manifest, newer, files)
+    broken = [f"this is not entered into the store: {each}" for each in newer.broken]
+    return Restored(files=files, keeps_store=keeps_store, notes=[*deeds, *broken])
+
+
+async def _deeds_since(settings: Settings, store: Store, manifest: Manifest) -> Sequence[str]:
+    names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
+    return deeds_since(audit_folder(settings), manifest.made_at, names)
+
+
+async def _entered(
+    settings: Settings, store: Store, manifest: Manifest, newer: NewerAudit, files: Sequence[Path]
+) -> None:
+    """The audit that is newer than the store enters it; the deed names its chains."""
+    told = {"backup": write_instant(manifest.made_at), "files": len(files)}
+    chains = [each.id for each in newer.chains]
+    async with (
+        recording(settings, store) as deed,
+        deed("state restored", manifest.identity, **told, chains=chains),
+    ):
+        await enter(store, newer)
 
 
 def _lines(folder: Path, manifest: Manifest, restored: Sequence[Path]) -> Iterator[str]:
     yield from manifest_lines(folder, manifest)
-    yield f"  {len(restored)} files put back; nothing was overwritten"
+    yield f"  {counted(len(restored), 'file')} put back; nothing was overwritten"
 
 
 def _elsewhere(folder: Path, manifest: Manifest, config: Path | None) -> Iterator[str]:
@@ -82,7 +119,10 @@ def _elsewhere(folder: Path, manifest: Manifest, config: Path | None) -> Iterato
             yield f"{each.original} is missing: copy it from {folder / each.file}"
 
 
-def _notes(manifest: Manifest) -> Iterator[str]:
+def _notes(manifest: Manifest, restored: Restored) -> Iterator[str]:
+    if restored.keeps_store:
+        yield "the store that is here is kept, with its keys and bookings since the backup"
+        return
     at = write_instant(manifest.made_at)
     yield (
         f"keys that were revoked after {at} work again, and keys that were made since do not: look"

@@ -1,16 +1,15 @@
 """What the commands on a state and its backups print."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gateway.audit.verify import Verdict
 from gateway.cli.lines import legible, legible_json
 from gateway.contract.fields import write_instant
 from gateway.state.manifest import Manifest
-from gateway.state.verified import Verified, store_told
+from gateway.state.verified import Verified, dump_told
 
 
 def manifest_told(manifest: Manifest) -> dict[str, Any]:
@@ -30,14 +29,18 @@ def manifest_told(manifest: Manifest) -> dict[str, Any]:
 def manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
     """For people."""
     size = sum(each.size for each in manifest.files)
+    files = counted(len(manifest.files), "file")
     yield f"{folder}: the state {manifest.identity} as of {write_instant(manifest.made_at)}"
-    yield f"  migration {manifest.migration}, {len(manifest.files)} files, {size} bytes"
+    yield f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}"
     if not manifest.has_store:
-        yield f"  without the store, whose server makes its dump: {store_told(manifest)}"
+        yield f"  without the store ({manifest.store}): dump it with pg_dump; {dump_told(manifest)}"
 
 
-def audit_told(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """The audit as JSON members."""
+def audit_told(verified: Verified) -> dict[str, Any] | None:
+    """The audit as JSON members; None where it was not checked, as what holds it is damaged."""
+    verdicts = verified.audit
+    if verified.problems:
+        return None
     return {
         "chains": len(verdicts),
         "lines": sum(each.lines for each in verdicts),
@@ -45,11 +48,27 @@ def audit_told(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def audit_line(verdicts: Sequence[Verdict]) -> str:
+def audit_line(verified: Verified) -> str:
     """The audit for people."""
-    told = audit_told(verdicts)
-    counts = {"chains": told["chains"], "lines": told["lines"], "broken": len(told["broken"])}
-    return "  audit: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+    if verified.problems:
+        return "  audit: not checked"
+    lines = sum(each.lines for each in verified.audit)
+    parts = [counted(len(verified.audit), "chain"), counted(lines, "line")]
+    return f"  audit: {', '.join(parts)}, {len(verified.broken) or 'none'} broken"
+
+
+def verdict_line(verified: Verified) -> str:
+    """How it stands, in a word or two."""
+    if verified.problems:
+        return f"NOT USABLE: {counted(len(verified.problems), 'problem')}"
+    if verified.broken:
+        return f"BROKEN: {counted(len(verified.broken), 'place')} of the audit not as written"
+    return "in order"
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as 1 file, 2 files."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def say(data: dict[str, Any], lines: Iterator[str], *, as_json: bool) -> None:

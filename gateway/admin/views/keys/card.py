@@ -15,6 +15,7 @@ from gateway.audit.files import audit_folder
 from gateway.audit.wanted import Wanted
 from gateway.inquiries.entries import find_entries
 from gateway.inquiries.key_book import UNUSED, states_of
+from gateway.keys.store import KeyStore
 from gateway.usage.store import Sums, by_day
 
 DAYS = 30
@@ -32,7 +33,8 @@ OVERLAPS = {
 async def card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
     """All of it; `errors` are those of its own forms."""
     key, secrets = await found_key(visit)
-    now, parts = visit.parts.now(), visit.parts
+    parts = visit.parts
+    now = await KeyStore(parts.store).key_time(parts.now())
     days = await _days(visit, key.id)
     total = Sums()
     for each in days.values():

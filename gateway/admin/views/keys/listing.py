@@ -51,7 +51,7 @@ async def listing(visit: Visit) -> web.Response:
         wanted=wanted,
         number=number,
         pages=pages,
-        now=visit.parts.now(),
+        now=found.at,
     )
 
 

@@ -22,6 +22,7 @@ from gateway.contract.resources import GOVERNED
 from gateway.inquiries.directory import first
 from gateway.inquiries.viewers import Viewer, lacking, viewer_of
 from gateway.keys.key import Key
+from gateway.keys.store import KeyStore
 from gateway.policy.telling.preview import ABSENT
 
 # Ids that are offered of the clinic's own records.
@@ -70,7 +71,8 @@ async def _page(
     result = None
     if viewer is not None:
         resource = _RESOURCES.get(asked.resource) or _first_of(viewer)
-        result = result_of(visit.parts, viewer, resource, record, record_id)
+        at = await KeyStore(visit.parts.store).key_time(visit.parts.now())
+        result = result_of(visit.parts, viewer, at, resource, record, record_id)
     return visit.page(
         "preview/result.html" if visit.is_part else "preview/page.html",
         422 if wrong else 200,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import PurePath
 
 import orjson
@@ -52,16 +53,21 @@ class Result:
 
 
 def result_of(
-    parts: Parts, viewer: Viewer, resource: Resource, record: Record | None, record_id: str = ""
+    parts: Parts,
+    viewer: Viewer,
+    at: datetime,
+    resource: Resource,
+    record: Record | None,
+    record_id: str = "",
 ) -> Result:
-    """By the policy that runs; without a record, of a made-up one."""
+    """By the policy that runs and at that time; without a record, of a made-up one."""
     policy, running = parts.standing().policy, parts.running()
     level, rules = viewer.level_for(resource), policy.rules[resource.name]
     troubles: list[Trouble] = []
     seen = _seen(policy, resource, level, record or specimen(resource), troubles)
     of_records, *of_fields = reasons(resource, rules, level, deciding_lines(running.content))
     lacks = lacking(resource, viewer.key) if viewer.key else []
-    ended = viewer.key is not None and not viewer.key.active(parts.now())
+    ended = viewer.key is not None and not viewer.key.active(at)
     status, body = _answer(seen, is_lacking=bool(lacks), is_ended=ended)
     return Result(
         viewer=viewer,
