@@ -129,7 +129,7 @@ def check_own_place(config: Path | None, environ: Mapping[str, str] | None = Non
     environ = os.environ if environ is None else environ
     if configuration_file(config) is None and environ.keys().isdisjoint(_PLACES):
         raise StartRefused(
-            f"nothing says where the gateway's state is: there is no {DEFAULT_FILE} in {Path.cwd()};"
+            f"nothing says where the gateway's state is: no {DEFAULT_FILE} is in {Path.cwd()};"
             f" name the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
         )
 
