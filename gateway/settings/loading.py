@@ -129,8 +129,8 @@ def check_own_place(config: Path | None, environ: Mapping[str, str] | None = Non
     environ = os.environ if environ is None else environ
     if configuration_file(config) is None and environ.keys().isdisjoint(_PLACES):
         raise StartRefused(
-            f"nothing says where the gateway's state is: there is no {DEFAULT_FILE} in {Path.cwd()}; name"
-            f" the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
+            f"nothing says where the gateway's state is: no {DEFAULT_FILE} is in {Path.cwd()};"
+            f" name the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
         )
 
 

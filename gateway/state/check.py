@@ -34,7 +34,8 @@ def _refusals(parts: Parts) -> Iterator[str]:
         )
     if _is_lost(parts.key) and parts.in_use:
         yield (
-            f"{parts.key} is gone: keep the store, and {PUT_BACK} (it has it as audit.key);"
+            f"{parts.key} is gone: put it back from a backup (`clinic-gateway state restore DIR`"
+            " does, and keeps the store);"
             " `clinic-gateway audit rotate-key` makes another one, with which what was written"
             " before cannot be verified any more"
         )

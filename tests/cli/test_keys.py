@@ -282,8 +282,8 @@ def test_where_nothing_says_where_the_keys_are_none_are_looked_for(
     result = CliRunner().invoke(main, ["keys", *words])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        f"nothing says where the gateway's state is: there is no gateway.yaml in {tmp_path}; name the"
-        " gateway's configuration with --config, or set GATEWAY_STATE or GATEWAY_STORE\n"
+        f"nothing says where the gateway's state is: no gateway.yaml is in {tmp_path};"
+        " name the gateway's configuration with --config, or set GATEWAY_STATE or GATEWAY_STORE\n"
     )
     assert not list(tmp_path.iterdir())
 

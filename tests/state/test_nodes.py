@@ -72,7 +72,7 @@ def test_a_node_is_put_back_beside_the_dump_of_its_store(
     assert not told["storeInBackup"]
     assert "gateway.db" not in {path.name for path in (tmp_path / "backup").iterdir()}
     said = clinic_gateway("state", "check", str(tmp_path / "backup")).stdout
-    assert f"its dump must be of the state {told['identity']}, at migration {HEAD}" in said
+    assert f"must have the identity {told['identity']} and the migration {HEAD}" in said
     shutil.rmtree(one.state)
 
     with postgres_database() as empty:

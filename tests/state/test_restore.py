@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,18 +85,22 @@ def test_backups_beside_calls_know_every_line_that_their_store_knows(place: Plac
             return calls
 
         callers = [pool.submit(call) for _ in range(2)]
+        told: list[Any] = []
         try:
-            told = [
-                place.command("state", "backup", str(place.folder / f"backup-{number}"))
-                for number in range(6)
-            ]
+            while len(told) < 6 or (len(told) < 40 and _lines(told[0]) == _lines(told[-1])):
+                folder = place.folder / f"backup-{len(told)}"
+                told.append(place.command("state", "backup", str(folder)))
         finally:
             ends.set()
         assert all(each.result() for each in callers)
-    assert [each["audit"]["broken"] for each in told] == [[]] * 6
-    lines = [each["audit"]["lines"] for each in told]
+    assert all(each["audit"]["broken"] == [] for each in told)
+    lines = [_lines(each) for each in told]
     assert lines == sorted(lines)
     assert lines[0] < lines[-1]
+
+
+def _lines(backup: Any) -> int:
+    return int(backup["audit"]["lines"])
 
 
 def test_a_backup_is_its_owners_alone_and_overwrites_nothing(place: Place) -> None:

@@ -37,9 +37,8 @@ def clock(accept: bool, config: Path | None, as_json: bool) -> None:
         keys, latest = KeyStore(store), await seen(store)
         revived = [key for key, _ in (await keys.list()).keys if _is_revived(key, now, latest)]
         ids = [key.id for key in revived]
-        async with deed(
-            "clock accepted", write_instant(now), seen=latest and write_instant(latest), revived=ids
-        ):
+        told = latest and write_instant(latest)
+        async with deed("clock accepted", write_instant(now), seen=told, revived=ids):
             await keys.accept_time(now)
         return latest, revived
 
