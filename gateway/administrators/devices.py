@@ -2,8 +2,10 @@
 
 A device lets nobody in. Wrong passwords from it are counted apart from those of strangers, so that
 strangers who guess at a name do not keep its owner out (OWASP, "Slow Down Online Guessing Attacks
-with Device Cookies"). What is kept of the password signs the token: a token of somebody else, or of
-before the password was changed, is none, and nothing of it need be stored.
+with Device Cookies"). While the device's own count waits, its attempts count as a stranger's.
+
+What is kept of the password signs the token: a token of somebody else, or of before the password
+was changed, is none, and nothing of it need be stored.
 """
 
 import hmac

@@ -17,7 +17,7 @@ from signal import SIGHUP, SIGINT, SIGTERM
 import click
 
 from adapters.base import NotFound, Query
-from gateway.administrators.passwords import Passwords, made_up
+from gateway.administrators.passwords import made_up, one_time_digest
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore
 from gateway.app import utc_now
@@ -223,7 +223,7 @@ async def _panel(gateway: Gateway) -> dict[str, str]:
     if gateway.panel is None:
         return {}
     administrators, password = AdministratorStore(gateway.store), made_up()
-    kept, known = await Passwords().hash(password), await administrators.find(ADMINISTRATOR)
+    kept, known = one_time_digest(password), await administrators.find(ADMINISTRATOR)
     async with recording(gateway.settings, gateway.store) as deed:
         if known is None:
             async with deed("administrator added", ADMINISTRATOR, role=Role.ADMIN):

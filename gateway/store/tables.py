@@ -336,8 +336,9 @@ audit_calls = Table(
     sqlite_with_rowid=False,
 )
 
-# Who may use the panel: `name_key` is the name as it is compared. A password that is one_time lets
-# its owner choose another, once; an empty one lets nobody in.
+# Who may use the panel: `name_key` is the name as it is compared. `password` is an Argon2id hash.
+# A password that is one_time lets its owner choose another, once; of it a SHA-256 digest is kept,
+# `sha256$...`. An empty one lets nobody in.
 administrators = Table(
     "administrators",
     metadata,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
+from argon2 import PasswordHasher, extract_parameters
 from click.testing import CliRunner
 from pydantic import SecretStr
 
@@ -14,7 +15,14 @@ from gateway.administrators import passwords
 from gateway.administrators.administrator import Administrator
 from gateway.administrators.devices import LASTS, device_of, device_token
 from gateway.administrators.failures import FREE, Failures, of_device, of_name
-from gateway.administrators.passwords import MOST_WAITING, Busy, Passwords
+from gateway.administrators.passwords import (
+    MOST_WAITING,
+    Busy,
+    Passwords,
+    is_one_time,
+    made_up,
+    one_time_digest,
+)
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore, Kept
 from gateway.cli import main
@@ -88,9 +96,86 @@ async def test_a_browser_has_a_count_of_its_own(
     assert ends == [401] * FREE
     own = of_device(claire.cookies[device(claire)].split(".")[0])
     await tried(running_gateway.gateway.store, own, 4)
+    # its own slips count neither to strangers nor to another browser of the same person
+    stranger = signed_out(claire, known=False)
+    ends = [(await stranger.sign_in("a guess of mine")).status for _ in range(FREE)]
+    assert ends == [401] * FREE
+    await guessed(running_gateway.gateway.store, "Claire", 4)
     assert (await browser.sign_in()).status == 429
-    # nor do its own slips count to strangers, or to another browser of the same person
-    assert (await signed_out(claire, known=False).sign_in()).status == 303
+
+
+async def test_whoever_stole_a_cookie_does_not_shut_out_the_browser_it_came_from(
+    claire: Manager, running_gateway: RunningGateway
+) -> None:
+    store, thief, owner = running_gateway.gateway.store, signed_out(claire), signed_out(claire)
+    ends = [(await thief.sign_in("a guess of mine")).status for _ in range(FREE)]
+    assert ends == [401] * FREE
+    stolen = of_device(claire.cookies[device(claire)].split(".")[0])
+    await tried(store, stolen, 4)
+    assert (await owner.sign_in()).status == 303
+    # the thief is forgiven nothing, and the owner has another cookie with a count of its own
+    assert await Failures(store).try_now(stolen, datetime.now(UTC)) > timedelta()
+    await guessed(store, "Claire", FREE + 4)
+    assert (await signed_out(claire).sign_in()).status == 429
+    assert (await signed_out(owner).sign_in()).status == 303
+
+
+async def test_a_stolen_cookie_takes_no_turn_of_known_browsers_while_its_own_count_waits(
+    claire: Manager, running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = of_device(claire.cookies[device(claire)].split(".")[0])
+    await tried(running_gateway.gateway.store, own, FREE + 4)
+    monkeypatch.setattr(passwords, "MOST_WAITING", 0)
+    assert (await signed_out(claire).sign_in("a guess of mine")).status == 503
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.at = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+@pytest.mark.parametrize("cookies", [0, 1, 2])
+async def test_each_stolen_cookie_gives_seventeen_guesses_in_an_hour_and_then_four(
+    start_gateway: Start, session: aiohttp.ClientSession, cookies: int
+) -> None:
+    """And those of strangers besides: docs/operations.md tells these numbers."""
+    clock = Clock()
+    running = await start_gateway(now=clock)
+    owners = [await manager_of(running, session) for _ in range(max(1, cookies))]
+    thieves = [signed_out(each, known=bool(cookies)) for each in owners]
+    begun, by_hour = clock.at, [0, 0, 0]
+    while clock.at < begun + len(by_hour) * HOUR:
+        waits = list[int]()
+        for thief in thieves:
+            while (told := await thief.sign_in("a guess of mine")).status == 401:
+                by_hour[(clock.at - begun) // HOUR] += 1
+            assert told.status == 429
+            waits.append(int(told.headers["Retry-After"]))
+        clock.at += timedelta(seconds=min(waits))
+    assert by_hour == [17 * (cookies + 1), 4 * (cookies + 1), 4 * (cookies + 1)]
+
+
+@pytest.mark.parametrize("longer", ["browser", "strangers"])
+async def test_a_known_browser_is_told_the_shorter_of_the_two_pauses(
+    start_gateway: Start, session: aiohttp.ClientSession, longer: str
+) -> None:
+    clock = Clock()
+    running = await start_gateway(now=clock)
+    claire = await manager_of(running, session)
+    own = of_device(claire.cookies[device(claire)].split(".")[0])
+    longest, shortest = (own, of_name("Claire"))[:: 1 if longer == "browser" else -1]
+    failures = Failures(running.gateway.store)
+    for subject in [longest] * (FREE + 3) + [shortest] * FREE:
+        while wait := await failures.try_now(subject, clock.at):
+            clock.at += wait
+    assert await failures.try_now(longest, clock.at) == timedelta(seconds=8)
+    told = await signed_out(claire).sign_in()
+    assert (told.status, told.headers["Retry-After"]) == (429, "1")
 
 
 async def test_each_sign_in_gives_a_new_token_and_what_was_forgiven_is_the_browsers(
@@ -278,6 +363,74 @@ async def test_a_password_that_was_handed_over_lets_in_while_strangers_go_on_gue
     await stranger.fill("/account", chosen, "/account/password")
     await guessed(store, "Denis", FREE + 4)
     assert (await signed_out(stranger).sign_in()).status == 303
+
+
+async def test_a_password_that_was_handed_over_lets_in_while_strangers_fill_the_turns(
+    claire: Manager, running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    password, store = made_up(), AdministratorStore(running_gateway.gateway.store)
+    await store.add("Denis", Role.ADMIN, one_time_digest(password), NOW, one_time=True)
+    monkeypatch.setattr(passwords, "MOST_WAITING", 0)
+    denis = claire.other("Denis")
+    assert (await denis.sign_in("a guess of mine")).status == 503
+    assert (await denis.sign_in(password)).headers["Location"] == "/account"
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is worked out for passwords from now on; of a hash, all that its time depends on."""
+    done = list[str]()
+    verify, digest = PasswordHasher.verify, one_time_digest
+
+    def verified(self: PasswordHasher, kept: str, password: str) -> bool:
+        done.append(f"{extract_parameters(kept)}")
+        return verify(self, kept, password)
+
+    def digested(password: str) -> str:
+        done.append("digest")
+        return digest(password)
+
+    monkeypatch.setattr(PasswordHasher, "verify", verified)
+    monkeypatch.setattr(passwords, "one_time_digest", digested)
+    return done
+
+
+async def test_the_work_tells_nobody_who_has_a_one_time_password(
+    claire: Manager, running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = running_gateway.gateway.store
+    kept = {"Ann": await Passwords().hash(PASSWORD), "Bob": one_time_digest(made_up()), "Carl": ""}
+    for name, password in kept.items():
+        one_time = name != "Ann"
+        await AdministratorStore(store).add(name, Role.ADMIN, password, NOW, one_time=one_time)
+    done, before, meanwhile = counted(monkeypatch), list[list[str]](), list[list[str]]()
+    for name in (*kept, "Nobody"):
+        stranger = claire.other(name)
+        assert (await stranger.sign_in("a guess of mine")).status == 401
+        before.append(done.copy())
+        await guessed(store, name, FREE + 4)
+        done.clear()
+        assert (await stranger.sign_in("a guess of mine")).status == 429
+        meanwhile.append(done.copy())
+        done.clear()
+    hashed = f"{extract_parameters(kept['Ann'])}"
+    assert before == [["digest", hashed]] * 4
+    assert meanwhile == [["digest"]] * 4
+
+
+def test_a_one_time_password_is_kept_as_a_digest_and_nothing_else_is_one() -> None:
+    password = made_up()
+    kept = one_time_digest(password)
+    assert password not in kept
+    assert is_one_time(kept, password)
+    assert not is_one_time(kept, made_up())
+    for other in ("", "x", password, kept.upper(), PasswordHasher().hash(password)):
+        assert not is_one_time(other, password)
+
+
+async def test_a_digest_lets_nobody_in_as_a_password() -> None:
+    password = made_up()
+    assert not await Passwords().is_right(one_time_digest(password), password)
+    assert not is_one_time(one_time_digest(password), one_time_digest(password))
 
 
 async def test_only_this_panels_pages_hold_the_cookie_and_no_script_does(claire: Manager) -> None:

@@ -10,7 +10,7 @@ from gateway.admin.access.guard import new_token
 from gateway.admin.access.session import ADMINISTRATOR, CSRF, PROVED
 from gateway.admin.visit import Visit
 from gateway.administrators.devices import LASTS, device_of, device_token
-from gateway.administrators.passwords import LONGEST
+from gateway.administrators.passwords import LONGEST, is_one_time
 from gateway.administrators.store import Kept
 
 
@@ -33,19 +33,20 @@ async def attempt(
 ) -> Attempt:
     """A try at a password, which counts for that subject until it is forgiven; Busy.
 
-    A password that counts once is made up and beyond guessing: it is looked at even where others
-    would have to wait, so that whoever is handed one comes in while strangers guess at the name.
+    A one-time password is beyond guessing: it is looked at first, without a turn or a pause, so
+    that whoever is handed one comes in while strangers guess at the name. That look is the same
+    for every name; during a pause there is no other.
     """
     administration = visit.administration
+    known, password = kept.password if kept else "", password[: LONGEST + 1]
+    if is_one_time(known, password):
+        return Attempt(True, 0)
     async with administration.passwords.turn(is_known=is_known):
         pause = await administration.failures.try_now(subject, visit.parts.now())
         wait = ceil(pause.total_seconds())
-        if wait and not (kept is not None and kept.administrator.one_time):
+        if wait:
             return Attempt(False, wait)
-        is_right = await administration.passwords.is_right(
-            kept.password if kept else "", password[: LONGEST + 1]
-        )
-    return Attempt(is_right, wait)
+        return Attempt(await administration.passwords.is_right(known, password), 0)
 
 
 async def begin_session(visit: Visit, administrator_id: str, password: str) -> None:

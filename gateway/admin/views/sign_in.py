@@ -1,10 +1,12 @@
 """Signing in and out. A failed attempt counts before the password is looked at."""
 
 import secrets
+from dataclasses import replace
 
 from aiohttp import web
 
 from gateway.admin.access.entering import (
+    Attempt,
     address_of,
     attempt,
     begin_session,
@@ -38,16 +40,32 @@ async def sign_in(visit: Visit) -> web.Response:
         raise Refused(403, "form")
     name, password = visit.text("name"), str(visit.form.get("password", ""))
     kept = await visit.administration.administrators.find(name)
-    device = known_device(visit, kept)
-    subject = of_name(name) if device is None else of_device(device)
     try:
-        tried = await attempt(visit, subject, kept, password, is_known=device is not None)
+        tried, device = await _attempt(visit, name, kept, password)
     except Busy:
         return await _shown(visit, status=503, is_busy=True, wait=ALL_TURNS, name=name)
     if kept is None or not tried.is_right or not await _used_up(visit, kept):
         return await _refused(visit, kept, name, tried.wait)
-    await visit.administration.failures.forgive(subject)
-    return await _let_in(visit, kept, "new" if device is None else "known")
+    await visit.administration.failures.forgive(of_device(device) if device else of_name(name))
+    return await _let_in(visit, kept, "known" if device else "new")
+
+
+async def _attempt(
+    visit: Visit, name: str, kept: Kept | None, password: str
+) -> tuple[Attempt, str | None]:
+    """The attempt, and the known browser that it counts for; None where it is a stranger's; Busy.
+
+    While a known browser's own count has to wait, its attempts are those of a stranger. So whoever
+    stole its cookie does not shut out its owner by wrong passwords with it.
+    """
+    device, pause = known_device(visit, kept), 0
+    if device is not None:
+        own = await attempt(visit, of_device(device), kept, password, is_known=True)
+        if not own.wait:
+            return own, device
+        pause = own.wait
+    tried = await attempt(visit, of_name(name), kept, password, is_known=False)
+    return replace(tried, wait=min(tried.wait, pause or tried.wait)), None
 
 
 async def _refused(visit: Visit, kept: Kept | None, name: str, wait: int) -> web.Response:

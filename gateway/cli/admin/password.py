@@ -8,7 +8,13 @@ import click
 
 from gateway.administrators.administrator import name_of
 from gateway.administrators.failures import Failures, of_name
-from gateway.administrators.passwords import LONGEST, Passwords, check, made_up
+from gateway.administrators.passwords import (
+    LONGEST,
+    Passwords,
+    check,
+    made_up,
+    one_time_digest,
+)
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore, LastAdmin
 from gateway.cli.admin.opened import with_deeds
@@ -50,7 +56,7 @@ def password(
 
     async def given(store: Store, deed: Deed) -> bool:
         administrators, now = AdministratorStore(store), datetime.now(UTC)
-        kept = await Passwords().hash(word)
+        kept = one_time_digest(word) if one_time else await Passwords().hash(word)
         known = await administrators.find(name)
         if known is None:
             await _check_first(administrators, role or Role.ADMIN)
