@@ -5,15 +5,35 @@ apart. When one was booked is kept beside the practice system, and told for as l
 shows the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from adapters.base import AdapterError, BookedTimes, OutcomeUnknown, Record
+from adapters.base import AdapterError, BookedTimes, OutcomeUnknown, Record, SlotTaken
 from adapters.slots import Interval
+from adapters.spans import narrowed
 from adapters.times import Later, TimeConverter, instant_text
 
+T = TypeVar("T")
 BEGINS, ENDS = "scheduledAt", "endTime"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTimes:
+    """Booked times by public id; `missing` collects the ambiguous appointments not among them."""
+
+    booked: Mapping[str, Interval] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+
+    def narrowed(
+        self, appointment: str, readings: Sequence[tuple[Interval, bool]]
+    ) -> Sequence[tuple[Interval, bool]]:
+        """The booked one of the times that an appointment's row may mean; all where none is."""
+        if appointment in self.booked:
+            return narrowed(readings, self.booked[appointment])
+        self.missing.add(appointment)
+        return readings
 
 
 class RepeatedHours:
@@ -62,11 +82,29 @@ class RepeatedHours:
         ends = _moment(record, ENDS) or begins
         return self.settled(record, found or Interval(begins, ends))
 
-    async def known(self, appointments: Sequence[str]) -> Mapping[str, Interval]:
+    async def read(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
+        """The answer; asked again with the booked times of ambiguous rows, where any are kept."""
+        known = KnownTimes()
+        answer = await ask(known)
+        booked = await self.known(known.missing)
+        return await ask(KnownTimes(booked)) if booked else answer
+
+    async def book(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
+        """The same of a booking: asked again where only ambiguous rows may stand in its way."""
+        known = KnownTimes()
+        try:
+            return await ask(known)
+        except SlotTaken:
+            booked = await self.known(known.missing)
+            if not booked:
+                raise
+        return await ask(KnownTimes(booked))
+
+    async def known(self, appointments: Collection[str]) -> Mapping[str, Interval]:
         """When these were booked, of those whose times are kept."""
-        if self._kept is None:
+        if self._kept is None or not appointments:
             return {}
-        found = await self._kept.find(appointments)
+        found = await self._kept.find(list(appointments))
         return {name: Interval(*each) for name, each in found.items()}
 
     async def keep(self, records: Iterable[Record]) -> None:

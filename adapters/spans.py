@@ -65,9 +65,26 @@ def meant(blocks: Iterable[tuple[Interval, bool]], wanted: Interval) -> list[Int
 
     The reading that begins then and lasts as long, or longer; the likely ones where none does.
     """
+    return [each for each, is_likely in narrowed(blocks, wanted) if is_likely]
+
+
+def narrowed(
+    blocks: Iterable[tuple[Interval, bool]], booked: Interval
+) -> list[tuple[Interval, bool]]:
+    """Of the times that a row may mean the one that was booked; all where none is that.
+
+    It begins then, and lasts as long, or longer. Where it is not known how long the booked time
+    lasts (it has no length), all that begin then.
+    """
     all_ = list(blocks)
-    fitting = [each for each, _ in all_ if each.start == wanted.start and each.end >= wanted.end]
-    return [min(fitting)] if fitting else [each for each, is_likely in all_ if is_likely]
+    fitting = [each for each in all_ if _fits(each[0], booked)]
+    if not fitting or booked.start == booked.end:
+        return fitting or all_
+    return [(min(each for each, _ in fitting), True)]
+
+
+def _fits(time: Interval, booked: Interval) -> bool:
+    return time.start == booked.start and time.end >= booked.end
 
 
 def _crosses(span: Interval, zone: ZoneInfo) -> bool:

@@ -94,8 +94,7 @@ class RestAdapter:
         """
         async with self._in_time(reads=ceil(len(appointments) / WATCHED_IN_A_READ)):
             await self._keeper.learn_all("appointments", appointments)
-            booked = await self._hours.known(appointments)
-            return await self._diary.look.watched(appointments, booked)
+            return await self._diary.look.watched(appointments)
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning."""

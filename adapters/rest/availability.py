@@ -1,6 +1,6 @@
 """What a vet's day is made of: working hours, what blocks, and what the backend says is free."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -11,6 +11,7 @@ import orjson
 
 from adapters.base import BackendNonsense, FieldShape, Trouble
 from adapters.convert import Unreadable
+from adapters.repeated import RepeatedHours
 from adapters.rest.backend import Answer
 from adapters.rest.mapping import Found, HoursCall, HoursWritten, Many, Times
 from adapters.rest.paging import MOST_ROWS, Params, pager
@@ -20,7 +21,7 @@ from adapters.rest.templates import Values
 from adapters.rest.together import for_each
 from adapters.rest.toolbox import Toolbox
 from adapters.slots import Interval, Shift
-from adapters.spans import lasting, readings, whole_day
+from adapters.spans import lasting, narrowed, readings, whole_day
 from adapters.times import TimeConverter
 
 # What calls of the diary can be given.
@@ -173,9 +174,17 @@ class Spans:
     """A source of spans of time of a vet. In doubt one that `blocks` does, and another is none."""
 
     def __init__(
-        self, times: Times, tools: Toolbox, zone: ZoneInfo, default: int, *, blocks: bool
+        self,
+        times: Times,
+        tools: Toolbox,
+        zone: ZoneInfo,
+        default: int,
+        hours: RepeatedHours,
+        *,
+        blocks: bool,
     ) -> None:
         values = tools.values
+        self._hours = hours
         self._report, self._zone, self._blocks = tools.report, zone, blocks
         self._name = "diary.busy" if blocks else "diary.free"
         self._rows = Rows(times, times.where, tools, times.key, doubt=blocks)
@@ -197,11 +206,16 @@ class Spans:
     async def read(self, asked: Asked) -> list[Span]:
         """The spans that lie in the window, and some round it."""
         answers = await for_each(self._rows.read, self._questions(asked))
-        if len(answers) == 1:
-            return [span for row in answers[0] for span in self._span(row, asked)]
-        # the same row may come with two days
-        different = {orjson.dumps(row): row for rows in answers for row in rows}
-        return [span for row in different.values() for span in self._span(row, asked)]
+        rows = answers[0]
+        if len(answers) > 1:  # the same row may come with two days
+            rows = list({orjson.dumps(row): row for each in answers for row in each}.values())
+        return await self._narrowed([list(self._span(row, asked)) for row in rows])
+
+    async def _narrowed(self, rows: Sequence[Sequence[Span]]) -> list[Span]:
+        """The spans of all rows; of a booked appointment the time that is kept of it alone."""
+        unclear = {row[0].key for row in rows if len(row) > 1 and row[0].key is not None}
+        booked = await self._hours.known(unclear)
+        return [each for row in rows for each in _settled(row, booked)]
 
     def _questions(self, asked: Asked) -> list[dict[str, Any]]:
         first = asked.window.start - self._longest
@@ -259,6 +273,15 @@ class Spans:
 
     def _length_said(self, row: Any) -> timedelta | None:
         return lasting(None if self._minutes is None else self._minutes(row))
+
+
+def _settled(row: Sequence[Span], booked: Mapping[str, Interval]) -> Sequence[Span]:
+    """What a row blocks: where its appointment is booked, no other time that it may mean."""
+    key = row[0].key if len(row) > 1 else None
+    if key is None or key not in booked:
+        return row
+    found = narrowed(((each.time, each.is_likely) for each in row), booked[key])
+    return [Span(time, key, is_likely) for time, is_likely in found]
 
 
 def asks_by_day(times: Times) -> bool:

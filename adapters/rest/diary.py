@@ -63,8 +63,10 @@ class Diary:
             for each in diary.hours
         ]
         length = diary.duration
-        self.free = [Spans(each, tools, self._zone, length, blocks=False) for each in diary.free]
-        self.busy = [Spans(each, tools, self._zone, length, blocks=True) for each in diary.busy]
+        self.free, self.busy = (
+            [Spans(each, tools, self._zone, length, hours, blocks=blocks) for each in sources]
+            for sources, blocks in ((diary.free, False), (diary.busy, True))
+        )
         self.look = Look(readers["appointments"], self.busy, self._zone, length)
         self._calls = BookingCalls(mapping.booking, readers["appointments"], tools)
         self._patience = patience

@@ -1,6 +1,6 @@
 """What became of booked appointments: whether the desk has written something over one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,7 +10,6 @@ from adapters.rest.availability import Asked, Span, Spans
 from adapters.rest.reading import ResourceReader
 from adapters.rest.together import for_each, together
 from adapters.slots import Interval
-from adapters.spans import meant
 
 UNREADABLE = "unreadable"
 Standing = Record | str | None
@@ -24,10 +23,8 @@ class Look:
     ) -> None:
         self._reader, self._busy, self._zone, self._minutes = reader, busy, zone, minutes
 
-    async def watched(self, appointments: Sequence[str], booked: Mapping[str, Interval]) -> Watched:
+    async def watched(self, appointments: Sequence[str]) -> Watched:
         """What became of them: what blocks is asked for once for each vet and day.
-
-        `booked` is when they are of which the practice system cannot tell it.
 
         Where no source of `busy` has the appointments' ids, nobody can tell.
         """
@@ -45,7 +42,7 @@ class Look:
             record["id"]
             for records, busy in zip(days.values(), spans, strict=True)
             for record in records
-            if _is_over(record["id"], busy, booked.get(record["id"]))
+            if _is_over(record["id"], busy)
         }
         unreadable = (each for each, record in found.items() if record == UNREADABLE)
         return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
@@ -79,11 +76,9 @@ class Look:
         return [span for each in lists for span in each]
 
 
-def _is_over(appointment: str, spans: Sequence[Span], booked: Interval | None) -> bool:
+def _is_over(appointment: str, spans: Sequence[Span]) -> bool:
     """Whether one of the spans is the appointment's, and overlaps with another's."""
-    mine = [(each.time, each.is_likely) for each in spans if each.key == appointment]
-    own = [time for time, is_likely in mine if is_likely]
-    if mine and booked is not None:
-        own = meant(mine, booked)
-    others = [each.time for each in spans if each.key != appointment and each.is_likely]
+    likely = [each for each in spans if each.is_likely]
+    own = [each.time for each in likely if each.key == appointment]
+    others = [each.time for each in likely if each.key != appointment]
     return any(each.overlaps(time) for time in own for each in others)

@@ -10,6 +10,7 @@ from adapters.examine import Examination, Finding, Survey
 from adapters.ids import IdKeeper
 from adapters.narrowing import narrows
 from adapters.problems import Problem, warnings_of
+from adapters.repeated import KnownTimes
 from adapters.sql.checks import found_in
 from adapters.sql.parts import open_parts
 
@@ -56,7 +57,11 @@ class SqlAdapter:
         """A page in the order of the keys; free slots are one page in the order of time."""
         await self._keeper.learn_query(query)
         if query.resource == "slots":
-            return await self._runner.read(lambda connection: self._slots(connection, query))
+            return await self._hours.read(
+                lambda known: self._runner.read(
+                    lambda connection: self._slots(connection, query, known)
+                )
+            )
         searches = any(each.match == "search" for each in query.filters)
         run = self._runner.search if searches else self._runner.read
         return await self._keeper.kept(run(lambda connection: self._page(connection, query)))
@@ -64,7 +69,11 @@ class SqlAdapter:
     async def create_appointment(self, draft: Draft) -> Record:
         """Check and write under the vet's lock, in one transaction."""
         await self._keeper.learn_draft(draft)
-        booked = self._runner.book(lambda connection: self._diary.book(connection, draft))
+        booked = self._hours.book(
+            lambda known: self._runner.book(
+                lambda connection: self._diary.book(connection, draft, known=known)
+            )
+        )
         record = await self._keeper.kept_of_booking(booked)
         await self._hours.keep([record])
         return record
@@ -80,9 +89,10 @@ class SqlAdapter:
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """All in one statement, and what blocks each of their vets in a few more."""
         await self._keeper.learn_all("appointments", appointments)
-        booked = await self._hours.known(appointments)
-        return await self._runner.read(
-            lambda connection: self._diary.overwritten(connection, appointments, booked)
+        return await self._hours.read(
+            lambda known: self._runner.read(
+                lambda connection: self._diary.overwritten(connection, appointments, known)
+            )
         )
 
     async def check(self) -> Sequence[Problem]:
@@ -122,8 +132,8 @@ class SqlAdapter:
         """Let go of every connection."""
         await self._runner.aclose()
 
-    def _slots(self, connection: Connection, query: Query) -> Page:
-        return Page(records=self._openings.slots(connection, query.values, query.now))
+    def _slots(self, connection: Connection, query: Query, known: KnownTimes) -> Page:
+        return Page(records=self._openings.slots(connection, query.values, query.now, known))
 
     def _page(self, connection: Connection, query: Query) -> Page:
         if query.within is not None:

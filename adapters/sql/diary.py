@@ -1,9 +1,8 @@
 """Bookings in a mapped system: checked, written, read back, found again, watched over."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,7 +18,7 @@ from adapters.base import (
     Watched,
 )
 from adapters.booked import check_patient, difference, draft_values, is_of
-from adapters.repeated import RepeatedHours
+from adapters.repeated import KnownTimes, RepeatedHours
 from adapters.slots import Interval
 from adapters.spans import meant
 from adapters.sql.calendars import Calendar
@@ -46,7 +45,6 @@ class Standing:
     public_id: str
     key: Any
     begins: datetime
-    booked: Interval | None = None
 
 
 class Diary:
@@ -71,19 +69,25 @@ class Diary:
         reference = mapping.booking.reference
         self._reference = None if reference is None else sql(reference)
 
-    def book(self, connection: Connection, draft: Draft, done: Done | None = None) -> Record:
+    def book(
+        self,
+        connection: Connection,
+        draft: Draft,
+        done: Done | None = None,
+        known: KnownTimes | None = None,
+    ) -> Record:
         """Check and write one appointment; the caller commits, or undoes it when this raises.
 
-        `done` tells who gave it how far it came.
+        `done` tells who gave it how far it came; `known` are booked times of others.
         """
         draft = self._booking.kept(draft)
         keys = self._keys(connection, draft)
         kind = self._openings.kind(connection, draft.appointment_type_id)
         calendars = self._locked(connection, keys["vetId"])
-        offer = self._wanted(connection, calendars, kind, draft)
+        offer = self._wanted(connection, calendars, kind, draft, known)
         done = done or Done()
         try:
-            return self._written(connection, draft, offer, calendars, done)
+            return self._written(connection, draft, offer, done, known)
         except Exception:
             self._booking.withdraw(connection, done)
             raise
@@ -93,8 +97,8 @@ class Diary:
         connection: Connection,
         draft: Draft,
         offer: Offer,
-        calendars: list[Calendar],
         done: Done,
+        known: KnownTimes | None,
     ) -> Record:
         values = draft_values(draft, offer.interval)
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
@@ -116,16 +120,18 @@ class Diary:
         if self._reference is not None and record["id"] not in carrying:
             raise BackendNonsense("the written appointment does not carry its reference")
         done.place = ("diary", "busy")
-        self._look_again(connection, offer, key)
+        self._look_again(connection, offer, key, known)
         return record
 
-    def _look_again(self, connection: Connection, offer: Offer, key: Any) -> None:
+    def _look_again(
+        self, connection: Connection, offer: Offer, key: Any, known: KnownTimes | None
+    ) -> None:
         """Whether what was written blocks, and nothing else does for as long as it lasts.
 
         A row of the practice's own may last longer than what was asked for.
         """
         wanted = offer.interval
-        blocks = list(self._openings.blocking(connection, [offer.calendar], wanted))
+        blocks = list(self._openings.blocking(connection, [offer.calendar], wanted, known))
         mine = ((each.interval, each.is_likely) for each in blocks if self._same(each.key, key))
         own = meant(mine, wanted)
         if not any(each.overlaps(wanted) for each in own):
@@ -177,12 +183,9 @@ class Diary:
         self,
         connection: Connection,
         public_ids: Sequence[str],
-        booked: Mapping[str, Interval] = MappingProxyType({}),
+        known: KnownTimes,
     ) -> Watched:
-        """What became of the appointments: read at once, and their vets' diaries once each.
-
-        `booked` is when they are of which the practice system cannot tell it.
-        """
+        """What became of the appointments: read at once, and their vets' diaries once each."""
         of_vets: dict[str, list[Standing]] = {}
         unreadable = set()
         reader = self._readers["appointments"]
@@ -191,13 +194,20 @@ class Diary:
                 unreadable.add(public_id)
             elif all(values):  # else the desk has given it to nobody
                 begins = datetime.fromisoformat(values[1])
-                kept = booked.get(public_id)
-                of_vets.setdefault(values[0], []).append(Standing(public_id, key, begins, kept))
-        over = {each for vet, all_ in of_vets.items() for each in self._over(connection, vet, all_)}
+                of_vets.setdefault(values[0], []).append(Standing(public_id, key, begins))
+        over = {
+            each
+            for vet, all_ in of_vets.items()
+            for each in self._over(connection, vet, all_, known)
+        }
         return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
 
     def _over(
-        self, connection: Connection, vet_id: str, appointments: Sequence["Standing"]
+        self,
+        connection: Connection,
+        vet_id: str,
+        appointments: Sequence["Standing"],
+        known: KnownTimes,
     ) -> Iterator[str]:
         """Those of one vet's appointments that still block, and over which something else does."""
         try:
@@ -207,7 +217,7 @@ class Diary:
         begin = [each.begins for each in appointments]
         window = Interval(min(begin), max(begin) + timedelta(minutes=1))
         calendars = self._openings.calendars(connection, vet)
-        blocks = list(self._openings.blocking(connection, calendars, window))
+        blocks = list(self._openings.blocking(connection, calendars, window, known))
         value_of = self._readers["appointments"].value_of
         by_key: dict[tuple[str, ...], list[Block]] = {}
         for block in blocks:
@@ -219,8 +229,6 @@ class Diary:
             mine = {None, *(block.schedule for block in own)}
             others = [one for one in blocks if one.schedule in mine and one not in own]
             times = [one.interval for one in own if one.is_likely]
-            if own and each.booked is not None:
-                times = meant(((one.interval, one.is_likely) for one in own), each.booked)
             if any(one.is_likely and one.interval.overlaps(it) for it in times for one in others):
                 yield each.public_id
 
@@ -261,14 +269,19 @@ class Diary:
         return calendars
 
     def _wanted(
-        self, connection: Connection, calendars: list[Calendar], kind: Kind, draft: Draft
+        self,
+        connection: Connection,
+        calendars: list[Calendar],
+        kind: Kind,
+        draft: Draft,
+        known: KnownTimes | None,
     ) -> Offer:
         """The offer that the draft asks for; SlotTaken where there is none."""
         try:
             day = draft.scheduled_at.astimezone(self._zone).date()
         except OverflowError as error:
             raise SlotTaken("beyond the calendar") from error
-        for offer in self._openings.offers(connection, calendars, kind, day, draft.now):
+        for offer in self._openings.offers(connection, calendars, kind, day, draft.now, known):
             if offer.interval.start == draft.scheduled_at:
                 return offer
         raise SlotTaken("not one of the free slots")

@@ -1,7 +1,7 @@
 """What is free in a mapped system: a vet's calendars, what blocks them, and what they offer."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,9 @@ from adapters.base import (
     Record,
     Report,
 )
+from adapters.convert import Unreadable
 from adapters.converters import Converters
+from adapters.repeated import KnownTimes
 from adapters.slots import Interval, Shift, closed_days, day_window, free_slots, is_on
 from adapters.spans import type_lasts
 from adapters.sql.calendars import Calendar
@@ -84,13 +86,19 @@ class Openings:
             return None
         return timedelta(minutes=self._minutes)
 
-    def slots(self, connection: Connection, query_values: Any, now: datetime) -> list[Record]:
+    def slots(
+        self,
+        connection: Connection,
+        query_values: Any,
+        now: datetime,
+        known: KnownTimes | None = None,
+    ) -> list[Record]:
         """The free slots of a day as records."""
         vets = self._readers["vets"]
         vet = vets.must_exist(connection, vets.key_of(query_values["vetId"]))
         kind = self.kind(connection, query_values.get("appointmentTypeId"))
         calendars = self.calendars(connection, vet)
-        offers = self.offers(connection, calendars, kind, query_values["date"], now)
+        offers = self.offers(connection, calendars, kind, query_values["date"], now, known)
         # of one start the first offer counts, as in a booking
         first: dict[datetime, Interval] = {}
         for offer in offers:
@@ -148,6 +156,7 @@ class Openings:
         kind: Kind,
         day: date,
         now: datetime,
+        known: KnownTimes | None = None,
     ) -> Iterator[Offer]:
         """What is free on a day: the practice's own free rows first, then what is worked out."""
         if day in self._closed:
@@ -157,7 +166,8 @@ class Openings:
             for calendar in calendars:
                 lasts = self._lasts(connection, calendar, kind)
                 wide = Interval(window.start, window.end + lasts)
-                busy = [each.interval for each in self.blocking(connection, [calendar], wide)]
+                blocks = self.blocking(connection, [calendar], wide, known)
+                busy = [each.interval for each in blocks]
                 for each in self._of_rows(connection, calendar, window, lasts, busy, now):
                     if is_on(each.interval.start, day, self._zone):
                         yield each
@@ -196,9 +206,27 @@ class Openings:
         return (Offer(each, calendar) for each in free)
 
     def blocking(
-        self, connection: Connection, calendars: list[Calendar], window: Interval
+        self,
+        connection: Connection,
+        calendars: list[Calendar],
+        window: Interval,
+        known: KnownTimes | None = None,
     ) -> Iterator[Block]:
-        """What blocks any of the calendars."""
+        """What blocks any of the calendars; of a booked appointment the `known` time alone."""
         for calendar in calendars:
             for rows in self._busy:
-                yield from rows.read(connection, calendar, window)
+                for blocks in rows.read(connection, calendar, window):
+                    yield from blocks if known is None else self._narrowed(blocks, known)
+
+    def _narrowed(self, blocks: Sequence[Block], known: KnownTimes) -> Sequence[Block]:
+        """Of all times that one row may mean those that it blocks."""
+        if len(blocks) < 2 or blocks[0].key is None:
+            return blocks
+        try:
+            appointment = self._readers["appointments"].table.ids.referred(blocks[0].key)
+        except Unreadable:
+            return blocks
+        if appointment is None:
+            return blocks
+        found = known.narrowed(appointment, [(each.interval, each.is_likely) for each in blocks])
+        return [replace(blocks[0], interval=time, is_likely=likely) for time, likely in found]

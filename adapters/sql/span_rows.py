@@ -187,8 +187,10 @@ class BusyRows(SpanRows):
         first = written[0] if isinstance(written, tuple) else written
         return isinstance(first, str) and first.startswith("2026-03-0")
 
-    def read(self, connection: Connection, calendar: Calendar, window: Interval) -> Iterator[Block]:
-        """What blocks the calendar within the window, and a little beyond it."""
+    def read(
+        self, connection: Connection, calendar: Calendar, window: Interval
+    ) -> Iterator[list[Block]]:
+        """What blocks the calendar within the window, and a little beyond it: row by row."""
         bounds = self._bounds(window) | self.whose.bound(calendar)
         around = Interval(window.start - ROOM, window.end + ROOM)
         for statement in self._statements:
@@ -196,8 +198,10 @@ class BusyRows(SpanRows):
                 start, end, minutes, rest = self.parts(row)
                 key = None if self._key is None else self._key.take(rest, 0)
                 schedule = self.whose.schedule(calendar)
-                for interval, is_likely in self._intervals(around, start, end, minutes):
-                    yield Block(interval, key, schedule, is_likely)
+                yield [
+                    Block(interval, key, schedule, is_likely)
+                    for interval, is_likely in self._intervals(around, start, end, minutes)
+                ]
 
     def _bounds(self, window: Interval) -> dict[str, Any]:
         bounds = {

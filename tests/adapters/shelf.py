@@ -30,9 +30,11 @@ class Times:
 
     def __init__(self) -> None:
         self.kept: dict[str, tuple[datetime, datetime]] = {}
+        self.questions = 0
 
     async def remember(self, appointment: str, begins: datetime, ends: datetime) -> None:
         self.kept.setdefault(appointment, (begins, ends))
 
     async def find(self, appointments: Sequence[str]) -> Mapping[str, tuple[datetime, datetime]]:
+        self.questions += 1
         return {each: self.kept[each] for each in appointments if each in self.kept}

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.base import Query
+from adapters.base import Draft, Query
+from adapters.booked import DECEASED
 from adapters.rest.adapter import RestAdapter
 from adapters.sample import MAPPING
 from adapters.slots import Shift, working_times
@@ -25,6 +27,7 @@ from tests.adapters.clinic import copy_to, run
 from tests.adapters.rest.cloud import MAPPING as CLOUD_MAPPING
 from tests.adapters.rest.cloud import connect as connect_cloud
 from tests.adapters.rest.cloud import listening, new_cloud
+from tests.adapters.shelf import Times
 from tests.adapters.walls import DAY, MINUTE, Row, Walls, Week
 
 ZONES = {
@@ -134,14 +137,62 @@ class Practice:
                 [(self.vet, text(each.start), text(each.end), each.minutes) for each in rows],
             )
 
-    async def starts(self, day: date, length: int, step: int) -> list[datetime]:
+    def open(self, length: int, step: int, times: Times | None = None) -> SqlAdapter:
         mapping = re.sub("step: [0-9]+", f"step: {step}", self.mapping, count=1)
         mapping = re.sub("duration: [0-9]+", f"duration: {length}", mapping, count=1)
-        adapter = connect_sql(self.database, mapping=mapping)
+        return connect_sql(self.database, mapping=mapping, times=times)
+
+    async def starts(self, day: date, length: int, step: int) -> list[datetime]:
+        adapter = self.open(length, step)
         try:
-            return await starts_of(adapter, adapter._readers["vets"].table.ids.shown(self.vet), day)
+            return await starts_of(adapter, self.vet_id(adapter), day)
         finally:
             await adapter.aclose()
+
+    def vet_id(self, adapter: SqlAdapter) -> str:
+        return str(adapter._readers["vets"].table.ids.shown(self.vet))
+
+    async def booked(
+        self, day: date, length: int, step: int, picks: list[int]
+    ) -> tuple[list[datetime], list[datetime]]:
+        """The starts of bookings that were made one after another, and what is free then."""
+        # an appointment's client is who owned the animal on that day
+        run(self.database, "DELETE FROM PROPRIETAIRES WHERE DT_FIN <> '0000-00-00'")
+        run(self.database, "UPDATE PROPRIETAIRES SET DT_DEBUT = '1990-01-01'")
+        adapter, made = self.open(length, step, Times()), []
+        try:
+            draft = await any_draft(adapter, self.vet_id(adapter), day)
+            for number, pick in enumerate(picks):
+                free = await starts_of(adapter, draft.vet_id, day)
+                if free:
+                    made.append(free[pick % len(free)])
+                    own = replace(draft, scheduled_at=made[-1], reference=f"reference{number}")
+                    await adapter.create_appointment(own)
+            return made, await starts_of(adapter, draft.vet_id, day)
+        finally:
+            await adapter.aclose()
+
+
+async def any_draft(adapter: SqlAdapter, vet: str, day: date) -> Draft:
+    patients = (
+        await adapter.read_many(Query(resource="patients", limit=200, now=LONG_AGO))
+    ).records
+    clients = (await adapter.read_many(Query(resource="clients", limit=200, now=LONG_AGO))).records
+    known = {each["id"] for each in clients}
+    own = next(
+        each for each in patients if each["clientId"] in known and each["status"] != DECEASED
+    )
+    return Draft(
+        client_id=own["clientId"],
+        patient_id=own["id"],
+        vet_id=vet,
+        scheduled_at=datetime.combine(day, time(), UTC),
+        appointment_type_id=None,
+        reason=None,
+        is_urgent=False,
+        now=LONG_AGO,
+        reference="reference",
+    )
 
 
 async def starts_of(
@@ -179,6 +230,27 @@ def test_slots_of_a_database_are_those_of_the_minutes_in_utc(
     taken = [span for row in rows for span in walls.spans(row, length)]
     found = loop.run(practice.starts(day, length, step))
     assert found == walls.slots(weeks, taken, length, step)
+
+
+@settings(max_examples=15)
+@given(night=nights(), picks=st.lists(st.integers(0, 99), min_size=1, max_size=3))
+# 02:30 the second time first, then the first time
+@example(night=("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15), picks=[14, 10])
+@example(night=("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15), picks=[10, 11])
+def test_what_was_booked_takes_its_own_time_alone(
+    loop: asyncio.Runner,
+    tmp_path_factory: pytest.TempPathFactory,
+    night: tuple[str, date, list[Week], list[Row], int, int],
+    picks: list[int],
+) -> None:
+    zone, day, weeks, rows, length, step = night
+    walls = Walls(ZoneInfo(zone), day)
+    practice = Practice(tmp_path_factory.mktemp("night"), zone)
+    practice.fill(weeks, rows)
+    made, left = loop.run(practice.booked(day, length, step, picks))
+    taken = [span for row in rows for span in walls.spans(row, length)]
+    own = [(each, each + length * MINUTE) for each in made]
+    assert left == walls.slots(weeks, [*taken, *own], length, step)
 
 
 @settings(max_examples=30)

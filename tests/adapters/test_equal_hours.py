@@ -34,6 +34,9 @@ SECOND = FIRST + timedelta(hours=1)
 class Night:
     """A practice with a vet who works through that night; `open` is another process's adapter."""
 
+    # how far two starts must lie apart on the wall
+    apart = timedelta()
+
     def __init__(self, times: Times) -> None:
         self.times = times
         self.vet = ""
@@ -47,6 +50,10 @@ class Night:
 
     def enter(self, start: str, end: str) -> None:
         """What the desk enters."""
+        raise NotImplementedError
+
+    def move(self, old: str, start: str, end: str) -> None:
+        """Where the desk puts the one that begins at `old`."""
         raise NotImplementedError
 
 
@@ -77,9 +84,18 @@ class SqlNight(Night):
             *(self._key, f"{DAY} {start}:00", f"{DAY} {end}:00"),
         )
 
+    def move(self, old: str, start: str, end: str) -> None:
+        run(
+            self._database,
+            "UPDATE RDV SET D_DEBUT = ?, D_FIN = ? WHERE ID_VETO = ? AND D_DEBUT = ?",
+            *(f"{DAY} {start}:00", f"{DAY} {end}:00", self._key, f"{DAY} {old}:00"),
+        )
+
 
 class CloudNight(Night):
-    """The cloud's."""
+    """The cloud's, which takes one visit of a vet at a wall-clock time."""
+
+    apart = QUARTER
 
     def __init__(self, times: Times, cloud: Cloud, url: str, folder: Path) -> None:
         super().__init__(times)
@@ -105,6 +121,16 @@ class CloudNight(Night):
         own = {"id": number, "vet": self._key, "state": "booked", "ext_ref": None}
         times = {"starts_at": f"{DAY} {start}:00", "ends_at": f"{DAY} {end}:00"}
         self._cloud.records.visits[number] = {**self._first, **own, **times}
+
+    def move(self, old: str, start: str, end: str) -> None:
+        [visit] = [
+            each
+            for each in self._cloud.records.visits.values()
+            if each["state"] == "booked" and each["starts_at"][11:16] == old
+        ]
+        old_start, old_end = visit["starts_at"], visit["ends_at"]
+        visit["starts_at"] = old_start[:11] + start + old_start[16:]
+        visit["ends_at"] = old_end[:11] + end + old_end[16:]
 
 
 @pytest.fixture(params=["sql", "json"])
@@ -175,17 +201,59 @@ async def test_a_booking_in_either_hour_is_told_as_it_was_booked(
         assert list(await each.find_appointments(draft, NOW)) == [made]
         assert not (await each.find_overwritten([made["id"]])).overwritten
     await other.aclose()
-    left = await starts(adapter, night.vet)
     taken = [each for each in free if each < moment + length and moment < each + length]
-    assert not set(taken) & set(left)
-    assert set(left) < set(free)
-    # nothing that lies clear of both hours is withheld
-    clear = [each for each in free if not FIRST - 2 * QUARTER <= each <= SECOND + 4 * QUARTER]
-    assert set(clear) < set(left)
-    if moment >= SECOND:  # by their ends the others can only be in the first hour
-        twin = await draft_at(adapter, night, moment - timedelta(hours=1), reference="d4e5f6")
+    assert set(await starts(adapter, night.vet)) == set(free) - set(taken)
+
+
+@pytest.mark.parametrize("moment", [FIRST, SECOND, FIRST + QUARTER, SECOND + QUARTER])
+async def test_a_booking_leaves_the_other_hour_free(
+    adapter: Adapter, night: Night, moment: datetime
+) -> None:
+    draft = await draft_at(adapter, night, moment)
+    made = [await adapter.create_appointment(draft)]
+    hour = timedelta(hours=1)
+    twin = (moment + hour if moment < SECOND else moment - hour) - night.apart
+    other = replace(draft, scheduled_at=twin, reference="d4e5f6")
+    made.append(await adapter.create_appointment(other))
+    assert night.kept() == sorted([f"02:{moment:%M}", f"02:{twin:%M}"])
+    for each, at in zip(made, (moment, twin), strict=True):
+        assert each["scheduledAt"] == text(at)
+        assert await adapter.read_one(ask("appointments", id=each["id"])) == each
+    assert not (await adapter.find_overwritten([each["id"] for each in made])).overwritten
+    left = await starts(adapter, night.vet)
+    for at in (moment, twin):
+        assert not [each for each in left if each < at + 2 * QUARTER and at < each + 2 * QUARTER]
         with pytest.raises(SlotTaken):
-            await adapter.create_appointment(twin)
+            await adapter.create_appointment(replace(draft, scheduled_at=at, reference="g7h8i9"))
+
+
+async def test_a_row_that_the_desk_moves_blocks_both_hours_again(
+    adapter: Adapter, night: Night
+) -> None:
+    free = await starts(adapter, night.vet)
+    await adapter.create_appointment(await draft_at(adapter, night, SECOND - QUARTER))
+    assert FIRST - QUARTER in await starts(adapter, night.vet)
+    night.move("02:15", "02:20", "02:40")
+    left = await starts(adapter, night.vet)
+    quarters = {FIRST - QUARTER, FIRST, SECOND - QUARTER, SECOND}
+    assert quarters <= set(free)
+    assert not quarters & set(left)
+
+
+async def test_the_store_is_asked_only_where_a_row_may_mean_several_times(
+    adapter: Adapter, night: Night
+) -> None:
+    draft = await draft_at(adapter, night, FIRST - timedelta(hours=2))
+    made = await adapter.create_appointment(draft)
+    await starts(adapter, night.vet)
+    with pytest.raises(SlotTaken):
+        await adapter.create_appointment(replace(draft, reference="d4e5f6"))
+    assert not (await adapter.find_overwritten([made["id"]])).overwritten
+    assert night.times.questions == 0
+    later = replace(draft, scheduled_at=SECOND, reference="d4e5f6")
+    await adapter.create_appointment(later)
+    await starts(adapter, night.vet)
+    assert night.times.questions > 0
 
 
 async def test_a_slot_in_each_of_the_two_hours_can_be_booked(

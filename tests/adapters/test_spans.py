@@ -1,12 +1,13 @@
 """Lengths and ends as a diary writes them."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from adapters.base import BackendNonsense
 from adapters.convert import Unreadable
-from adapters.spans import lasting, type_lasts, whole_day
+from adapters.slots import Interval
+from adapters.spans import lasting, narrowed, type_lasts, whole_day
 
 LENGTHS = {30: 30, "30": 30, "0:30": 30, "01:30:00": 90, 2880: 2880, " 45 ": 45}
 
@@ -52,3 +53,30 @@ ENDS = {
 @pytest.mark.parametrize(("written", "end"), ENDS.items())
 def test_an_end_that_is_a_day_is_when_it_is_over(written: object, end: object) -> None:
     assert whole_day(written) == end
+
+
+def span(start: int, end: int) -> Interval:
+    night = datetime(2027, 10, 31, tzinfo=UTC)
+    return Interval(night + timedelta(minutes=start), night + timedelta(minutes=end))
+
+
+# 02:15 to 03:00 on the wall
+READINGS = [(span(15, 60), True), (span(75, 120), True), (span(15, 120), False)]
+
+
+def test_the_booked_one_of_several_times_blocks_alone() -> None:
+    assert narrowed(READINGS, span(75, 120)) == [(span(75, 120), True)]
+    assert narrowed(READINGS, span(15, 60)) == [(span(15, 60), True)]
+
+
+def test_a_row_that_lasts_longer_than_was_booked_blocks_all_that_time() -> None:
+    assert narrowed(READINGS, span(15, 75)) == [(span(15, 120), True)]
+
+
+@pytest.mark.parametrize("booked", [span(30, 60), span(75, 135)])
+def test_a_row_that_is_not_as_it_was_booked_blocks_all_that_it_may_mean(booked: Interval) -> None:
+    assert narrowed(READINGS, booked) == READINGS
+
+
+def test_a_booked_time_without_a_length_decides_the_start_alone() -> None:
+    assert narrowed(READINGS, span(15, 15)) == [READINGS[0], READINGS[2]]

@@ -17,6 +17,7 @@ import pytest
 from gateway.cli.admin.opened import with_deeds
 from gateway.cli.deeds import Deed
 from gateway.keys.store import KeyStore
+from gateway.settings import shipped_policy
 from gateway.store import Store
 from tests.command import clinic_gateway, serving
 from tests.conftest import Template
@@ -151,6 +152,19 @@ def test_a_restore_writes_nowhere_but_into_the_state_and_its_configuration(
     shutil.rmtree(place.state)
     clinic_gateway("state", "restore", str(backup), "--config", str(place.config))
     assert not (place.folder / "elsewhere").exists()
+
+
+def test_a_restore_that_is_refused_changes_no_file(place: Place) -> None:
+    policy = place.config.parent / "policies.yaml"
+    shutil.copy(shipped_policy(), policy)
+    place.config.write_text(place.config.read_text() + "policy: policies.yaml\n")
+    with place.served():
+        backup = backed_up(place)
+        policy.rename(place.folder / "policies.yaml")
+        before = contents(place.config.parent)
+        said = place.command("state", "restore", str(backup), code=1)
+        assert "another gateway serves" in said or "stop it first" in said
+        assert contents(place.config.parent) == before
 
 
 def test_a_link_is_no_file_of_a_backup(place: Place, tmp_path: Path) -> None:

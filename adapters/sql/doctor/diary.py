@@ -151,7 +151,7 @@ def _busy(connection: Connection, case: Case, busy: Busy, place: Place) -> Itera
     )
     window = Interval(now, now + AHEAD)
     blocks = [
-        list(source.read(connection, calendar, window))
+        [each for row in source.read(connection, calendar, window) for each in row]
         for calendar in _calendars(connection, case, busy)
     ]
     count = sum(map(len, blocks))

@@ -14,7 +14,7 @@ from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.state.told import counted, end_if_wrong, manifest_lines, manifest_told, say
 from gateway.contract.fields import write_instant
 from gateway.keys.store import KeyStore
-from gateway.settings import Settings, configuration_file, load_settings
+from gateway.settings import Settings, StartRefused, configuration_file, load_settings
 from gateway.state.manifest import Manifest, read
 from gateway.state.newer_audit import NewerAudit, enter, read_newer_audit
 from gateway.state.opening import opened
@@ -33,7 +33,7 @@ def restore_state(folder: Path, config: Path | None, as_json: bool) -> None:
 
     Nothing is overwritten: a store of the same state that is there is kept. Where parts of another
     state are there, or a gateway runs, it is refused. Files of the configuration that are missing
-    are put back first, into the folder of --config. If a restore was interrupted, run the command
+    are put back too, into the folder of --config. If a restore was interrupted, run the command
     again.
     """
     manifest = read(folder)
@@ -64,16 +64,32 @@ class Restored:
     notes: Sequence[str]
 
 
+async def _put_back(
+    folder: Path, manifest: Manifest, place: Path | None
+) -> tuple[Settings, list[Path]]:
+    """The settings, and which files were put back; none where the restore is refused."""
+    if place is None or place.exists():
+        settings = load_settings(place)
+        files = await restore(settings, folder, manifest)
+        return settings, files + (restore_configuration(folder, manifest, place) if place else [])
+    files = restore_configuration(folder, manifest, place)
+    try:
+        settings = load_settings(place)
+        return settings, files + await restore(settings, folder, manifest)
+    except StartRefused:
+        for each in files:
+            each.unlink()
+        raise
+
+
 async def _restored(folder: Path, manifest: Manifest, config: Path | None) -> Restored:
-    place = configuration_file(config)
+    place = (found := configuration_file(config)) and found.absolute()
     if place is None and manifest.configuration is not None:
         fail(
             "there is no gateway.yaml here: name where the configuration goes, such as --config"
             f" {manifest.configuration}"
         )
-    files = restore_configuration(folder, manifest, place.absolute()) if place else []
-    settings = load_settings(place)
-    files += await restore(settings, folder, manifest)
+    settings, files = await _put_back(folder, manifest, place)
     # what has been put back is looked at as every command looks at it
     async with opened(settings) as store:
         keeps_store = manifest.has_store and Path(store.place) not in files
