@@ -105,8 +105,9 @@ class Ledger:
 
         Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
         can't be written, the first call is still running, or nobody knows yet what came of another
-        booking of that time; LimitExceeded; OutcomeUnknown; and what
-        `check_time` and `check_key` raise, once it is certain that nothing was made before.
+        booking of that time, or of one that may use up the allowance; LimitExceeded;
+        OutcomeUnknown; and what `check_time` and `check_key` raise, once it is certain that nothing
+        was made before.
         """
         until = asyncio.get_running_loop().time() + self._wait
         while True:
@@ -125,9 +126,14 @@ class Ledger:
                 return booked
 
     async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None:
-        """LimitExceeded where the key may make no further booking; Unavailable."""
+        """LimitExceeded where the key has made its bookings and was told of them; Unavailable.
+
+        It is for a call without an Idempotency-Key, which may still find a booking of its own.
+        """
         try:
             made = await in_time(self.rows.made(key_id, allowance))
+            if made >= allowance.most and await in_time(self.rows.has_untold(key_id)):
+                return
         except StoreError as error:
             raise Unavailable(error.retry_after) from error
         allowance.check(made, now)

@@ -18,6 +18,7 @@ from gateway.booking.row import BETWEEN, LEFT, SETTLED, STATES, Outcome, Row
 from gateway.booking.statements import (
     changed,
     check_allowance,
+    has_untold,
     insert_row,
     made,
     overlapping,
@@ -70,14 +71,17 @@ class Rows:
         """A new row of what is intended; or another that is in the way.
 
         What is not known for the vet at that time is in the way; with `waits` so is what is under
-        way; always so is what a practice system without references could take for it. None where
-        another call with the same key was quicker. LimitExceeded where the allowance is used up.
+        way; always so is what a practice system without references could take for it, and what may
+        use up the caller's allowance. None where another call with the same Idempotency-Key was
+        quicker. LimitExceeded where the allowance is used up.
         """
         values = intention(attempt, owner, claim)
 
         async def inserted(connection: AsyncConnection) -> Row:
             await take_turn(connection, attempt.draft.vet_id)
-            await check_allowance(connection, attempt)
+            undecided = await check_allowance(connection, attempt)
+            if undecided is not None:
+                return undecided
             others = await overlapping(connection, values)
             in_way = (
                 each
@@ -93,9 +97,14 @@ class Rows:
             return None
 
     async def made(self, key_id: str, allowance: Allowance) -> int:
-        """How many bookings a key has made, or may have made, of its allowance."""
+        """How many bookings a key has certainly made of its allowance."""
         async with self._room.taken(), self._store.glance() as connection:
             return await made(connection, key_id, allowance)
+
+    async def has_untold(self, key_id: str) -> bool:
+        """Whether a request without an Idempotency-Key may find a booking nobody was told of."""
+        async with self._room.taken(), self._store.glance() as connection:
+            return await has_untold(connection, key_id)
 
     async def in_doubt(self, row: Row) -> Sequence[Row]:
         """The others that nobody works on and nobody knows of, for its vet at its time."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, and_, func, insert, or_, select, text
+from sqlalchemy import ColumnElement, CursorResult, and_, exists, func, insert, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.booking.base import Allowance, Attempt
@@ -12,6 +12,18 @@ from gateway.booking.row import BETWEEN, Row
 from gateway.booking.values import FOUND, digest_of
 from gateway.store.tables import bookings
 
+# The rows that a request without an Idempotency-Key may find: undecided, or made and never told.
+_UNTOLD = and_(
+    bookings.c.idempotency_digest.is_(None),
+    or_(
+        bookings.c.state.in_(BETWEEN),
+        and_(
+            bookings.c.state == "done",
+            bookings.c.outcome == FOUND,
+            bookings.c.record.is_not(None),
+        ),
+    ),
+)
 # Vets share so many turns, and keys as many: each is a row, and ids of vets that nobody has must
 # not fill a table.
 TURNS = 1024
@@ -23,16 +35,13 @@ def same_request(attempt: Attempt) -> Any:
     if attempt.idempotency_key is not None:
         digest = digest_of(attempt.idempotency_key)
         return statement.where(bookings.c.idempotency_digest == digest)
-    untold = and_(
-        bookings.c.state == "done",
-        bookings.c.outcome == FOUND,
-        bookings.c.record.is_not(None),
-    )
-    return statement.where(
-        bookings.c.idempotency_digest.is_(None),
-        bookings.c.fingerprint == attempt.fingerprint,
-        or_(bookings.c.state.in_(BETWEEN), untold),
-    )
+    return statement.where(_UNTOLD, bookings.c.fingerprint == attempt.fingerprint)
+
+
+async def has_untold(connection: AsyncConnection, key_id: str) -> bool:
+    """Whether a request without an Idempotency-Key may find a booking that nobody was told of."""
+    untold = exists().where(bookings.c.key_id == key_id, _UNTOLD)
+    return bool((await connection.execute(select(untold))).scalar_one())
 
 
 def unchanged(row: Row) -> ColumnElement[bool]:
@@ -57,27 +66,40 @@ async def take_turn(connection: AsyncConnection, vet_id: str) -> None:
 
 
 async def made(connection: AsyncConnection, key_id: str, allowance: Allowance) -> int:
-    """How many bookings a key has made, or may have made, of its allowance."""
-    counted = select(func.count()).where(
-        bookings.c.key_id == key_id,
-        bookings.c.created_at >= allowance.since,
-        bookings.c.created_at < allowance.until,
-        bookings.c.state.in_((*BETWEEN, "done")),
-    )
+    """How many bookings a key has certainly made of its allowance."""
+    of_day = _of_day(key_id, allowance)
+    counted = select(func.count()).where(of_day, bookings.c.state == "done")
     return int((await connection.execute(counted)).scalar_one())
 
 
-async def check_allowance(connection: AsyncConnection, attempt: Attempt) -> None:
-    """LimitExceeded where the key may make no further booking; one key after the other.
+async def check_allowance(connection: AsyncConnection, attempt: Attempt) -> Row | None:
+    """An undecided booking of the key that has to end first; None where there is room for one more.
 
-    The turns of keys are others than those of vets, and each is taken after a vet's: nobody waits
-    for two that wait for each other.
+    LimitExceeded where the key has made as many as it may. Where those under way or unknown may
+    use up the rest, the answer is one of them: the oldest under way, else the oldest unknown one.
+
+    Each key takes its turn. The turns of keys are others than those of vets, and each is taken
+    after a vet's, so that no two transactions wait for each other.
     """
-    if attempt.allowance is None:
-        return
+    allowance = attempt.allowance
+    if allowance is None:
+        return None
     await connection.execute(_TURN, {"number": TURNS + _number(attempt.key_id)})
-    number = await made(connection, attempt.key_id, attempt.allowance)
-    attempt.allowance.check(number, attempt.now())
+    of_day = _of_day(attempt.key_id, allowance)
+    undecided = select(bookings).where(of_day, bookings.c.state.in_(BETWEEN))
+    ordered = undecided.order_by(bookings.c.state == "unknown", bookings.c.id)
+    # before those made: one that is settled between the two statements counts in both, not in none
+    found = (await connection.execute(ordered.limit(allowance.most))).all()
+    number = await made(connection, attempt.key_id, allowance)
+    allowance.check(number, attempt.now())
+    return Row(found[0]) if number + len(found) >= allowance.most else None
+
+
+def _of_day(key_id: str, allowance: Allowance) -> ColumnElement[bool]:
+    asked_at = bookings.c.created_at
+    return and_(
+        bookings.c.key_id == key_id, asked_at >= allowance.since, asked_at < allowance.until
+    )
 
 
 def _number(name: str) -> int:

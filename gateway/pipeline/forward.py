@@ -168,7 +168,7 @@ class Booker:
         self._now = now
 
     async def check_allowance(self, key: Key) -> None:
-        """LimitExceeded where the key may make no booking today any more; Unavailable."""
+        """LimitExceeded where the key has made its bookings of the day, and heard; Unavailable."""
         now = self._now()
         allowance = self._allowance(key, now)
         if allowance is not None:

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.base import BackendUnavailable, OutcomeUnknown, SlotTaken
+from adapters.base import BackendUnavailable, LeftAlone, OutcomeUnknown, SlotTaken
 from gateway.booking.base import Refused
 from gateway.contract.errors import LimitExceeded, Unavailable
-from tests.booking.clinic import NOW, OTHER, Forgetful, World, another, kept
+from tests.booking.clinic import NOW, ONE, OTHER, Forgetful, World, another, kept
 
 
 async def booked(world: World, key: str | None, fingerprint: bytes, most: int) -> str:
@@ -46,12 +46,99 @@ async def test_of_another_day_nothing_counts(world: World) -> None:
     assert await booked(world, "today", OTHER, 1) == "booked"
 
 
-async def test_what_was_not_made_does_not_count_and_what_may_have_been_does(world: World) -> None:
-    world.clinic.answers = [SlotTaken("no"), BackendUnavailable("down"), OutcomeUnknown("lost")]
+async def test_what_was_not_made_does_not_count(world: World) -> None:
+    world.clinic.answers = [SlotTaken("no"), BackendUnavailable("down")]
     ends = [await booked(world, f"k{n}", bytes([n]) * 32, 1) for n in range(4)]
-    assert ends == ["Refused", "BackendUnavailable", "OutcomeUnknown", f"wait {14 * 3600}"]
-    # its own retry is no new booking
-    assert (await world.book("k2", bytes([2]) * 32, most=1)).record["id"] == "a0"
+    assert ends == ["Refused", "BackendUnavailable", "booked", f"wait {14 * 3600}"]
+
+
+async def test_what_is_under_way_is_waited_for_and_what_fails_leaves_its_place(
+    world: World,
+) -> None:
+    world.clinic.answers = [SlotTaken("no") for _ in range(7)]
+    world.clinic.gate = asyncio.Event()
+    calls = [
+        asyncio.create_task(booked(world, f"k{n}", bytes([n]) * 32, 1), name=f"booking {n}")
+        for n in range(9)
+    ]
+    await world.clinic.called.wait()
+    ended, _ = await asyncio.wait(calls, timeout=0.5)
+    assert not ended  # nobody is refused for what is not decided
+    world.clinic.gate.set()
+    ends = sorted(await asyncio.gather(*calls))
+    assert ends == [*["Refused"] * 7, "booked", f"wait {14 * 3600}"]
+    assert len(world.clinic.made) == 1
+
+
+@pytest.mark.parametrize("same_process", [True, False])
+async def test_what_stays_under_way_is_503_for_a_moment(world: World, same_process: bool) -> None:
+    world.clinic.gate = asyncio.Event()
+    first = asyncio.create_task(world.book("first", most=1))
+    await world.clinic.called.wait()
+    owners = world.owners if same_process else await another(world)
+    ledger = world.ledger if same_process else world.opened(owners=owners)
+    ledger._wait = 0.3
+    with pytest.raises(Unavailable) as unavailable:
+        await world.book("other", OTHER, vet="w", most=1, through=ledger)
+    assert unavailable.value.retry_after == 1
+    # before a body is read only what is certain counts
+    await ledger.check_allowance("p", world.allowance(1), NOW)
+    world.clinic.gate.set()
+    assert (await first).record["id"] == "a0"
+    with pytest.raises(LimitExceeded):
+        await world.book("other", OTHER, vet="w", most=1, through=ledger)
+    assert len(world.clinic.made) == 1
+
+
+async def test_an_unknown_outcome_is_asked_for_before_it_counts(world: World) -> None:
+    world.clinic.lost = OutcomeUnknown("lost")
+    assert await booked(world, "first", ONE, 1) == "OutcomeUnknown"
+    world.clinic.answers = [LeftAlone("down", 7.0)]
+    with pytest.raises(Unavailable) as unavailable:
+        await world.book("other", OTHER, vet="w", most=1)
+    assert unavailable.value.retry_after == 7
+    # now it is known to have been made
+    assert await booked(world, "other", OTHER, 1) == f"wait {14 * 3600}"
+    assert (await world.book("first", most=1)).record["id"] == "a0"
+    assert len(world.clinic.made) == 1
+
+
+async def test_an_unknown_outcome_that_was_not_made_leaves_its_place(world: World) -> None:
+    world.clinic.answers = [OutcomeUnknown("lost")]
+    assert await booked(world, "first", ONE, 1) == "OutcomeUnknown"
+    assert await booked(world, "other", OTHER, 1) == "booked"
+    # its retry would be a second booking by now
+    assert await booked(world, "first", ONE, 1) == f"wait {14 * 3600}"
+    assert len(world.clinic.made) == 1
+
+
+@pytest.mark.parametrize("settled", [False, True])
+async def test_without_a_key_a_retry_gets_its_own_unknown_booking(
+    world: World, settled: bool
+) -> None:
+    world.clinic.lost = OutcomeUnknown("lost")
+    assert await booked(world, None, ONE, 1) == "OutcomeUnknown"
+    if settled:  # another booking has found it meanwhile
+        assert await booked(world, None, OTHER, 1) == f"wait {14 * 3600}"
+        assert await kept(world) == ["done a0"]
+    allowance = world.allowance(1)
+    await world.ledger.check_allowance("p", allowance, NOW)
+    assert (await world.book(None, most=1)).record["id"] == "a0"
+    with pytest.raises(LimitExceeded):  # it is told once
+        await world.ledger.check_allowance("p", allowance, NOW)
+    assert await booked(world, None, ONE, 1) == f"wait {14 * 3600}"
+    assert len(world.clinic.made) == 1
+
+
+async def test_a_booking_that_its_caller_did_not_hear_of_is_told_all_the_same(
+    world: World,
+) -> None:
+    await world.book(None, most=1)
+    await world.ledger.untell("p", "a0")
+    await world.ledger.check_allowance("p", world.allowance(1), NOW)
+    assert (await world.book(None, most=1)).record["id"] == "a0"
+    with pytest.raises(LimitExceeded):
+        await world.ledger.check_allowance("p", world.allowance(1), NOW)
 
 
 @pytest.mark.parametrize("key", ["k", None])

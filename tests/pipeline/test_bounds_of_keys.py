@@ -133,12 +133,44 @@ async def test_a_replay_is_told_and_without_a_key_nothing_is_looked_at(partner_o
     assert wrong.status == 400
 
 
-async def test_an_unknown_outcome_counts(partner_of: Begin) -> None:
+async def test_bookings_that_fail_together_use_up_nothing(partner_of: Begin) -> None:
+    world = World(create=raising(SlotTaken()))
+    partner = await (await partner_of(world)).with_key(bookings_per_day=1)
+    calls = (partner.post("/appointments", at(n), Idempotency_Key=f"k{n}") for n in range(8))
+    ends = {answer.status: answer.headers for answer in await asyncio.gather(*calls)}
+    assert set(ends) <= {409, 503}
+    assert 503 not in ends or ends[503]["Retry-After"] == "1"
+    world.create = booked
+    assert (await partner.post("/appointments", at(9))).status == 201
+    assert (await partner.post("/appointments", at(10))).status == 429
+
+
+async def test_an_unknown_outcome_is_503_until_it_is_known(partner_of: Begin) -> None:
     world = World(create=raising(OutcomeUnknown()))
     partner = await (await partner_of(world)).with_key(bookings_per_day=1)
     assert (await partner.post("/appointments", at(1))).status == 504
-    world.create = None
+    world.create, world.find = booked, raising(OutcomeUnknown())
+    refused = await partner.post("/appointments", at(9))
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
+    world.find = lambda draft: [record_of(APPOINTMENT)]
     assert (await partner.post("/appointments", at(9))).status == 429
+
+
+@pytest.mark.parametrize("settled", [False, True])
+async def test_a_retry_without_a_key_gets_its_own_unknown_booking(
+    partner_of: Begin, settled: bool
+) -> None:
+    world = World(create=raising(OutcomeUnknown()))
+    partner = await (await partner_of(world)).with_key(bookings_per_day=1)
+    body = at(1)
+    assert (await partner.post("/appointments", body)).status == 504
+    world.create = booked
+    world.find = lambda draft: [record_of(APPOINTMENT)]
+    if settled:
+        assert (await partner.post("/appointments", at(9))).status == 429
+    own = await partner.post("/appointments", body)
+    assert (own.status, own.data["id"]) == (201, record_of(APPOINTMENT)["id"])
+    assert (await partner.send("POST", "/appointments", body=b"{")).status == 429
 
 
 async def test_its_documents_tell_a_key_of_its_bounds(partner: Partner) -> None:
