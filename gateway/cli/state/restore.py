@@ -64,11 +64,15 @@ class Restored:
     notes: Sequence[str]
 
 
+def _is_there(place: Path) -> bool:
+    return place.exists()
+
+
 async def _put_back(
     folder: Path, manifest: Manifest, place: Path | None
 ) -> tuple[Settings, list[Path]]:
     """The settings, and which files were put back; none where the restore is refused."""
-    if place is None or place.exists():
+    if place is None or _is_there(place):
         settings = load_settings(place)
         files = await restore(settings, folder, manifest)
         return settings, files + (restore_configuration(folder, manifest, place) if place else [])
