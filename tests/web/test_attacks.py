@@ -48,15 +48,11 @@ async def test_honest_calls_go_on_in_a_crowd_of_slow_ones(
         stack.callback(crowd.leave)
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
         partner = Partner(gateway, session, honest.secret)
-        times, answers = [], []
+        times = []
         while not coming.done() or len(times) < 20:
             began = time.perf_counter()
-            answers.append(await partner.get("/appointments/types"))
+            assert (await partner.get("/appointments/types")).status == 200
             times.append(time.perf_counter() - began)
-        # a busy machine sheds a call now and then, and says so
-        shed = [each for each in answers if each.status != 200]
-        assert {(each.status, each.headers["Retry-After"]) for each in shed} <= {(503, "1")}
-        assert len(shed) <= len(answers) / 10
         assert statistics.median(times) < 0.25
         assert len(entrance(gateway).doorman) <= ROOM
         await until(lambda: len(entrance(gateway).doorman) <= 1, PATIENCE + 15)
