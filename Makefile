@@ -2,14 +2,14 @@
 # what it installs goes into .venv, from the locks, by hash.
 #
 #   PYTHON=python3.13   the interpreter to take        VENV=.venv   where to install
-#   JOBS=4              in how many processes the tests run (3: on two cores, as they often wait)
+#   JOBS=6              in how many processes the tests run (4: on two cores, as they often wait)
 #   ARGS="..."          more arguments for the command of the target: make demo ARGS="--port 9000"
 
 VENV ?= .venv
 ARGS ?=
 FUZZ_CASES ?= 5000
 RELOADS ?= 1000
-JOBS ?= 3
+JOBS ?= 4
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --quiet --disable-pip-version-check
@@ -38,14 +38,16 @@ help: ## List these targets
 demo: $(runs) ## Serve the sample clinic on this machine
 	$(bin)/clinic-gateway demo $(ARGS)
 
-# What the tests' processes import is compiled once, whatever the environment says.
+# What the tests' processes import is compiled once, whatever the environment says. A file or folder
+# that ARGS names runs whole, with the tests that take long.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(checks) ## Run the tests
-	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
-		--no-loadscope-reorder $(ARGS)
+	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder \
+		$(if $(filter tests tests/%,$(ARGS)),-m "long or not long") $(ARGS)
 
-test-busy: $(checks) ## Run the tests three times beside a load on two cores
+test-busy: $(checks) ## Run the tests three times, and the long ones once, beside a load on two cores
 	$(bin)/python scripts/busy.py 3 $(MAKE) test
+	$(bin)/python scripts/busy.py 1 $(MAKE) long
 
 check: lint types safety rules test ## Lint, types, security checks and tests
 
@@ -79,14 +81,16 @@ rules: $(VENV)-semgrep/.installed ## Look for what checks/rules.yaml forbids
 tables: $(checks) ## Write the README's tables and the examples' proxy files anew from the code
 	$(bin)/python -m tests.tables
 
+long: export PYTHONDONTWRITEBYTECODE :=
 long: $(checks) ## Run the tests that take long and that `make test` leaves out
-	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope -m long $(ARGS)
+	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder \
+		-m long $(ARGS)
 
 fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz $(ARGS)
 
 reloads: $(checks) ## Change the policy a thousand times under load (RELOADS=1000)
-	RELOADS=$(RELOADS) $(bin)/python -m pytest tests/policy/test_reload.py -k one_policy $(ARGS)
+	RELOADS=$(RELOADS) $(bin)/python -m pytest -m long tests/policy/test_reload.py -k one_policy $(ARGS)
 
 bench: $(checks) ## Measure what the gateway costs per request
 	$(bin)/python -m bench $(ARGS)

@@ -40,17 +40,24 @@ class Clinic:
         return json.loads(done.stdout)
 
     def ids(self) -> dict[str, str]:
-        """Public ids by the name of what they are of; a vet with a day and a free slot."""
+        """Public ids by the name of what they are of; a vet with a day and a free slot.
+
+        The client has an animal that can be booked for, and invoices on more than one page.
+        """
         found = {}
         for name in ("appointments", "consultations", "invoices", "appointmentTypes"):
             [found[name]] = self.command("sample", name, "--limit", "1")
         for patient in self._get("/patients"):
             # some owners have left the clinic, their animals stay on file
-            if patient["status"] == "DECEASED":  # nothing can be booked for it
+            client = patient["clientId"]
+            if patient["status"] == "DECEASED" or not client:
                 continue
-            if patient["clientId"] and "id" in self._get(f"/clients/{patient['clientId']}"):
-                found |= {"patients": patient["id"], "clients": patient["clientId"]}
+            invoices = self._get(f"/invoices/client/{client}?limit=2")
+            if isinstance(invoices, list) and len(invoices) > 1:
+                found |= {"patients": patient["id"], "clients": client}
                 break
+        else:
+            raise LookupError("no such client on the first page of animals")
         [item] = self._get("/stock?limit=1")
         found |= {"stock": item["id"], "category": item["category"]}
         return found | self._free_time(self.command("vets"))

@@ -31,9 +31,7 @@ from gateway.policy.running.handed import Taker, take
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.presence import Presence
 from gateway.policy.running.versions import Versions
-from gateway.processes.reports import Report, Reporter, Reports
-from gateway.processes.workers import Workers
-from gateway.readiness import (
+from gateway.probes import (
     Behind,
     of_backend,
     of_policy,
@@ -41,13 +39,15 @@ from gateway.readiness import (
     of_workers,
     policy_behind,
 )
+from gateway.processes.reports import Report, Reporter, Reports
+from gateway.processes.workers import Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import begin_state, make_folder, open_own_store, open_state, sole_use
 from gateway.state.clock import check_clock, check_not_behind
 from gateway.store import Store
 from gateway.web.doorman import reserve_files
-from gateway.web.parts import Probe, Readiness, watch_parts, watch_readiness
+from gateway.web.readiness import Probe, Readiness, watch_parts, watch_readiness
 from gateway.web.server import check_runtime
 
 

@@ -8,6 +8,7 @@ import secrets
 import stat
 from contextlib import suppress
 from hashlib import blake2b
+from hmac import compare_digest
 from pathlib import Path
 from typing import Protocol
 
@@ -32,10 +33,9 @@ async def sealing_secret(settings: Settings, store: Remembers) -> bytes:
     if known is None:
         make_file(settings, await store.meta(identity.META))
     secret = read_secret(settings)
-    fingerprint = fingerprint_of(secret)
     if known is None:
-        known = await store.set_meta_once(META, fingerprint)
-    if known != fingerprint:
+        known = await store.set_meta_once(META, fingerprint_of(secret))
+    if not has_fingerprint(secret, known):
         raise StartRefused(
             "the sealing secret is not the one that this state folder was begun with: every public"
             " id would change; give the former one in backend.secret or backend.secret_file"
@@ -48,8 +48,7 @@ async def is_own_secret(settings: Settings, store: Remembers) -> bool:
     path, known = secret_file(settings), await store.meta(META)
     if path is None or not path.exists():
         return False
-    # nosemgrep: digests-are-compared-in-constant-time - nobody guesses at either
-    return known in (None, fingerprint_of(read_secret(settings)))
+    return known is None or has_fingerprint(read_secret(settings), known)
 
 
 def secret_file(settings: Settings) -> Path | None:
@@ -61,6 +60,11 @@ def secret_file(settings: Settings) -> Path | None:
 def fingerprint_of(secret: bytes) -> str:
     """What tells it from others, and tells nothing of it."""
     return blake2b(b"fingerprint", key=secret, digest_size=16).hexdigest()
+
+
+def has_fingerprint(secret: bytes, known: str) -> bool:
+    """Whether that is the secret's fingerprint; a text that is no fingerprint is nobody's."""
+    return compare_digest(fingerprint_of(secret).encode(), known.encode(errors="replace"))
 
 
 def read_secret(settings: Settings) -> bytes:

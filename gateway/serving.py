@@ -29,7 +29,7 @@ from gateway.store import Store
 from gateway.usage.counting import Usage
 from gateway.web.acceptor import Acceptor
 from gateway.web.front import Front
-from gateway.web.parts import Readiness
+from gateway.web.readiness import Readiness
 from gateway.web.tls import Certificate
 
 # Seconds for which a worker that is replaced keeps connections without a call: what a partner has

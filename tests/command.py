@@ -2,10 +2,11 @@
 
 A server of `multiprocessing` has imported the gateway once, with all commands and what these come
 to import; each command is a fork of it, with its own output, working folder and end. What depends
-on how Python itself is started (its options, its environment, signals to a server) is tested with
-`subprocess` instead.
+on how Python itself is started (its options, signals to a server) is tested with `subprocess`
+instead.
 """
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -129,9 +130,11 @@ def serving(*words: str, spoilt: str = "") -> Forked:
     return Forked(_spoilt, spoilt, ("clinic-gateway", *words))
 
 
-def logging_to(file: Path, *words: str) -> Forked:
-    """`clinic-gateway` that goes on, and whose stderr is a file."""
-    return Forked(_logging, file, ("clinic-gateway", *words))
+def logging_to(
+    file: Path, *words: str, environ: Mapping[str, str] | None = None, spoilt: str = ""
+) -> Forked:
+    """`clinic-gateway` that goes on, with these variables beside ours; its stderr is a file."""
+    return Forked(_logging, file, environ or {}, spoilt, ("clinic-gateway", *words))
 
 
 def _pipe(ours: str) -> tuple[Any, Any]:
@@ -143,6 +146,7 @@ def _pipe(ours: str) -> tuple[Any, Any]:
 
 
 def _work(streams: list[Connection], work: Callable[..., None], given: tuple[Any, ...]) -> None:
+    gc.freeze()
     for number, each in enumerate(streams):
         os.dup2(each.fileno(), number)
         each.close()
@@ -156,10 +160,12 @@ def _spoilt(spoilt: str, words: tuple[str, ...]) -> None:
     _main(*words)
 
 
-def _logging(file: Path, words: tuple[str, ...]) -> None:
+def _logging(file: Path, environ: Mapping[str, str], spoilt: str, words: tuple[str, ...]) -> None:
     with file.open("wb") as opened:
         os.dup2(opened.fileno(), 2)
-    _main(*words)
+    os.environ.update(environ)
+    tempfile.tempdir = None  # TMPDIR may be another
+    _spoilt(spoilt, words)
 
 
 def _end_of(process: ForkServerProcess) -> int:
@@ -174,6 +180,7 @@ def _end_of(process: ForkServerProcess) -> int:
 
 
 def _run(main: Main, words: tuple[str, ...], written: list[Path]) -> None:
+    gc.freeze()  # to search what the server imported for garbage takes longer than most commands
     for number, file in zip((1, 2), written, strict=True):
         with file.open("wb") as opened:
             os.dup2(opened.fileno(), number)

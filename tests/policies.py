@@ -4,13 +4,16 @@ Only tests of the shipped policy read the shipped file. A field that the contrac
 `never` in every text of this module: no key sees it, and these tests notice nothing of it.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
+from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
+from tests.world import record_of
 
 _WRITTEN = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
 _LISTS = yaml.safe_load(_WRITTEN)
@@ -73,6 +76,22 @@ def moved(path: str, to: str, text: str = TEXT) -> str:
             left = _with(text[begin:end], level, [each for each in items if each != item])
             return text[:begin] + _with(left, to, [*lists[to], item]) + text[end:]
     raise ValueError(path)
+
+
+def cases(text: str) -> str:
+    """A case for each level: who asks for a client sees just what this policy shows whole."""
+    client = next(each for each in GOVERNED if each.name == "clients")
+    lines, seen = ["version: 1", "cases:"], []
+    for level in LEVELS:
+        seen += [each for each in yaml.safe_load(text)["clients"][level] if isinstance(each, str)]
+        lines += [
+            f"- name: {level} sees a client",
+            f"  key: {{level: {level}}}",
+            "  operation: get_client",
+            f"  record: {json.dumps(record_of(client))}",
+            f"  sees: [{', '.join(seen)}]",
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def _lists(part: str) -> Iterator[tuple[str, list[str]]]:

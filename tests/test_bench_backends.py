@@ -48,7 +48,8 @@ def test_the_ratio_is_the_median_of_the_rounds_own() -> None:
     assert Figure(Call("one of all", nothing), small, large).ratio == pytest.approx(1.2)
 
 
-@pytest.mark.parametrize("name", ["mariadb", pytest.param("postgres", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["mariadb", "postgres"])
 def test_every_call_is_made_on_both_practices_and_nothing_stays_behind(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ def slot(name: str) -> str:
     return f"lacking-{list(LACKING).index(name)}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [WHOLE, PLAIN])
 def test_a_plain_read_leaves_nothing_behind_and_a_whole_one_its_lines(
     world: World, name: str

@@ -24,8 +24,10 @@ from gateway.administrators.roles import Role
 from gateway.store import open_store
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import CONFIGURATION, Template
-from tests.processes.gateways import Several, copy_of, eventually, get
+from tests.processes.gateways import Several, copy_of, eventually, get, of_copy
 from tests.tables import README, ROOT
+
+pytestmark = pytest.mark.long
 
 TREES = ("gateway", "adapters", "examples", "docs", "tests")
 FILES = (
@@ -148,11 +150,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def of_copy(tree: Path) -> dict[str, str]:
-    """What has a Python import the copy: no folder that it is started in comes before."""
-    return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
-
-
 def python(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A module of the copy, in a process of its own, until it ends."""
     return subprocess.run(
@@ -182,7 +179,7 @@ def state(tree: Path, template: Template) -> Path:
 @pytest.fixture(scope="module")
 def served(tree: Path, template: Template) -> Iterator[Several]:
     folder = begun(tree, template, tree / "served")
-    with Several(folder, lines=(), environ=of_copy(tree)) as several:
+    with Several(folder, lines=(), tree=tree) as several:
         yield several
 
 

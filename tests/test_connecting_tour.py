@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TOUR = (DOCS / "connecting.md").read_text("utf-8").partition("<!-- tour -->")[2]
 BLOCK = re.compile(r"^```(sh|diff|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,6 +13,8 @@ import pytest
 
 from tests.test_demo import README, Demo, shell
 
+pytestmark = pytest.mark.long
+
 WITHIN = 30.0
 PROGRAM = ".venv/bin/clinic-gateway --config .demo/gateway.yaml"
 needs_curl = pytest.mark.skipif(

@@ -30,7 +30,7 @@ async def looked_at(folder: Path, booking: bool = False, **changed: Any) -> list
     adapter: Any = Plain(inner, **changed)
     looked = Examination(now=NOW, booking=booking)
     try:
-        made = examined(adapter, looked, patience=3.0, troubles=troubles)
+        made = examined(adapter, looked, patience=60.0, troubles=troubles)
         return [each async for each in made]
     finally:
         await inner.aclose()
@@ -85,7 +85,7 @@ async def test_what_an_adapter_reports_is_counted(tmp_path: Path) -> None:
     troubles = [Trouble("unknown code", "patients", "sex", each) for each in ("a", "b", "b")]
     inner = connect(copy_to(tmp_path))
     adapter: Any = Plain(inner)
-    made = examined(adapter, Examination(now=NOW), patience=3.0, troubles=troubles)
+    made = examined(adapter, Examination(now=NOW), patience=60.0, troubles=troubles)
     found = [each async for each in made if each.check == "values"]
     await inner.aclose()
     [only] = found

@@ -15,6 +15,7 @@ FLOORS = (
         "gateway.identity",
         "gateway.packing",
         "gateway.purposes",
+        "gateway.wall_clock",
     },
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
@@ -38,7 +39,7 @@ FLOORS = (
     },
     {"gateway.inquiries"},
     {"gateway.web", "gateway.admin"},
-    {"gateway.serving", "gateway.readiness", "gateway.edge"},
+    {"gateway.serving", "gateway.probes", "gateway.edge"},
     {"gateway.assembly"},
     {"gateway.app"},
     {"gateway.cli"},

@@ -43,6 +43,15 @@ async def test_another_one_is_refused_since_every_public_id_would_change(tmp_pat
         await sealing_secret(other, shelf)
 
 
+@pytest.mark.parametrize("kept", ["", "0" * 32, "é", "\ud800"])
+async def test_a_fingerprint_of_no_secret_is_refused(tmp_path: Path, kept: str) -> None:
+    shelf = Shelf()
+    await sealing_secret(settings(tmp_path), shelf)
+    shelf.kept[META] = kept
+    with pytest.raises(StartRefused, match="every public id would change"):
+        await sealing_secret(settings(tmp_path), shelf)
+
+
 async def test_one_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
     shelf = Shelf()
     await sealing_secret(settings(tmp_path), shelf)

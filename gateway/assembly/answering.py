@@ -22,15 +22,15 @@ from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.redact import hidden_fields
 from gateway.pipeline.shed import Gate
 from gateway.policy.policy import Policy
-from gateway.readiness import of_audit, of_keys, of_ledger, of_limiter, of_loop
+from gateway.probes import of_audit, of_keys, of_ledger, of_limiter, of_loop
 from gateway.settings import StartRefused
 from gateway.store import Store
 from gateway.usage.counting import Usage
 from gateway.web.documents import Documents
 from gateway.web.front import Front
 from gateway.web.noting import Observers
-from gateway.web.parts import Probe
 from gateway.web.proxies import Proxies
+from gateway.web.readiness import Probe
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer
 from gateway.web.tls import STRICT

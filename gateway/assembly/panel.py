@@ -18,8 +18,8 @@ from gateway.policy.running.keeper import Keeper
 from gateway.serving import PanelSide
 from gateway.settings import Settings, split_address
 from gateway.store import Store
-from gateway.web.parts import Readiness
 from gateway.web.proxies import Proxies
+from gateway.web.readiness import Readiness
 from gateway.web.tls import STRICT
 
 # What this machine is called by its own browsers.

@@ -8,6 +8,8 @@ from socket import socket
 
 from aiohttp import web
 
+from gateway.admin.access.guard import HEADERS
+from gateway.admin.visit import PARTS
 from gateway.admin.vocabulary import check_words
 from gateway.assembly.kit import Kit
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
@@ -15,8 +17,8 @@ from gateway.serving import PanelSide, PublicSide, SystemSide
 from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
 from gateway.web.entrance import Entrance, entrance
 from gateway.web.front import Front
-from gateway.web.parts import Readiness
 from gateway.web.proxies import Proxies
+from gateway.web.readiness import Readiness
 from gateway.web.server import AppRunner, PublicServer, bind, refusal_of
 from gateway.web.system import system_server
 from gateway.web.tls import Certificate, context_of
@@ -111,9 +113,11 @@ def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:
     """Where the clinic's administrators work; TLS where the network can reach it."""
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
-        if status >= 500 and error is not None:
+        refusal = refusal_of(error, status)
+        if refusal.status >= 500 and error is not None:
             kit.events.fault("the panel failed", error)
-        response = web.Response(status=status, text=f"{refusal_of(error, status)}\n")
+        headers = {**HEADERS, **app[PARTS].more_headers}
+        response = web.Response(status=refusal.status, text=f"{refusal.message}\n", headers=headers)
         response.force_close()
         return response
 

@@ -13,6 +13,8 @@ from gateway.identity import content_of, state_line
 from gateway.settings import Settings
 
 PLACE = "folder.id"
+# What the folder in the state folder is called.
+FOLDER = "audit"
 _name = re.compile(r"(\d{4}-\d{2}-\d{2})\.([0-9a-f-]{36})\.jsonl").fullmatch
 
 
@@ -27,7 +29,7 @@ class DayFile:
 
 def audit_folder(settings: Settings) -> Path:
     """Where the files are."""
-    return settings.audit.folder or settings.state / "audit"
+    return settings.audit.folder or settings.state / FOLDER
 
 
 def made(folder: Path) -> Path:

@@ -18,14 +18,11 @@ from gateway.audit.secrets import key_file, read_secrets
 from gateway.background import ended
 from gateway.settings import Settings
 from gateway.store import Store
+from gateway.wall_clock import WallClock
 
 # Seconds between two looks for new lines, and between two looks for what is old.
 INDEX_EVERY = 60.0
 EXPIRE_EVERY = 3600.0
-# A wall clock that leaves the other one by more than that was set; for a day nothing is dropped by
-# it, as it may be set right again.
-JUMP = 60.0
-JUMP_RESTS = 24 * 3600.0
 
 
 class Watcher(Protocol):
@@ -69,7 +66,7 @@ class Upkeep:
         self._ends = Ends(Chains(store), audit_folder(settings), now)
         self._retention = Retention(Chains(store), audit_folder(settings), watcher.kept)
         self._expire_at = clock()
-        self._ahead = now().timestamp() - clock()
+        self._wall_clock = WallClock(clock, now())
         self._failing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -124,11 +121,7 @@ class Upkeep:
 
     def _old_may_go(self) -> bool:
         clock = self._clock()
-        ahead = self._now().timestamp() - clock
-        if abs(ahead - self._ahead) > JUMP:
-            self._expire_at = clock + JUMP_RESTS
-        self._ahead = ahead
-        if clock < self._expire_at:
+        if not self._wall_clock.is_trusted(self._now()) or clock < self._expire_at:
             return False
         self._expire_at = clock + EXPIRE_EVERY
         return True

@@ -31,13 +31,13 @@ class Bookable(Around):
         if isinstance(day, date) and day > self._window.last_day(query.now):
             return Page(records=[])
         page = await self._inner.read_many(query)
-        return replace(
-            page, records=[each for each in page.records if self._admits(each, query.now)]
-        )
+        first, last = self._window.bounds(query.now)
+        return replace(page, records=[each for each in page.records if _begins(each, first, last)])
 
-    def _admits(self, slot: Record, now: datetime) -> bool:
-        try:
-            start = datetime.fromisoformat(slot["startTime"])
-            return self._window.problem(start, now) is None
-        except (KeyError, TypeError, ValueError):
-            return False
+
+def _begins(slot: Record, first: datetime, last: datetime) -> bool:
+    """Whether it begins between them; what cannot be read does not."""
+    try:
+        return first <= datetime.fromisoformat(slot["startTime"]) <= last
+    except (KeyError, TypeError, ValueError):
+        return False

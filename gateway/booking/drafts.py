@@ -25,8 +25,11 @@ def is_of_patient(data: bytes | None, patient_id: str) -> bool:
         return True
 
 
-def read(data: bytes, reference: str) -> Draft:
-    """The draft again."""
-    kept: dict[str, Any] = orjson.loads(data)
-    kept |= {name: datetime.fromisoformat(kept[name]) for name in ("scheduled_at", "now")}
-    return Draft(**kept, reference=reference)
+def read_draft(data: bytes | None, reference: str) -> Draft | None:
+    """The draft again; None where it was not kept or cannot be read."""
+    try:
+        kept: dict[str, Any] = orjson.loads(data or b"")
+        kept |= {name: datetime.fromisoformat(kept[name]) for name in ("scheduled_at", "now")}
+        return Draft(**kept, reference=reference)
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -22,18 +22,18 @@ from typing import Any
 
 from gateway.background import ended
 from gateway.booking.base import Allowance, Attempt, Booked, Told
-from gateway.booking.doubts import Doubts
-from gateway.booking.jumps import Jumps
-from gateway.booking.landings import Landings
+from gateway.booking.deadlines import Deadlines
 from gateway.booking.looking import Lost
 from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.owners import Owners
 from gateway.booking.row import LEFT, Outcome, Row
 from gateway.booking.rows import KEPT, Rows
 from gateway.booking.stand import Stand
+from gateway.booking.unknown_bookings import UnknownBookings
 from gateway.booking.work import Patience, Work
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.store.base import Store, StoreError
+from gateway.wall_clock import WallClock
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
 PURGE_EVERY = 600.0  # and for what is old
@@ -64,10 +64,10 @@ class Ledger:
         self._looks = max(1, ceil(patience.looks))
         self.rows = rows = Rows(store)
         self._outcomes = Outcomes(rows, told)
-        landings = Landings(owners.me, patience.lands, clock, seen)
-        self._doubts = Doubts(rows, landings, told)
-        self._work = Work(rows, self._outcomes, owners.me, patience.looks, landings, self._doubts)
-        self._jumps = Jumps(clock)
+        deadlines = Deadlines(owners.me, patience.lands, clock, seen)
+        self._unknown = UnknownBookings(rows, deadlines, told)
+        self._work = Work(rows, self._outcomes, owners.me, patience.looks, deadlines, self._unknown)
+        self._wall_clock = WallClock(clock)
         self._stand = Stand(rows, told)
         # claims that this process is working on: of its own rows any other was left behind
         self._running: dict[str, asyncio.Future[None]] = {}
@@ -93,7 +93,7 @@ class Ledger:
 
     async def tidy(self, now: datetime) -> None:
         """Write the outcomes that wait, hand in what was left, forget what is old. StoreError."""
-        trusted = self._jumps.trusts(now)
+        trusted = self._wall_clock.is_trusted(now)
         await self._outcomes.flush()
         if asyncio.get_running_loop().time() - self._handed_in >= HAND_IN_EVERY:
             await self._hand_in()
@@ -138,10 +138,10 @@ class Ledger:
             raise Unavailable(error.retry_after) from error
         allowance.check(made, now)
 
-    async def untell(self, key_id: str, appointment_id: str) -> None:
+    async def mark_untold(self, key_id: str, appointment_id: str) -> None:
         """Nobody was told of the booking: the same request finds it, also without a key."""
         with contextlib.suppress(StoreError):
-            await in_time(self.rows.untell(key_id, appointment_id))
+            await in_time(self.rows.mark_untold(key_id, appointment_id))
 
     async def _finish(self, attempt: Attempt, row: Row) -> Booked | None:
         try:
@@ -174,7 +174,7 @@ class Ledger:
                 raise Unavailable(self._looks)
             return row
         if row.state == "unknown" and row.owner is None:
-            await self._doubts.settle(row, attempt.adapter)
+            await self._unknown.settle(row, attempt.adapter)
         else:
             await in_time(self.rows.abandon(row))
         return None
@@ -192,7 +192,7 @@ class Ledger:
 
         For a day after the clock was set nothing is: it may have been only the clock that moved.
         """
-        trusted = self._jumps.trusts(attempt.now())
+        trusted = self._wall_clock.is_trusted(attempt.now())
         found = await in_time(self.rows.find(attempt))
         if any(row in self._outcomes for row in found):
             await self._outcomes.flush()

@@ -8,21 +8,20 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from adapters.base import Adapter, Draft, OutcomeUnknown
+from adapters.base import Adapter
 from gateway.background import ended
 from gateway.booking.base import Told
-from gateway.booking.drafts import read
-from gateway.booking.looking import Lost, look
+from gateway.booking.deadlines import Deadlines
+from gateway.booking.drafts import read_draft
 from gateway.booking.outcomes import in_time
 from gateway.booking.owners import Owners
 from gateway.booking.row import Row
 from gateway.booking.rows import Rows
-from gateway.booking.since import keep_since, kept_since
+from gateway.booking.unknown_bookings import UnknownBookings
 from gateway.store.base import Store, StoreError
 
 # Seconds between two looks at the ledger, and between those at one booking: the first, the longest.
@@ -33,12 +32,10 @@ AT_ONCE = 4
 
 @dataclass(slots=True)
 class _Watched:
-    """A booking that nobody knows of: since when it is seen here, and when it is looked up next."""
+    """When a booking that nobody knows of is looked up next, and the pause after that."""
 
-    since: float
     due: float
-    pause: float = FIRST_PAUSE
-    looks: int = 0
+    pause: float
 
 
 class Reconciler:
@@ -63,10 +60,9 @@ class Reconciler:
         self._adapter = adapter
         self._owners = owners
         self._told = told
-        self._lands = lands + adapter.settle
-        self._file = file
+        self._deadlines = Deadlines("", lands, clock, file)
+        self._unknown = UnknownBookings(self._rows, self._deadlines, told)
         self._clock = clock
-        self._earlier = {} if file is None else kept_since(file, clock())
         self._watched: dict[str, _Watched] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
         self._illegible: set[str] = set()
@@ -105,29 +101,16 @@ class Reconciler:
             row.sending: row for row in rows if row.state == "unknown" and row.draft and row.claim
         }
         now = self._clock()
-        await self._watch(unknown.keys(), now)
+        self._watched = {
+            sending: self._watched.get(sending) or _Watched(now, FIRST_PAUSE) for sending in unknown
+        }
+        await self._deadlines.count_only(unknown.keys())
         for sending, row in unknown.items():
             watched = self._watched[sending]
             if row.owner is None and watched.due <= now and sending not in self._looks:
                 task = asyncio.create_task(self._look(row, watched))
                 self._looks[sending] = task
                 task.add_done_callback(partial(self._looked, sending))
-
-    async def _watch(self, sendings: AbstractSet[str], now: float) -> None:
-        """Just these from now on; what an earlier process saw already since then.
-
-        Who only looks for one, and finds nothing, does not make it younger.
-        """
-        earlier, self._earlier = self._earlier, {}
-        if self._watched.keys() == sendings:
-            return
-        for sending in self._watched.keys() - sendings:
-            del self._watched[sending]
-        for sending in sendings - self._watched.keys():
-            self._watched[sending] = _Watched(since=earlier.get(sending, now), due=now)
-        if self._file is not None:
-            since = {sending: watched.since for sending, watched in self._watched.items()}
-            await in_time(asyncio.to_thread(keep_since, self._file, since))
 
     def _looked(self, sending: str, task: asyncio.Task[None]) -> None:
         del self._looks[sending]
@@ -145,40 +128,23 @@ class Reconciler:
             await in_time(self._owners.forget(owner))
 
     async def _look(self, row: Row, watched: _Watched) -> None:
-        """Found, released, or looked up again later."""
+        """Settle the row, or look it up again later."""
         try:
             async with self._room:
-                # where look-ups wait for bookings one that finds nothing is certain at once
-                is_last = self._adapter.excludes or self._clock() >= watched.since + self._lands
-                draft = self._draft(row)
-                if draft is None:
-                    return
-                found = await look(self._rows, self._adapter, draft, row, told=False)
-                if found is not None:
-                    self._told.found(str(found.get("id")))
-                elif is_last and await in_time(self._rows.write(row, None)):
-                    self._told.released(row.reference)
-        except (OutcomeUnknown, StoreError, Lost):
-            pass
+                self._tell_illegible(row)
+                await self._unknown.look(row, self._adapter)
         finally:
-            watched.due = self._next_look(watched)
+            # not past the moment from which a look-up is certain
+            left = self._deadlines.left(self._adapter, row)
+            watched.due = self._clock() + (min(left, watched.pause) or watched.pause)
             watched.pause = min(LONGEST_PAUSE, watched.pause * 1.5)
 
-    def _next_look(self, watched: _Watched) -> float:
-        """After its pause, but not past the moment from which a look-up is certain."""
-        now, lands = self._clock(), watched.since + self._lands
-        later = now + watched.pause
-        return lands if now < lands < later else later
-
-    def _draft(self, row: Row) -> Draft | None:
-        """What was asked for; None where that cannot be read, which is told once."""
-        try:
-            return read(row.draft or b"", row.reference)
-        except (ValueError, TypeError, KeyError):
-            if row.sending not in self._illegible:
-                self._illegible.add(row.sending)
-                self._told.illegible(row.reference)
-            return None
+    def _tell_illegible(self, row: Row) -> None:
+        """Say once of each row that what was asked for cannot be read."""
+        if row.sending in self._illegible or read_draft(row.draft, row.reference) is not None:
+            return
+        self._illegible.add(row.sending)
+        self._told.illegible(row.reference)
 
     async def _keep_on(self) -> None:
         while True:

@@ -186,7 +186,7 @@ class Rows:
         told = update(bookings).where(this).values(outcome=None)
         return await self._run(lambda connection: changed(connection, told))
 
-    async def untell(self, key_id: str, appointment_id: str) -> None:
+    async def mark_untold(self, key_id: str, appointment_id: str) -> None:
         """A booking without an Idempotency-Key that was not told after all: as if it was found."""
         made = and_(bookings.c.key_id == key_id, bookings.c.appointment_id == appointment_id)
         this = made & bookings.c.idempotency_digest.is_(None) & (bookings.c.state == "done")

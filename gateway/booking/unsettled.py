@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.booking.drafts import read
+from gateway.booking.drafts import read_draft
 from gateway.booking.row import Row
 from gateway.store.adding import adding
 from gateway.store.base import Store
@@ -66,7 +66,7 @@ async def unknown(store: Store, most: int) -> Sequence[Unknown]:
             ends_at=row.ends_at,
             since=row.created_at,
             is_asked_again=row.owner is not None,
-            is_legible=_is_legible(row),
+            is_legible=read_draft(row.draft, row.reference) is not None,
         )
         for row in rows
     ]
@@ -126,11 +126,3 @@ async def forget(connection: AsyncConnection, now: datetime) -> None:
 
 def _name_of(row: Row) -> str:
     return row.reference or f"row {row.id}"
-
-
-def _is_legible(row: Row) -> bool:
-    try:
-        read(row.draft or b"", row.reference)
-    except (ValueError, TypeError, KeyError):
-        return False
-    return True

@@ -13,12 +13,12 @@ from adapters.base import (
     SlotTaken,
 )
 from gateway.booking.base import Attempt, Booked, Refused
-from gateway.booking.doubts import Doubts
-from gateway.booking.landings import Landings
+from gateway.booking.deadlines import Deadlines
 from gateway.booking.looking import Lost, look
 from gateway.booking.outcomes import Outcomes, in_time
 from gateway.booking.row import LEFT, Row
 from gateway.booking.rows import Rows
+from gateway.booking.unknown_bookings import UnknownBookings
 from gateway.booking.values import ANOTHERS, done, refused
 from gateway.contract.errors import GatewayError, Unavailable
 from gateway.store.base import StoreError
@@ -44,15 +44,15 @@ class Work:
         outcomes: Outcomes,
         me: str,
         looks: float,
-        landings: Landings,
-        doubts: Doubts,
+        deadlines: Deadlines,
+        unknown: UnknownBookings,
     ) -> None:
         self._rows = rows
         self._outcomes = outcomes
         self._me = me
         self._looks = looks
-        self._landings = landings
-        self._doubts = doubts
+        self._deadlines = deadlines
+        self._unknown = unknown
 
     async def on(self, attempt: Attempt, row: Row) -> Booked:
         """The appointment. As Ledger.book; Lost where another has taken the row meanwhile."""
@@ -94,7 +94,7 @@ class Work:
     async def _left_behind(self, attempt: Attempt, draft: Draft, row: Row) -> Record | None:
         """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
         # before it is asked: the answer may be older
-        is_over = self._landings.left(attempt.adapter, row) == 0
+        is_over = self._deadlines.left(attempt.adapter, row) == 0
         try:
             found = await look(self._rows, attempt.adapter, draft, row, told=True)
         except OutcomeUnknown:
@@ -151,8 +151,8 @@ class Work:
     async def _check_taken(self, attempt: Attempt, row: Row) -> None:
         """Unavailable where the time may be taken by a booking of ours that nobody knows of yet."""
         try:
-            others = await in_time(self._rows.in_doubt(row))
-            await self._doubts.settle_all(others, attempt.adapter)
+            for other in await in_time(self._rows.in_doubt(row)):
+                await self._unknown.settle(other, attempt.adapter)
         except (StoreError, Unavailable) as error:
             await self._outcomes.settle(row, None)
             raise Unavailable(error.retry_after) from error

@@ -30,17 +30,22 @@ class BookingWindow:
         begins, ends = (datetime.combine(each, time(), self.zone) for each in (today, today + DAY))
         return begins.astimezone(UTC), ends.astimezone(UTC)
 
+    def bounds(self, now: datetime) -> tuple[datetime, datetime]:
+        """The first and the last moment at which a booking may begin."""
+        first = now + max(timedelta(minutes=self.lead_time), datetime.resolution)
+        # the later one of an evening that the clock shows twice
+        end_of_day = time.max.replace(fold=1)
+        last = datetime.combine(self.last_day(now), end_of_day, self.zone)
+        return first, last.astimezone(UTC)
+
     def problem(self, start: datetime, now: datetime) -> str | None:
         """Why nothing can be booked at that time, as the end of a sentence; None where it can."""
+        first, last = self.bounds(now)
         if start <= now:
             return NOT_TO_COME
-        if start - now < timedelta(minutes=self.lead_time):
+        if start < first:
             return f"must be {self.earliest}"
-        try:
-            day = start.astimezone(self.zone).date()
-        except OverflowError:  # the last hours of the calendar
-            day = date.max
-        return f"must be {self.latest}" if day > self.last_day(now) else None
+        return f"must be {self.latest}" if start > last else None
 
     @property
     def earliest(self) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from gateway.edge.node import Node
 from gateway.settings import Settings, split_address
 from gateway.web.connections import KEEP_ALIVE
+from gateway.web.tls import STRICT
 
 # Seconds of a call beside the practice system: its key, its room, its place in the queue.
 ROOM = 3
@@ -26,7 +27,7 @@ class Site:
 
     `certificate` is empty where the proxy does not speak TLS, `key` where it lies in the same file.
     `per_caller` is how many connections one caller may hold, 0 where other proxies call this one;
-    `hops` counts these too.
+    `hops` counts these too. `strict` is what a Strict-Transport-Security header says.
     """
 
     public_url: str
@@ -43,6 +44,7 @@ class Site:
     booking: int
     idle: int
     keep_alive: int
+    strict: str
 
     @property
     def is_ipv6(self) -> bool:
@@ -83,6 +85,7 @@ def site_of(settings: Settings, nodes: Sequence[Node], place: Place) -> Site:
         ),
         idle=ceil(KEEP_ALIVE),
         keep_alive=ceil(KEEP_ALIVE - SOONER),
+        strict=STRICT["Strict-Transport-Security"],
     )
 
 

@@ -30,10 +30,7 @@ def _remedy(text: str) -> str:
 
 
 class Networks:
-    """Some networks; whether an address is within one is worked out once, and then remembered.
-
-    So a call from elsewhere takes no longer than one with an unknown key, which asks NOWHERE.
-    """
+    """Some networks; whether an address is within one is worked out once, and then remembered."""
 
     __slots__ = ("_known", "_networks")
 
@@ -62,6 +59,3 @@ class Networks:
 
 def _holds(network: IPv4Network | IPv6Network, address: IPv4Address | IPv6Address) -> bool:
     return network.version == address.version and address in network
-
-
-NOWHERE = Networks()

@@ -168,9 +168,9 @@ class MemoryKeyRing:
         """Stop following; write what is not written."""
         for task in (self._task, self._catching, self._saving):
             await ended(task)
-        with contextlib.suppress(StoreError):
-            await self._latest.turn()
-            await self.save()
+        for write in (self._latest.turn, self.save):
+            with contextlib.suppress(StoreError):
+                await write()
 
     def _take(self, change: Change) -> None:
         for digest in self._digests.pop(change.id, ()):

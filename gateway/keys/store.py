@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from secrets import randbelow
 from typing import Any
 
@@ -30,6 +30,7 @@ from gateway.keys.told import (
     KeyExists,
     Listing,
     OddKey,
+    OddTime,
     RevokedKey,
     Rotated,
     Secret,
@@ -166,20 +167,27 @@ class KeyStore:
         return await self._store.run(revoked)
 
     async def latest_time(self) -> datetime | None:
-        """The latest time that this store has seen; None before it has seen any."""
-        return read_instant(await self._store.meta(LATEST))
+        """The latest time that this store has seen; None before it has seen any. OddTime."""
+        return self._time(await self._store.meta(LATEST))
 
     async def key_time(self, now: datetime) -> datetime:
-        """The time by which keys end: the latest seen, where that is later than this one."""
+        """The time by which keys end: the latest seen, or this one where it is later. OddTime."""
         return max(now, await self.latest_time() or now)
 
     async def advance_time(self, now: datetime) -> datetime:
-        """It has seen that time; the latest that it has seen."""
-        return read_instant(await self._store.advance_meta(LATEST, instant(now))) or now
+        """It has seen that time; the latest that it has seen. OddTime."""
+        return self._time(await self._store.advance_meta(LATEST, instant(now))) or now
 
     async def accept_time(self, now: datetime) -> None:
         """That time is right, though later ones have been seen."""
         await self._store.set_meta(LATEST, instant(now))
+
+    def _time(self, text: str | None) -> datetime | None:
+        try:
+            read = read_instant(text)
+            return read and read.astimezone(UTC)
+        except (ValueError, OverflowError) as error:
+            raise OddTime(self._store.place) from error
 
     def mark(self) -> object:
         """As the store's: where it stays the same, most likely nothing has changed."""

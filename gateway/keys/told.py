@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gateway.keys.key import Key
+from gateway.store import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,16 @@ class Rotated:
 
 class OddKey(Exception):
     """What is kept of the key with that id makes no sense."""
+
+
+class OddTime(StoreError):
+    """What the store at that place keeps as the latest time is none."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"{place} keeps as `latest time` (in its table meta) what is no time: check that this"
+            " machine's clock is right, then run `clinic-gateway state clock --accept`"
+        )
 
 
 class UnknownKey(LookupError):

@@ -1,16 +1,25 @@
 """Who is asking: the first step, whatever the path."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
+from gateway.contract.access import LEVELS
 from gateway.contract.errors import KeyInvalid, KeyMissing, Unavailable
 from gateway.keys.base import KeyRing, KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.networks import NOWHERE
 from gateway.keys.secret import PREFIX, digest
 
 # As long as a secret, and no secret has this form.
 NOBODYS = f"{PREFIX}{'!' * 48}"
+# Stands in for the key of a secret that opens nothing, and may be used from nowhere.
+NOBODY = Key(
+    id="",
+    name="",
+    permissions=frozenset(),
+    level=LEVELS[0],
+    created_at=datetime.min.replace(tzinfo=UTC),
+    networks=("192.0.2.0",),  # an address that no caller has
+)
 
 
 def authenticate(
@@ -34,10 +43,11 @@ def authenticate(
     except KeysUnreadable as error:
         # the outage has been said once: not for every call again
         raise Unavailable(error.retry_after) from None
-    within = NOWHERE if key is None else key.within
+    asked = NOBODY if key is None else key
+    within = asked.within
     is_elsewhere = within is not None and not within.admit(address)
     if key is None or is_elsewhere:
-        raise KeyInvalid("" if key is None else key.id)
+        raise KeyInvalid(asked.id)
     keys.touch(key.id, now)
     return key
 

@@ -42,9 +42,9 @@ class Call(Struct, kw_only=True, eq=False):
     only once the key has been accepted. `secrets` holds the header's every occurrence. `query` is
     raw. What follows `upload` is noted on the road, `asking` by the adapters; `address` is the
     caller's, as far as it can be known; `entry` is what the audit holds already of a call that
-    runs; `untell` is for a booking that its caller cannot be told of, and would not find again;
-    `waits_since`, by time.monotonic, is set while nobody works for the call: it waits for room or
-    for its body. `gone` is its caller once the connection has ended.
+    runs; `mark_untold` is for a booking that its caller cannot be told of, and would not find
+    again; `waits_since`, by time.monotonic, is set while nobody works for the call: it waits for
+    room or for its body. `gone` is its caller once the connection has ended.
     """
 
     at: datetime
@@ -63,7 +63,7 @@ class Call(Struct, kw_only=True, eq=False):
     replayed: bool = False
     asking: Asking = field(default_factory=Asking)
     entry: Entry | None = None
-    untell: Callable[[], Awaitable[None]] | None = None
+    mark_untold: Callable[[], Awaitable[None]] | None = None
     waits_since: float | None = None
     gone: bool = False
 

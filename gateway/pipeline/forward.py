@@ -148,7 +148,7 @@ class Ledger(Protocol):
 
     async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None: ...
 
-    async def untell(self, key_id: str, appointment_id: str) -> None: ...
+    async def mark_untold(self, key_id: str, appointment_id: str) -> None: ...
 
 
 class Booker:
@@ -209,9 +209,9 @@ class Booker:
         since, until = self._window.day(now)
         return Allowance(most=key.bookings_per_day, since=since, until=until)
 
-    async def untell(self, key_id: str, booked: Booked) -> None:
+    async def mark_untold(self, key_id: str, booked: Booked) -> None:
         """The caller hears nothing of it: what it asks again is answered with this booking."""
-        await self._ledger.untell(key_id, str(booked.record.get("id")))
+        await self._ledger.mark_untold(key_id, str(booked.record.get("id")))
 
 
 def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayError:

@@ -189,7 +189,7 @@ class Pipeline:
         call.replayed = booked.replayed
         call.records = id_of(booked.record)
         if wanted.idempotency_key is None:
-            call.untell = partial(self._booker.untell, key.id, booked)
+            call.mark_untold = partial(self._booker.mark_untold, key.id, booked)
         body = redact(redactor, booked.record)
         shown = "id" in redactor.visible
         location = f"{road.operation.path}/{booked.record['id']}" if shown else ""

@@ -49,6 +49,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         parts = await find_parts(settings, store)
         check_parts(parts)
         identity, version = _begun(parts)
+        _check_sources(settings, config, parts)
         new_folder(folder)
         chains, files = await _copied(settings, config, store, folder)
         manifest = Manifest(
@@ -66,6 +67,18 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         await store.aclose()
     write(folder, manifest)
     return manifest
+
+
+def _check_sources(settings: Settings, config: Path | None, parts: Parts) -> None:
+    """StartRefused where a file is gone without which a restored gateway could not start."""
+    secret = secret_file(settings) if parts.has_ids else None
+    key = key_file(settings) if parts.in_use else None
+    for path in (secret, key, *_named(settings, config)):
+        if path is not None and not path.is_file():
+            raise StartRefused(
+                f"{path} is missing or is not a file, and a backup without it is not whole: put it"
+                " back, then back up again"
+            )
 
 
 async def _copied(
@@ -145,16 +158,21 @@ def _single(kind: str, path: Path | None, folder: Path) -> Iterator[Kept]:
 
 
 def _configuration(settings: Settings, config: Path | None, folder: Path) -> Iterator[Kept]:
-    """The configuration's file, and those that it names; what is shipped is no part of it."""
-    policy = None if settings.policy == shipped_policy() else settings.policy
-    cases = policy and cases_beside(policy)
-    found = [config and config.absolute(), settings.backend.mapping, policy, cases]
+    """The configuration's file, and those that it names, with the cases beside the policy."""
+    own, mapping, policy = _named(settings, config)
+    found = [own, mapping, policy, policy and cases_beside(policy)]
     new_folder(folder / CONFIGURATION)
     for number, path in enumerate(found, 1):
         if path is not None and path.is_file():
             target = folder / CONFIGURATION / f"{number}-{path.name}"
             copy_file(path, target)
             yield kept(CONFIGURATION, folder, target, path)
+
+
+def _named(settings: Settings, config: Path | None) -> tuple[Path | None, Path | None, Path | None]:
+    """The configuration's file, the mapping and the policy; what is shipped is no part of it."""
+    policy = None if settings.policy == shipped_policy() else settings.policy
+    return config and config.absolute(), settings.backend.mapping, policy
 
 
 def _owner(folder: Path) -> str:

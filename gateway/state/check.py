@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from gateway.audit.files import PLACE
+from gateway.audit.walk import in_lines
 from gateway.settings import StartRefused
 from gateway.state.parts import SEALING, Part, Parts
 
@@ -29,8 +31,19 @@ def _refusals(parts: Parts) -> Iterator[str]:
         )
     if _is_lost(parts.audit) and (parts.has_chains or _is_kept(parts.key) or _days(parts)):
         yield (
-            f"{parts.audit} is gone, though this state has an audit: put its folder back, or keep"
-            f" the store, and {PUT_BACK} (it has it as audit)"
+            f"{parts.audit} is gone, though this state has an audit: {_moved(parts)}; or put its"
+            f" folder back, or keep the store, and {PUT_BACK} (it has it as audit)"
+        )
+    elif not parts.is_named:
+        yield (
+            f"{parts.audit} holds no name of the folder: move it away, and {PUT_BACK} (it has it as"
+            " audit)"
+        )
+    elif parts.lost_lines:
+        yield (
+            f"all day files of the audit in {_folder(parts)} are gone, of which the store knows"
+            f" {in_lines(parts.lost_lines)}: put them back, or keep the store, and restore them"
+            " from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
         )
     if _is_lost(parts.key) and parts.in_use:
         yield (
@@ -78,8 +91,30 @@ def _belongs(part: Part) -> bool:
 def _whole(parts: Parts, left: Part | Path) -> Path:
     """The file, or the audit's folder where it lies in there."""
     path = left if isinstance(left, Path) else Path(left.place)
-    audit = Path(parts.audit.place).parent
+    audit = _folder(parts)
     return audit if path.parent == audit else path
+
+
+def _folder(parts: Parts) -> Path:
+    """The audit's."""
+    return Path(parts.audit.place).parent
+
+
+def _moved(parts: Parts) -> str:
+    """What to do where `audit.folder` was changed, and the folder stayed where it was."""
+    if parts.former is not None:
+        return (
+            f"it is in {parts.former}; name that folder as audit.folder, or stop the gateway and"
+            f" move all of it to {_folder(parts)}"
+        )
+    state = f" with the line `# state {parts.identity}`" if parts.identity else ""
+    nodes = (
+        "if another node keeps it, say in `nodes` how many there are; " if parts.is_shared else ""
+    )
+    return (
+        f"{nodes}if audit.folder was changed, name its former folder there again, which is the one"
+        f" that has a {PLACE}{state}"
+    )
 
 
 def _is_lost(part: Part | None) -> bool:

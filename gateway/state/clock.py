@@ -9,7 +9,7 @@ from gateway.settings import StartRefused
 from gateway.store import Store
 
 # This program is not older, and nobody runs it that much later.
-FIRST, LAST = datetime(2026, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+FIRST, LAST = datetime(2026, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 # What a clock may be behind the latest time that the store has seen: it catches up by itself.
 BEHIND = timedelta(days=1)
 

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -31,7 +31,7 @@ def new_folder(folder: Path) -> None:
 
 
 def copy_file(source: Path, target: Path, account: Account | None = None) -> None:
-    """A copy, owned by that account where it is given. FileExistsError, OSError."""
+    """A copy, owned by that account where it is given. OSError, which names what failed."""
     _copy(source, target, account, lines=False)
 
 
@@ -43,21 +43,37 @@ def copy_lines(source: Path, target: Path) -> None:
 def _copy(source: Path, target: Path, account: Account | None, *, lines: bool) -> None:
     beside = target.with_name(f"{secrets.token_hex(4)}{UNDER_WAY}")
     try:
-        with source.open("rb") as given:
-            file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(file, "r+b") as stream:
-                shutil.copyfileobj(given, stream, 1 << 20)
-                if lines:
-                    _cut_off(stream)
-                stream.flush()
-                if account is not None:
-                    os.fchown(stream.fileno(), *account)
-                os.fsync(stream.fileno())
+        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "r+b") as stream:
+            for piece in _pieces(source):
+                stream.write(piece)
+            if lines:
+                _cut_off(stream)
+            stream.flush()
+            if account is not None:
+                os.fchown(stream.fileno(), *account)
+            os.fsync(stream.fileno())
         os.link(beside, target)
         sync_folder(target.parent)
+    except OSError as error:
+        # what is written has another name so far, or the system names none
+        if error.filename in (None, str(beside), beside):
+            error.filename = str(target)
+        raise
     finally:
         with suppress(OSError):
             beside.unlink()
+
+
+def _pieces(source: Path) -> Iterator[bytes]:
+    """What it holds. OSError, which names it."""
+    try:
+        with source.open("rb") as given:
+            while piece := given.read(1 << 20):
+                yield piece
+    except OSError as error:
+        error.filename = str(source)
+        raise
 
 
 def _cut_off(stream: BinaryIO) -> None:

@@ -39,7 +39,13 @@ def make_run(state: Path) -> Path:
     From there workers take the policy, and operations hears what the workers tell.
     """
     run = state / RUN
-    run.mkdir(mode=0o700, exist_ok=True)
+    try:
+        run.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(f"the folder {run} cannot be made: {reason}", "state") from error
     found = run.lstat()
     others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or others:
@@ -60,11 +66,19 @@ def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE
     """Holds the folder's lock meanwhile; StartRefused where a gateway holds it.
 
     Two on one ledger would take each other's bookings for left behind, and count every limit twice.
-    Where nothing can be locked nobody can tell, and it counts as free.
+    Where nothing can be locked nobody can tell, and it counts as free. StartRefused too where the
+    lock is a file of somebody else's, such as root's who has served here once.
     """
+    path = folder / LOCK
     try:
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        if isinstance(error, PermissionError) and os.access(folder, os.W_OK, effective_ids=True):
+            raise StartRefused(
+                f"{path} is not this user's, so that nobody can tell whether {who} serves from"
+                f" {folder}: give all files there to the gateway's user (chown), or run this as it",
+                "state",
+            ) from error
         yield
         return
     try:

@@ -9,6 +9,8 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from msgspec import ValidationError, convert
+
 from gateway.audit.chain import Head
 from gateway.audit.chains import Known
 from gateway.identity import write_new
@@ -103,19 +105,30 @@ def read(folder: Path) -> Manifest:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(f"{path} cannot be read: {reason}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
         raise StartRefused(f"{path} is not as it was written: use another backup") from error
 
 
 def _manifest(data: Mapping[str, Any]) -> Manifest:
-    return Manifest(
+    found = Manifest(
         **{
             **data,
-            "made_at": datetime.fromisoformat(data["made_at"]),
+            "sealing": data["sealing"],
+            "made_at": _moment(data["made_at"]),
             "chains": [_chain(each) for each in data["chains"]],
             "files": [_inside(Kept(**each)) for each in data["files"]],
         }
     )
+    # a member of another kind, such as a number for a text, is a ValidationError
+    return convert(asdict(found), Manifest, builtin_types=(bytes, datetime, date))
+
+
+def _moment(text: str) -> datetime:
+    """ValueError for a time that does not tell its offset."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(text)
+    return moment
 
 
 def _inside(file: Kept) -> Kept:
@@ -130,7 +143,7 @@ def _chain(data: Mapping[str, Any]) -> Known:
     return Known(
         **{
             **data,
-            "begun": datetime.fromisoformat(data["begun"]),
+            "begun": _moment(data["begun"]),
             "head": _head(data["head"]),
             "base": _head(data["base"]),
             "dropped": date.fromisoformat(data["dropped"]) if data["dropped"] else None,

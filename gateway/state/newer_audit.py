@@ -16,7 +16,7 @@ from gateway.audit.files import DayFile, audit_folder, day_files, is_open, place
 from gateway.audit.secrets import key_file, read_secrets
 from gateway.audit.walk import Broken, Walk
 from gateway.settings import Settings
-from gateway.state.since import deeds_in
+from gateway.state.audited_deeds import deeds_in
 from gateway.store import Store
 
 

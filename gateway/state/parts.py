@@ -1,13 +1,13 @@
 """The parts of a state as they are found: which are there, and of which state each says it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.audit.chains import Chains
-from gateway.audit.files import PLACE, DayFile, audit_folder, day_files, place_of
+from gateway.audit.chains import Chains, Known
+from gateway.audit.files import FOLDER, PLACE, DayFile, audit_folder, day_files, place_of
 from gateway.audit.secrets import key_file
-from gateway.identity import META, identity_of
+from gateway.identity import META, content_of, identity_of
 from gateway.observe.access import ACCESS
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
@@ -38,8 +38,11 @@ class Parts:
 
     `version` is the store's migration, None where there is no store. `has_ids` is whether public
     ids were made with its sealing secret, `has_chains` whether it knows chains of the audit that
-    must be in this folder, `in_use` whether it knows chains of this very folder. `traces` are other
-    files that show that a gateway has served here.
+    must be in this folder, `in_use` whether it knows chains of this very folder. `lost_lines` are
+    the lines of such chains that no retention has dropped, where the folder has no day file at all.
+    `is_named` is false where the audit folder's identity file was read and holds no name. `former`
+    is another folder that has the audit of this state. `is_shared` is whether other machines may
+    use the store too. `traces` are other files that show that a gateway has served here.
     """
 
     store: Part
@@ -50,6 +53,10 @@ class Parts:
     has_ids: bool = False
     has_chains: bool = False
     in_use: bool = False
+    lost_lines: int = 0
+    is_named: bool = True
+    former: Path | None = None
+    is_shared: bool = False
     traces: tuple[Path, ...] = ()
 
     def __iter__(self) -> Iterator[Part]:
@@ -74,13 +81,18 @@ async def find_parts(settings: Settings, store: Store) -> Parts:
     folder, chains = audit_folder(settings), Chains(store)
     # the tables of an older version are asked once they have been brought up to this one
     known = await chains.known() if version == HEAD else []
+    place = place_of(folder)
+    here = [each for each in known if each.place == place]
+    # looked for once the chains are known: a process that begins has a file before it has a line
+    days = _days(folder)
     secret = secret_file(settings)
+    identity = await store.meta(META) if version else None
     return Parts(
         store=Part(
             name="the store",
             place=store.place,
             is_there=version is not None,
-            identity=await store.meta(META) if version else None,
+            identity=identity,
         ),
         secret=None
         if secret is None
@@ -89,9 +101,13 @@ async def find_parts(settings: Settings, store: Store) -> Parts:
         key=_file("the audit's key", key_file(settings), settings.audit.key_file is None),
         version=version,
         has_ids=bool(version and await store.meta(FINGERPRINT)),
-        has_chains=bool(known) and not chains.shared,
-        in_use=any(each.place == place_of(folder) for each in known),
-        traces=tuple(_traces(settings, store)),
+        has_chains=bool(known) and not (chains.shared and settings.nodes > 1),
+        in_use=bool(here),
+        lost_lines=sum(map(_undropped, here)) if days == [] else 0,
+        is_named=is_named(folder / PLACE),
+        former=_former(settings, known, identity),
+        is_shared=chains.shared,
+        traces=tuple(_traces(settings, store, days or [])),
     )
 
 
@@ -105,6 +121,16 @@ def _file(name: str, path: Path, made_here: bool = True) -> Part:
     )
 
 
+def is_named(path: Path) -> bool:
+    """Whether the file holds a name; also where nobody can tell, as it cannot be read."""
+    try:
+        return bool(content_of(path.read_text("ascii")).strip())
+    except UnicodeDecodeError:
+        return False
+    except OSError:  # whoever needs its name says why it cannot be read
+        return True
+
+
 def _exists(path: Path) -> bool:
     """Whether there is such a file; where this user may not look, there may be one."""
     try:
@@ -116,8 +142,8 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _traces(settings: Settings, store: Store) -> Iterator[Path]:
-    yield from (each.path for each in _days(audit_folder(settings))[:1])
+def _traces(settings: Settings, store: Store, days: Sequence[DayFile]) -> Iterator[Path]:
+    yield from (each.path for each in days[:1])
     # beside a file without tables they are of a start that was cut off
     if store.engine.dialect.name == "sqlite" and not _exists(Path(store.place)):
         yield from (path for end in ("-wal", "-shm") if _exists(path := Path(store.place + end)))
@@ -125,9 +151,27 @@ def _traces(settings: Settings, store: Store) -> Iterator[Path]:
         yield log
 
 
-def _days(folder: Path) -> list[DayFile]:
-    """What was written there; whoever reads it says why it cannot be."""
+def _undropped(chain: Known) -> int:
+    """Lines that no retention has dropped: the store is told of those before their files go.
+
+    A process that was killed may have written more than the store knew when that was dropped.
+    """
+    return max(0, chain.head.seq - chain.base.seq)
+
+
+def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -> Path | None:
+    """The folder in the state folder, where the settings name another one."""
+    folder = settings.state / FOLDER
+    if folder == audit_folder(settings) or identity is None:
+        return None
+    is_own = identity_of(folder / PLACE) == identity
+    place = place_of(folder)
+    return folder if is_own and any(each.place == place for each in chains) else None
+
+
+def _days(folder: Path) -> list[DayFile] | None:
+    """What was written there; None where it cannot be read, and whoever reads it says why."""
     try:
         return day_files(folder)
     except OSError:
-        return []
+        return None

@@ -9,14 +9,13 @@ import pwd
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from hmac import compare_digest
 from pathlib import Path
 
 from gateway.audit.chains import Chains
 from gateway.audit.files import PLACE, audit_folder
 from gateway.audit.secrets import key_file
 from gateway.identity import META, content_of
-from gateway.sealing import fingerprint_of, secret_file
+from gateway.sealing import has_fingerprint, secret_file
 from gateway.settings import Settings, StartRefused, read_sealing_secret
 from gateway.state.copies import Account, copy_file, tidy
 from gateway.state.folder import LOCK, make_folder, open_own_store, sole_use
@@ -140,17 +139,18 @@ def _check_kept(file: Kept, target: Path, manifest: Manifest) -> None:
     if not target.exists():
         return
     is_known = file.kind == SEALING and bool(manifest.sealing)
-    if is_known and not compare_digest(manifest.sealing, _fingerprint(target)):
+    if is_known and not _is_secret(target, manifest.sealing):
         raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
     if file.kind == AUDIT and target.stat().st_size < file.size:
         raise StartRefused(f"{target} is shorter than in the backup: move it away")
 
 
-def _fingerprint(secret: Path) -> str:
+def _is_secret(path: Path, fingerprint: str) -> bool:
     try:
-        return fingerprint_of(read_sealing_secret(content_of(secret.read_text("ascii"))))
+        secret = read_sealing_secret(content_of(path.read_text("ascii")))
     except (OSError, ValueError):
-        return "none"
+        return False
+    return has_fingerprint(secret, fingerprint)
 
 
 async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> Found:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from os.path import realpath
 from pathlib import Path
 
 from gateway.audit.files import PLACE
@@ -11,7 +12,7 @@ from gateway.audit.secrets import read_secrets
 from gateway.audit.verify import Verdict, chains_in, verify
 from gateway.identity import META, content_of, identity_of
 from gateway.sealing import META as FINGERPRINT
-from gateway.sealing import fingerprint_of
+from gateway.sealing import has_fingerprint
 from gateway.settings import StartRefused, read_sealing_secret
 from gateway.state.backup import STORE_FILE
 from gateway.state.manifest import AUDIT, KEY, SEALING, Kept, Manifest, kept
@@ -50,7 +51,7 @@ def verify_backup(folder: Path, manifest: Manifest) -> Verified:
 def _files(folder: Path, manifest: Manifest) -> Iterator[str]:
     for each in manifest.files:
         path = folder / each.file
-        if path.resolve() != folder.resolve() / each.file:
+        if Path(realpath(path)) != Path(realpath(folder)) / each.file:
             yield f"{path} is a link, and no file of a backup"
             continue
         try:
@@ -96,8 +97,7 @@ def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
         except (OSError, ValueError):
             yield f"{path} holds no sealing secret"
             continue
-        # nosemgrep: digests-are-compared-in-constant-time - nobody guesses at either
-        if manifest.sealing not in ("", fingerprint_of(secret)):
+        if manifest.sealing and not has_fingerprint(secret, manifest.sealing):
             yield f"{path} is not the sealing secret of the store"
 
 

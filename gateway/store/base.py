@@ -145,7 +145,10 @@ class Store:
         return await self.run(advanced)
 
     async def copy_to(self, path: Path) -> bool:
-        """A copy of all of it as it is at one moment; False where only its server can make one."""
+        """A copy of all of it as it is at one moment; False where only its server can make one.
+
+        OSError, which names the path, where the copy cannot be written there.
+        """
         return False
 
     def mark(self) -> object:

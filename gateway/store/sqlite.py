@@ -1,6 +1,7 @@
 """The store in an SQLite file: write-ahead log, every commit on disk before it counts."""
 
 import asyncio
+import errno
 import os
 import sqlite3
 import time
@@ -82,8 +83,14 @@ class SqliteStore(Store):
     async def copy_to(self, path: Path) -> bool:
         """As every store; beside whoever writes, into a new file that is its owner's alone."""
         self._check_place()
-        async with self._explained():
+        await asyncio.to_thread(_make, path)
+        try:
             await asyncio.to_thread(_copy, Path(self.place), path)
+        except sqlite3.Error as error:
+            number = _OF_A_COPY.get(error.sqlite_errorname)
+            if number is None:
+                raise self.explain(error) from error
+            raise OSError(number, os.strerror(number), str(path)) from error
         return True
 
     def mark(self) -> object:
@@ -134,7 +141,7 @@ class SqliteStore(Store):
         """As every store; a new file is its owner's alone, since bookings hold what was booked."""
         if make:  # where it cannot be made, SQLite says so in its own words
             with suppress(OSError):
-                os.close(os.open(self.place, os.O_CREAT | os.O_EXCL, 0o600))
+                _make(Path(self.place))
         await super().migrate(make=make)
 
     @asynccontextmanager
@@ -171,11 +178,25 @@ _REMEDIES = {
     "SQLITE_CANTOPEN": "can't be opened: does its folder exist, and may this user write there?",
     "SQLITE_READONLY": "can't be written: give this user the right to write the file and folder",
     "SQLITE_FULL": "can't be written: the disk is full",
+    "SQLITE_IOERR_SHMSIZE": "can't be opened: the disk is full",
 }
 
 
+# What fails of a copy, as nothing is written to the live store meanwhile.
+_OF_A_COPY = {
+    "SQLITE_FULL": errno.ENOSPC,
+    "SQLITE_IOERR_WRITE": errno.EIO,
+    "SQLITE_IOERR_FSYNC": errno.EIO,
+    "SQLITE_IOERR_TRUNCATE": errno.EIO,
+}
+
+
+def _make(path: Path) -> None:
+    """A new file, its owner's alone. OSError."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+
+
 def _copy(source: Path, target: Path) -> None:
-    os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
     with (
         closing(sqlite3.connect(existing(source), uri=True, timeout=WAIT_MS / 1000)) as live,
         closing(sqlite3.connect(existing(target), uri=True)) as copy,

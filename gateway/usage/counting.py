@@ -10,16 +10,13 @@ from typing import Protocol
 
 from gateway.store.base import Store, StoreError
 from gateway.usage.store import KEPT, Slot, Sums, add, drop, minute_of
+from gateway.wall_clock import WallClock
 
 # So many sums (a minute, a key, an operation) wait while the store cannot be written; then the
 # oldest go.
 MOST_WAITING = 50_000
 WRITTEN_AT_ONCE = 1_000  # of them in one transaction
 DROP_EVERY = 3600.0  # seconds between two looks at what is old, and before the first
-# A wall clock that leaves the other one by more than that was set; for a day nothing is dropped by
-# it, as it may be set right again.
-JUMP = 60.0
-JUMP_RESTS = 24 * 3600.0
 # Seconds after which a call was a slow one.
 SLOW = 1.0
 # Whose call it is where no key is known: counted like any other, so that this takes as long, and
@@ -61,7 +58,7 @@ class Usage:
         self._waiting: dict[Slot, Sums] = {}
         self._failing = False
         self._missing = 0
-        self._ahead = self._ahead_of_clock(now())
+        self._wall_clock = WallClock(clock, now())
         self._drop_at = clock() + DROP_EVERY
         self._turning = asyncio.Lock()
         self._closing = asyncio.Event()
@@ -158,17 +155,11 @@ class Usage:
 
     def _old_may_go(self, now: datetime) -> bool:
         """Once an hour; not by a wall clock that was set less than a day ago."""
-        clock, ahead = self._clock(), self._ahead_of_clock(now)
-        if abs(ahead - self._ahead) > JUMP:
-            self._drop_at = clock + JUMP_RESTS
-        self._ahead = ahead
-        if clock < self._drop_at:
+        clock = self._clock()
+        if not self._wall_clock.is_trusted(now) or clock < self._drop_at:
             return False
         self._drop_at = clock + DROP_EVERY
         return True
-
-    def _ahead_of_clock(self, now: datetime) -> float:
-        return now.timestamp() - self._clock()
 
     async def _keep_writing(self) -> None:
         while not self._closing.is_set():

@@ -14,6 +14,8 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from gateway.web.heads import BLANKS, HEAD_END, LARGEST_HEAD, Head
 
+# Requests of a connection that are read while another is answered.
+READ_AHEAD = 2
 # Bytes that are thrown away behind a request that was refused.
 LARGEST_REST = 1024 * 1024
 
@@ -39,6 +41,7 @@ class BoundedReader(RequestHandler):
 
     def __init__(self, manager: web.Server, **limits: Any) -> None:
         super().__init__(manager, **limits)
+        self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, READ_AHEAD // 2
         self._head = Head()
         # bytes of a body that are still to come; of one that nobody can count, without an end
         self._body: float = 0
@@ -63,8 +66,8 @@ class BoundedReader(RequestHandler):
         ):
             # one head and nothing else, as almost always
             super().data_received(data)
-            if self._messages and self._messages[-1][1] is not EMPTY_PAYLOAD:
-                self._expect_body()
+            if self._messages:
+                self._check_head()
         else:
             self._read(data)
 
@@ -103,16 +106,18 @@ class BoundedReader(RequestHandler):
             self._end_with(_ErrInfo(400, error, ""))
             return
         super().data_received(self._unread[start : self._at])
-        if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
-            self._end_with(self._messages.pop()[0])
-            return
-        if is_head and self._messages and self._messages[-1][1] is not EMPTY_PAYLOAD:
-            self._expect_body()
+        if self._messages and (is_head or isinstance(self._messages[-1][0], _ErrInfo)):
+            self._check_head()
 
-    def _expect_body(self) -> None:
-        message, self._payload = self._messages[-1]
-        self._body = body_size(message)
-        self._is_between = False
+    def _check_head(self) -> None:
+        """A body may follow; what could not be read is the last."""
+        message, payload = self._messages[-1]
+        if isinstance(message, _ErrInfo):
+            self._end_with(self._messages.pop()[0])
+        elif payload is not EMPTY_PAYLOAD:
+            self._payload = payload
+            self._body = body_size(message)
+            self._is_between = False
 
     def _check_body(self) -> None:
         """Who waits for a body hears that the parser cannot read it."""
@@ -128,7 +133,7 @@ class BoundedReader(RequestHandler):
         What follows is read and thrown away for a moment: a close with something unread would be a
         reset, which takes the answer from a caller who still sends.
         """
-        self.is_refused = True
+        self.is_refused, self._is_between = True, False
         self._rest = StreamReader(self, LARGEST_HEAD, loop=self._loop)
         self._messages.append((refusal, self._rest))
         if self._waiter is not None and not self._waiter.done():

@@ -14,10 +14,10 @@ from gateway.web.unsent import Unsent
 KEEP_ALIVE = 10.0
 # Seconds after which somebody who does not take an answer makes room like one who is idle.
 SLOW_READER = 1.0
-# The same of a call that nobody works for.
-SLOW_CALL = 0.25
 # Seconds between two looks at what a reader of TLS has taken.
 SIP = 0.1
+# Bytes that are taken of a line at once: the rest waits with the caller, and takes no memory here.
+TAKEN_AT_ONCE = 16 * 1024
 LIMITS: dict[str, Any] = {
     "keepalive_timeout": KEEP_ALIVE,
     "lingering_time": 2.0,
@@ -94,6 +94,13 @@ class Connection(BoundedReader):
         return self.had_key if self.call is None else self.call.key is not None
 
     @property
+    def waits_for(self) -> str | None:
+        """The id of the key whose call waits for room or for its body; "" without one, or None."""
+        if self.call is None or self.call.waits_since is None:
+            return None
+        return "" if self.call.key is None else self.call.key.id
+
+    @property
     def has_more(self) -> bool:
         """Whether further requests have come, which wait for the answer to this one."""
         return bool(self._messages)
@@ -104,7 +111,9 @@ class Connection(BoundedReader):
         # whoever writes waits until all has been taken, not most of it; TLS reads 0 as always
         self._line.set_write_buffer_limits(high=1, low=0)
         # beneath TLS lies a line with a buffer of its own
-        self._beneath = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+        tls = getattr(transport, "_ssl_protocol", None)
+        self._beneath = getattr(tls, "_transport", None)
+        _take_little(self._line, tls)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -144,15 +153,15 @@ class Connection(BoundedReader):
     def idle_since(self) -> float | None:
         """The loop's time since which no request is whole, or no answer taken; else None.
 
-        So long does a call wait, too, that has found no room, or whose body has not come.
+        So long does a call wait, too, for room or for its body.
         """
         if self._line is None:
             return self._arrived if self.welcome is not None else None
         if (since := self._unsent_since) is not None:
             waited = asyncio.get_running_loop().time() - since
             return since if waited >= SLOW_READER else None
-        if self.call is not None and (since := self.call.waits_since) is not None:
-            return since if asyncio.get_running_loop().time() - since >= SLOW_CALL else None
+        if self.call is not None and self.call.waits_since is not None:
+            return self.call.waits_since
         waits = self._waiter is not None and not self._waiter.done()
         # what comes after the answer to the last request is skipped, and of no use to anybody
         skips = self.answers == self._request_count and not self._request_in_progress
@@ -178,3 +187,13 @@ class Connection(BoundedReader):
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Nothing: the message quotes what was sent, secrets included."""
+
+
+def _take_little(line: Any, tls: Any) -> None:
+    """Take TAKEN_AT_ONCE of a line at once, not the 256 KiB that asyncio would."""
+    if tls is None:
+        line.max_size = TAKEN_AT_ONCE
+        return
+    # asyncio makes the buffer anew where it is too small
+    tls.max_size, tls._ssl_buffer = TAKEN_AT_ONCE, b""  # noqa: SLF001 - asyncio's own
+    line.set_read_buffer_limits(TAKEN_AT_ONCE)

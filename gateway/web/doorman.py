@@ -3,7 +3,7 @@
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Protocol
@@ -14,12 +14,18 @@ from gateway.settings import StartRefused
 SPARE_FILES = 300
 # Seconds between two looks over all connections for those that are idle.
 LOOK_EVERY = 0.02
-# Seconds for which those who have just come make no room before others do: what they ask for is on
-# its way.
+# Seconds for which those make no room before others do who have just come, or have just begun to
+# wait: what they ask for, or the rest of it, is on its way.
 GRACE = 0.25
+# Calls of one key that may have just begun to wait; those of a key with more of them are a crowd.
+MOST_OF_KEY = 20
 
 # Bits of an IPv6 network -> how many times as many connections it may hold as one address.
 IPV6_NETWORKS = {64: 1, 56: 4}
+
+# Who makes room, in this order: who is idle; who has just come and sent nothing; whose call has
+# just begun to wait and has no key; whose call has just begun to wait and is one of a crowd.
+_IDLE, _SILENT, _NO_KEY, _CROWD = range(4)
 
 # Why a connection was refused or closed: names for `told`.
 ADDRESS, PROCESS, IDLE, STRANGER = "address", "process", "idle", "stranger"
@@ -31,6 +37,13 @@ class Guest(Protocol):
     @property
     def is_silent(self) -> bool:
         """Whether nothing has come of it yet."""
+
+    @property
+    def waits_for(self) -> str | None:
+        """The id of the key whose call waits for room or for its body, "" for a call without one.
+
+        None where no call waits.
+        """
 
     @property
     def is_known(self) -> bool:
@@ -68,7 +81,7 @@ class Doorman:
         # in the order in which they came: what each is counted as, and when that was
         self._inside: dict[Guest, tuple[Mapping[Hashable, int], float]] = {}
         self._of: Counter[Hashable] = Counter()
-        self._idle: list[tuple[float, Guest]] = []
+        self._idle: list[tuple[int, float, Guest]] = []
         self._looked = float("-inf")
 
     def __len__(self) -> int:
@@ -98,14 +111,18 @@ class Doorman:
                 del self._of[each]
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle for the longest, where any is.
+        """Close the connection that does the least, and return whether there was one.
 
-        One that has just come and has sent nothing yet is closed only where no other is idle. Where
-        all are busy it is the one that has been so for the longest without any key that counts.
+        In this order: who has been idle for the longest; who has just come and has sent nothing
+        yet; whose call has no key and has just begun to wait; who has been busy for the longest
+        without a key that counts; whose call has just begun to wait, like many others of its key.
         """
-        guest, reason = self._longest_idle(), IDLE
-        if guest is None:
-            guest, reason = self._longest_stranger(), STRANGER
+        rank, guest = self._least_busy()
+        reason = IDLE
+        if guest is None or rank == _CROWD:
+            stranger = self._longest_stranger()
+            if stranger is not None:
+                guest, reason = stranger, STRANGER
         if guest is None:
             return False
         self._told(reason)
@@ -122,32 +139,43 @@ class Doorman:
                 return guest
         return None
 
-    def _longest_idle(self) -> Guest | None:
+    def _least_busy(self) -> tuple[int, Guest | None]:
         """One look over all gives many; who came to be idle since is younger than all of these."""
         now = self._clock()
         while True:
             looked_just_now = now - self._looked < LOOK_EVERY
             while self._idle:
-                since, guest = self._idle[-1]
-                if self._has_grace(guest, since, now) and not looked_just_now:
+                rank, since, guest = self._idle[-1]
+                if rank != _IDLE and not looked_just_now:
                     break
-                self._idle.pop()
                 if guest in self._inside and guest.idle_since() == since:
-                    return guest
+                    return rank, guest
+                self._idle.pop()
             if looked_just_now or not self._look(now):
-                return None
+                return _IDLE, None
 
     def _look(self, now: float) -> bool:
         """Whether anybody is idle; who makes room first is the last of them."""
         self._looked = now
         found = [(at, each) for each in self._inside if (at := each.idle_since()) is not None]
-        found.sort(key=lambda each: (self._has_grace(each[1], each[0], now), each[0]), reverse=True)
-        self._idle = found
-        return bool(found)
+        waiting = Counter(key for at, each in found if now - at < GRACE and (key := each.waits_for))
+        crowds = {key for key, many in waiting.items() if many > MOST_OF_KEY}
+        ranked = ((_rank(each, now - at, crowds), at, each) for at, each in found)
+        self._idle = [(rank, at, each) for rank, at, each in ranked if rank is not None]
+        self._idle.sort(key=lambda each: each[:2], reverse=True)
+        return bool(self._idle)
 
-    @staticmethod
-    def _has_grace(guest: Guest, since: float, now: float) -> bool:
-        return guest.is_silent and now - since < GRACE
+
+def _rank(guest: Guest, idle: float, crowds: Container[str]) -> int | None:
+    """The rank of somebody who has been idle for so many seconds; None for whom to leave alone."""
+    if idle >= GRACE:
+        return _IDLE
+    key = guest.waits_for
+    if key is None:
+        return _SILENT if guest.is_silent else _IDLE
+    if not key:
+        return _NO_KEY
+    return _CROWD if key in crowds else None
 
 
 def networks_of(address: str) -> Mapping[Hashable, int]:

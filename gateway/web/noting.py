@@ -27,6 +27,10 @@ from gateway.pipeline.call import Call
 from gateway.usage.counting import Usage
 from gateway.web.documents import ASSET
 
+# Seconds after which refused keys are counted, all together. To count one takes a time that depends
+# on what is wrong with it: done at once, that would delay the connection's next answer, and tell.
+COUNTED_AFTER = 0.02
+
 
 class Observers:
     """Where each call is noted when it has ended."""
@@ -50,6 +54,7 @@ class Observers:
         self._failures = CallFailures(events)
         self._now = now
         self._owner_of = owner_of
+        self._uncounted: list[tuple[Call, str, KeyMissing | KeyInvalid, float]] = []
 
     def note(
         self, call: Call, operation: str, status: int, error: GatewayError | None, began: float
@@ -92,6 +97,11 @@ class Observers:
             if error is not None:
                 self.journal.audit.amend(call.entry, outcome(error), type(error).__name__)
 
+    def _count_all_refused(self) -> None:
+        uncounted, self._uncounted = self._uncounted, []
+        for each in uncounted:
+            self._count_refused(*each)
+
     def _count_refused(
         self, call: Call, operation: str, error: KeyMissing | KeyInvalid, seconds: float
     ) -> None:
@@ -113,8 +123,8 @@ class Observers:
         try:
             await self.journal.audit.commit()
         except Unwritten as error:
-            if call.untell is not None:
-                await call.untell()
+            if call.mark_untold is not None:
+                await call.mark_untold()
             kind = BookingUnknown if call.upload.idempotency_keys() else BookingUnknownWithoutKey
             raise kind from error
         self.journal.record_soon()
@@ -123,10 +133,9 @@ class Observers:
         if isinstance(error, KeyMissing | KeyInvalid):
             self.key_guesses.note(call.address)
             if call.key is None:
-                # only once the answer has gone, so that its time tells nothing
-                asyncio.get_running_loop().call_soon(
-                    self._count_refused, call, operation or OTHER, error, seconds
-                )
+                if not self._uncounted:
+                    asyncio.get_running_loop().call_later(COUNTED_AFTER, self._count_all_refused)
+                self._uncounted.append((call, operation or OTHER, error, seconds))
             else:  # it was good until its booking's body had come
                 self.metrics.refused_key(type(error).__name__)
         elif isinstance(error, LimitExceeded):
@@ -145,7 +154,8 @@ class Observers:
         self._unreadable.note(kind)
 
     async def flush(self) -> None:
-        """Write at once what waits in the logs."""
+        """Count what is not counted yet, and write at once what waits in the logs."""
+        self._count_all_refused()
         await self.journal.flush()
 
 

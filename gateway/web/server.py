@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 import sys
+from asyncio import selector_events, sslproto
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -131,6 +132,13 @@ def check_runtime() -> None:
     if http_parser.HttpRequestParser.__module__ != "aiohttp._http_parser":
         raise StartRefused(
             "aiohttp is installed without its C parser; install a binary wheel of aiohttp"
+        )
+    plain: Any = selector_events
+    kinds = plain._SelectorTransport, sslproto.SSLProtocol  # noqa: SLF001 - asyncio's own
+    if not all(hasattr(each, "max_size") for each in kinds):
+        raise StartRefused(
+            "this Python's asyncio cannot be told how much to read at once; use the Python of the"
+            " image, or an earlier one"
         )
 
 

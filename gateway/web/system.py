@@ -20,7 +20,7 @@ from gateway.purposes import Purpose
 from gateway.web.documents import JSON
 from gateway.web.entrance import entrance
 from gateway.web.hosts import check_addressed, is_own
-from gateway.web.parts import Readiness
+from gateway.web.readiness import Readiness
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 

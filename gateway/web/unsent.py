@@ -17,6 +17,10 @@ READER = "reader"
 class Reader(Protocol):
     """A connection, as far as somebody reads from it."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether a key that counts has come of it."""
+
     def unsent_bytes(self) -> int:
         """How much of what was written has not been taken yet."""
 
@@ -29,6 +33,8 @@ class Reader(Protocol):
 
 class Unsent:
     """The answers of one process that wait for their readers; too many cut off who holds most.
+
+    That is one with a key that counts only where such readers together hold more than the others.
 
     `told` hears of each that was cut off.
     """
@@ -63,10 +69,16 @@ class Unsent:
         if self.bytes > self._most:
             self._weigh()
         while self.bytes > self._most:
-            # of several the one that has waited for the longest
-            greediest = max(self._waiting, key=self._waiting.__getitem__)
+            greediest = self._greediest()
             self._forget(greediest)
             self._cut_off(greediest)
+
+    def _greediest(self) -> Reader:
+        """Who holds the most: of those with a key, or of those without, who together hold more."""
+        known = {each for each in self._waiting if each.is_known}
+        is_known = 2 * sum(self._waiting[each] for each in known) > self.bytes
+        among = (each for each in self._waiting if (each in known) == is_known)
+        return max(among, key=self._waiting.__getitem__)
 
     def _weigh(self) -> None:
         """How much is left by now of what waits."""

@@ -32,6 +32,8 @@ from tests.partner import Partner
 from tests.races.desk import open_till
 from tests.races.practice import KINDS, ZONE, Practice, at, practice, working_days
 
+pytestmark = pytest.mark.long
+
 SERVERS = ("postgresql", "mariadb")
 DAY = working_days(1, datetime.now(UTC).date())[0]
 TEN = at(DAY, 10)

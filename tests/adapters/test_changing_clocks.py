@@ -253,6 +253,7 @@ def test_what_was_booked_takes_its_own_time_alone(
     assert left == walls.slots(weeks, [*taken, *own], length, step)
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(nights())
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15))

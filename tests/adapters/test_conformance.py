@@ -52,6 +52,7 @@ class TestPostgres(AdapterConformance):
             yield opened
 
 
+@pytest.mark.long
 class TestMariadb(TestPostgres):
     kind = "mariadb"
 

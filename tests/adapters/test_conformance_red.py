@@ -607,6 +607,7 @@ def test_every_promise_is_broken_once() -> None:
 @pytest.mark.parametrize(
     ("broken", "promise"), BROKEN, ids=[f"{each.__name__}-{name}" for each, name in BROKEN]
 )
+@pytest.mark.long
 async def test_a_broken_promise_turns_it_red(clinic: BrokenClinic, promise: str) -> None:
     adapter = clinic.open()
     try:

@@ -15,6 +15,8 @@ from tests.adapters.sample_practice import NO_ASKING
 from tests.adapters.test_booking_servers import DAY, a_draft
 from tests.races.practice import KINDS, ZONE, Practice, practice
 
+pytestmark = pytest.mark.long
+
 ABSENCES = "- {from: absence, vet: vet, start: starts, end: ends}"
 AFTER = datetime.combine(DAY - timedelta(days=10), datetime.min.time(), UTC)
 

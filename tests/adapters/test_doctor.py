@@ -493,7 +493,7 @@ async def found_in(
     looked = Examination(now=NOW, booking=booking, rows=rows)
     try:
         own = adapter.examine(looked)
-        findings = own if alone else examined(adapter, looked, patience=3.0)
+        findings = own if alone else examined(adapter, looked, patience=60.0)
         return [each async for each in findings]
     finally:
         await adapter.aclose()

@@ -26,6 +26,8 @@ from gateway.examination import examined
 from tests.adapters.clinic import NOW, SECRET
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 
+pytestmark = pytest.mark.long
+
 FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
 WORDS = {
     "postgresql": {"stamp": "timestamp", "serial": "serial PRIMARY KEY"},
@@ -224,7 +226,7 @@ async def found_in(
     try:
         looked = Examination(now=NOW, booking=booking)
         own = adapter.examine(looked)
-        findings = own if alone else examined(adapter, looked, patience=3.0)
+        findings = own if alone else examined(adapter, looked, patience=60.0)
         return [each async for each in findings]
     finally:
         await adapter.aclose()

@@ -106,7 +106,7 @@ def mariadb() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["postgres", "mariadb"])
+@pytest.fixture(params=["postgres", pytest.param("mariadb", marks=pytest.mark.long)])
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
     url = request.getfixturevalue(request.param)
     opened = open_engine(url, timeout=3.0, booking_timeout=3.0)

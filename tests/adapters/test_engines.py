@@ -28,6 +28,7 @@ from adapters.sql.engines.explained import explain
 from adapters.sql.mapping import Rows
 from adapters.words import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
+from tests.waiting import until
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
@@ -261,16 +262,16 @@ def _reading(engine: Engine) -> tuple[int, Any]:
 
 
 async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server: Server) -> None:
-    engine = open_engine(server.url, timeout=0.8, booking_timeout=0.8)
+    engine = open_engine(server.url, timeout=2.0, booking_timeout=2.0)
     asked: list[int] = []
     readers, waiting = _reading(engine)
     slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(readers)]
-    await asyncio.sleep(0.05)  # until they have begun
-    waiting._patience = 0.3
+    await until(lambda: waiting.in_use == readers)
+    waiting._patience = 1.0
     late = [
         asyncio.create_task(engine.read(lambda _: asked.append(1))) for _ in range(MOST_WAITING)
     ]
-    await asyncio.sleep(0.05)
+    await until(lambda: waiting.waiting == MOST_WAITING)
     with pytest.raises(BackendUnavailable, match="too much is waiting"):
         await engine.read(lambda _: asked.append(1))
     await engine.search(query("SELECT 1"))

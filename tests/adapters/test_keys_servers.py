@@ -15,6 +15,8 @@ from tests.adapters.test_booking_servers import a_draft
 from tests.adapters.test_ids import GIVEN, Shelf
 from tests.races.practice import KINDS, practice
 
+pytestmark = pytest.mark.long
+
 KEPT_AS = [
     ("postgresql", "char(10)", "varchar(10)", "F1", "F1"),
     ("postgresql", "varchar(10)", "integer", "12", "12"),

@@ -15,6 +15,8 @@ from tests.adapters.servers import mariadb_database, postgres_database
 from tests.adapters.test_narrowing import narrowed, of_values, statements
 from tests.adapters.test_sql_adapter_servers import MAPPING, SCHEMA, connect
 
+pytestmark = pytest.mark.long
+
 THINGS = (
     "CREATE TABLE thing (id INTEGER PRIMARY KEY, label VARCHAR(40){fold}, changed {stamp},"
     " day DATE, price VARCHAR(20), exact DECIMAL(10,3), rough {rough}, cents INTEGER,"

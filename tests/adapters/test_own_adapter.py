@@ -40,6 +40,7 @@ def change(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), "utf-8")
 
 
+@pytest.mark.long
 def test_the_example_passes_all_that_it_can(folder: Path) -> None:
     said = run(folder, "-q")
     promises = [each for each in dir(AdapterConformance) if each.startswith("test_")]
@@ -47,6 +48,7 @@ def test_the_example_passes_all_that_it_can(folder: Path) -> None:
     assert f"{len(promises) - left_out} passed in" in said, said
 
 
+@pytest.mark.long
 def test_a_mistake_in_it_is_found_and_shown(folder: Path) -> None:
     change(folder / "clinic_x.py", "if each > begin]", "if each >= begin]")
     said = run(folder, "-q", "-k", "whatever_their_size")
@@ -54,6 +56,7 @@ def test_a_mistake_in_it_is_found_and_shown(folder: Path) -> None:
     assert "E           AssertionError: after a page of" in said, said
 
 
+@pytest.mark.long
 def test_a_verb_that_is_neither_written_nor_named_fails_with_what_to_do(folder: Path) -> None:
     change(folder / "test_clinic_x.py", '*("asked", ', "*(")
     said = run(folder, "-q", "-k", "costs_the_same")

@@ -1,5 +1,6 @@
 """Somebody with a browser, without the browser: signs in to a panel, and sends its forms."""
 
+import asyncio
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,10 +15,12 @@ from gateway.administrators.failures import Failures, of_name
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore
 from gateway.store import Store
+from tests.waiting import GENEROUS
 
 PASSWORD = "correct horse battery staple"
 # A hash says itself how dear it is: this one is cheap, so that many tests may sign in.
-_KEPT = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
+CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+KEPT = CHEAP.hash(PASSWORD)
 
 
 @dataclass
@@ -139,7 +142,7 @@ async def manager_of(
     assert panel is not None
     store = AdministratorStore(running.gateway.store)
     if await store.find(name) is None:
-        await store.add(name, role, _KEPT, datetime.now(UTC), one_time=False)
+        await store.add(name, role, KEPT, datetime.now(UTC), one_time=False)
     manager = Manager(panel.url, session, name, {"Accept-Language": language})
     page = await manager.sign_in()
     assert page.status == 303, page.plain
@@ -158,3 +161,11 @@ async def tried(store: Store, subject: str, times: int) -> None:
         wait = await failures.try_now(subject, at)
         at += wait
         done += not wait
+
+
+async def after(manager: Manager, path: str, running: str) -> Page:
+    """The page once what goes on in the background has ended."""
+    async with asyncio.timeout(GENEROUS):
+        while running in (page := await manager.get(path)).plain:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)  # as a browser asks again
+    return page

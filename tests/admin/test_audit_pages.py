@@ -32,7 +32,7 @@ from gateway.cli import main
 from gateway.inquiries import entries as inquiring
 from gateway.keys.key import Key
 from gateway.policy.running.versions import APPROVED, DECLINED
-from tests.admin.manager import Manager, Page, manager_of
+from tests.admin.manager import Manager, Page, after, manager_of
 from tests.audit.mutations import edit_a_member
 from tests.conftest import RunningGateway
 from tests.partner import Partner
@@ -65,12 +65,10 @@ async def rename(gateway: RunningGateway, partner: Partner, name: str) -> Key:
     return await gateway.gateway.keys.update(partner._key_id, name=name)
 
 
-async def after(manager: Manager, path: str, running: str) -> Page:
-    """The page once what goes on in the background has ended."""
-    async with asyncio.timeout(LONG):
-        while running in (page := await manager.get(path)).plain:  # noqa: ASYNC110 - as above
-            await asyncio.sleep(0.05)  # as a browser asks again
-    return page
+async def who_has_seen(manager: Manager, record: str) -> Page:
+    """The page of a client's readers, once the index has every entry."""
+    at = f"/audit/who?resource=clients&id={record}"
+    return await after(manager, at, "newer entries are being taken in")
 
 
 async def test_each_call_is_shown_and_found_by_all_that_it_is(
@@ -164,7 +162,7 @@ async def test_administrators_who_looked_at_a_record_have_seen_it_too(
 ) -> None:
     client, at = (await running_gateway.ids())["clients"], datetime(2026, 1, 5, 23, 59, tzinfo=UTC)
     log = DeedLog(running_gateway.gateway.store)
-    page = await manager.get(f"/audit/who?resource=clients&id={client}")
+    page = await who_has_seen(manager, client)
     assert "No administrator has looked at it" in page.plain
     for day, resource, outcome in (
         (0, "clients", DONE), (2, "clients", DONE), (1, "clients", FAILED), (1, "patients", DONE)
@@ -181,7 +179,7 @@ async def test_administrators_who_looked_at_a_record_have_seen_it_too(
         await log.add(looked)
     form = {"level": "FULL", "resource": "clients", "id": client}
     await manager.fill("/preview", form, "/preview/record")
-    page = await manager.get(f"/audit/who?resource=clients&id={client.upper()}")
+    page = await who_has_seen(manager, client.upper())
     assert "Looked at in this panel by 2 administrators" in page.plain
     assert f"{NASTY}: 2 times, first" in page.plain
     assert "Claire: 1 time, first" in page.plain
@@ -205,7 +203,7 @@ async def test_who_has_seen_a_client_is_what_the_command_says(
     await rename(running_gateway, basic, NASTY)
     await called(partner, *[f"/clients/{ids['clients']}"] * 3)
     await called(basic, f"/clients/{ids['clients']}")
-    page = await manager.get(f"/audit/who?resource=clients&id={ids['clients']}")
+    page = await who_has_seen(manager, ids["clients"])
     config = str(running_gateway.folder / "gateway.yaml")
     command = ["audit", "who-read", "clients", ids["clients"], "--json", "--config", config]
     done = await asyncio.to_thread(CliRunner().invoke, main, command)
@@ -225,10 +223,7 @@ async def test_who_has_seen_a_client_is_what_the_command_says(
             assert all(f'<span title="{field}">' in part for field in call["fields"])
     assert NASTY in page.plain
     assert NASTY not in page.text
-    assert (
-        "no key has been shown it"
-        in (await manager.get(f"/audit/who?resource=clients&id={UNKNOWN}")).plain
-    )
+    assert "no key has been shown it" in (await who_has_seen(manager, UNKNOWN)).plain
     odd = await manager.get(f"/audit/who?resource=clients&id={quote(NASTY)}")
     assert "has not the form of an id" in odd.plain
     assert NASTY not in odd.text
@@ -454,7 +449,7 @@ async def test_an_entry_that_somebody_changed_is_shown_as_it_stands_there(
     page = await manager.get("/audit")
     assert "<b>&" in page.plain
     assert "<b>&" not in page.text
-    answer = await manager.get(f"/audit/who?resource=clients&id={ids['clients']}")
+    answer = await who_has_seen(manager, ids["clients"])
     assert answer.status == 200
     assert "Which fields is not known" in answer.plain
 

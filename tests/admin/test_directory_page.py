@@ -14,8 +14,8 @@ from gateway.administrators.log import FAILED, DeedLog
 from gateway.administrators.roles import Role
 from gateway.contract.resources import RESOURCES
 from gateway.store import open_store
-from tests.admin.manager import Manager, manager_of
-from tests.admin.test_audit_pages import LONG, NASTY, after
+from tests.admin.manager import Manager, after, manager_of
+from tests.admin.test_audit_pages import LONG, NASTY
 from tests.conftest import Begin, RunningGateway, Template, begun
 from tests.world import SOME_ID, World, record_of
 

@@ -6,6 +6,7 @@ import json
 import aiohttp
 import pytest
 
+from gateway.admin.access.guard import HEADERS
 from gateway.administrators.store import AdministratorStore
 from gateway.assembly.sides import PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE
 from tests.admin.manager import Manager, manager_of
@@ -125,3 +126,31 @@ async def test_one_address_cannot_take_every_connection(
     finally:
         for _, writer in lines:
             writer.close()
+
+
+async def test_what_cannot_be_read_is_refused_in_words_and_with_every_header(
+    running_gateway: RunningGateway,
+) -> None:
+    port = port_of(running_gateway)
+    blanks = await said(port, b"GET  /sign-in HTTP/1.1")
+    assert b" 400 " in blanks.partition(b"\r\n")[0]
+    assert b"must have one blank between method, target and version\n" in blanks
+    large = await said(port, b"GET /sign-in HTTP/1.1", *[b"X-Much: " + b"x" * 4000] * 5)
+    assert b" 431 " in large.partition(b"\r\n")[0]
+    assert large.endswith(b"\r\n\r\nRequest header fields too large\n")
+    for answer in (blanks, large):
+        head = answer.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+        assert {f"{name}: {value}" for name, value in HEADERS.items()} <= set(head)
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [("ftp://evil.example/sign-in", 421), ("http://evil.example/sign-in", 421), ("{}", 200)],
+)
+async def test_a_whole_address_must_be_the_panels(
+    running_gateway: RunningGateway, target: str, status: int
+) -> None:
+    port = port_of(running_gateway)
+    whole = target.format(f"http://127.0.0.1:{port}/sign-in").encode()
+    answer = await said(port, b"GET " + whole + b" HTTP/1.1")
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:200]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.admin.manager import manager_of
+from tests.admin.manager import after, manager_of
 from tests.conftest import Start
 from tests.policies import TEXT
 
@@ -33,11 +33,11 @@ async def test_masks_are_told_in_words_of_the_page_before_a_call_and_after_it(
     await running.gateway.ring.refresh()
     async with session.get(f"{running.base}/clients", headers={"X-API-Key": secret}) as answer:
         assert answer.status == 200
-    for _ in range(100):
+    for _ in range(600):
         if seen := re.search(r'/audit/who\?[^"]+', (await manager.get("/audit")).text):
             break
         await asyncio.sleep(0.05)
     assert seen is not None
-    who = await manager.get(html.unescape(seen[0]))
+    who = await after(manager, html.unescape(seen[0]), "sont en cours de prise en compte")
     assert all(each in who.plain for each in told)
     assert "last(2)" not in sees.text + who.text

@@ -14,11 +14,12 @@ from gateway.audit.entries import BEGUN, REFUSED
 from gateway.audit.files import place_of
 from gateway.audit.index import Index, forget, record_key
 from gateway.audit.questions import Days, deeds, readers
-from gateway.audit.upkeep import EXPIRE_EVERY, JUMP_RESTS, Upkeep
+from gateway.audit.upkeep import EXPIRE_EVERY, Upkeep
 from gateway.audit.verify import elsewhere
 from gateway.settings import Settings
 from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
+from gateway.wall_clock import RESTS
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
 from tests.audit.stores import postgres, sqlite
 
@@ -252,7 +253,7 @@ async def test_a_clock_that_jumps_ahead_drops_nothing_for_a_day(tmp_path: Path) 
         made.clock.pass_(seconds=EXPIRE_EVERY + 1)
         await upkeep.turn()
         assert told.said == []
-        made.clock.pass_(seconds=JUMP_RESTS)
+        made.clock.pass_(seconds=RESTS)
         await upkeep.turn()
         assert told.said == ["1 files"]
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
+import pytest
+
 from gateway.audit.entries import ANSWERED, REFUSED, Entry
 from gateway.audit.index import Index
 from tests.audit.chains import START, Machine, machine
@@ -84,6 +86,7 @@ def size(folder: Path, files: str) -> int:
     return sum(each.stat().st_size for each in folder.glob(files))
 
 
+@pytest.mark.long
 async def test_an_owners_question_is_answered_within_two_seconds(tmp_path: Path) -> None:
     folder = Path(os.environ.get("AUDIT_FOLDER", tmp_path))
     (folder / "gateway.yaml").write_text("state: .\n")

@@ -134,7 +134,7 @@ async def test_a_booking_that_its_caller_did_not_hear_of_is_told_all_the_same(
     world: World,
 ) -> None:
     await world.book(None, most=1)
-    await world.ledger.untell("p", "a0")
+    await world.ledger.mark_untold("p", "a0")
     await world.ledger.check_allowance("p", world.allowance(1), NOW)
     assert (await world.book(None, most=1)).record["id"] == "a0"
     with pytest.raises(LimitExceeded):

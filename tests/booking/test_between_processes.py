@@ -6,16 +6,18 @@ from collections.abc import Callable
 from copy import copy
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
-from adapters.base import BackendUnavailable, OutcomeUnknown, Record, SlotTaken
+from adapters.base import Adapter, BackendUnavailable, OutcomeUnknown, Record, SlotTaken
 from gateway.booking.base import Booked, Refused
+from gateway.booking.first_seen import write_first_seen
 from gateway.booking.row import LEFT, Outcome, Row
 from gateway.booking.rows import Rows
-from gateway.booking.since import keep_since
 from gateway.booking.standing import LedgerStanding
+from gateway.booking.unknown_bookings import UnknownBookings
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain
@@ -103,9 +105,27 @@ async def test_who_meets_what_is_not_known_has_it_looked_up_at_once(
         assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
 
 
-async def test_many_who_meet_it_at_once_have_it_looked_up_once(world: World) -> None:
+async def test_many_who_meet_it_at_once_have_it_looked_up_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await lost(world, made=False)
     kinds = [bytes([number]) * 32 for number in range(5)]
+    settle, find = UnknownBookings.settle, world.clinic.find_appointments
+    met, all_met = 0, asyncio.Event()
+
+    async def meeting(self: UnknownBookings, row: Row, adapter: Adapter) -> None:
+        nonlocal met
+        met += 1
+        if met == len(kinds):
+            all_met.set()
+        await settle(self, row, adapter)
+
+    async def found_once_all_have_met(*given: Any) -> list[Record]:
+        await all_met.wait()
+        return await find(*given)
+
+    monkeypatch.setattr(UnknownBookings, "settle", meeting)
+    world.clinic.find_appointments = found_once_all_have_met  # type: ignore[method-assign]
     await asyncio.gather(*(world.book(f"k{each[0]}", each, "q") for each in kinds))
     assert world.clinic.asked.count("find") == 1
 
@@ -144,7 +164,7 @@ async def test_since_when_it_is_unknown_is_taken_from_who_reconciles(
     await lost(world, made=False)
     [row] = await Rows(world.store).between()
     file = tmp_path / "unknown.json"
-    keep_since(file, {row.sending: -10.0})
+    write_first_seen(file, {row.sending: -10.0})
     elsewhere = world.opened(owners=await another(world), lands=15, seen=file)
     with pytest.raises(Unavailable) as unavailable:
         await world.book("other", OTHER, "q", through=elsewhere)
@@ -178,10 +198,12 @@ def _of_another(row: Row) -> Row:
     return theirs
 
 
+@pytest.mark.parametrize("excludes", [True, False])
 @pytest.mark.parametrize("key", ["k", None])
 async def test_who_booked_what_is_not_known_is_not_in_his_own_way(
-    world: World, key: str | None
+    world: World, key: str | None, excludes: bool
 ) -> None:
+    world.clinic.excludes = excludes
     await lost(world, key)
     assert not (await world.book(key)).replayed
     assert world.clinic.asked == ["create", "find", "create"]

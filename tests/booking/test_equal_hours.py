@@ -1,18 +1,28 @@
 """A booking in an hour that the clinic's clock shows twice, from the request to a later start."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
 
 from adapters.base import Query
 from gateway.app import build
+from gateway.contract.fields import write_instant
 from tests.adapters.clinic import run
 from tests.conftest import Start
 from tests.partner import Partner
 
-THEN = datetime(2027, 10, 29, 9, 0, tzinfo=UTC)
-FIRST, SECOND = "2027-10-31T00:30:00Z", "2027-10-31T01:30:00Z"
+DAY, MINUTE, PARIS = timedelta(days=1), timedelta(minutes=1), ZoneInfo("Europe/Paris")
+_TODAY = datetime.combine(datetime.now(UTC), time(), UTC)
+# The next day, but not too near, on which the clinic's clock goes back: at one o'clock in UTC.
+SUNDAY = next(
+    day
+    for day in (_TODAY + number * DAY for number in range(2, 400))
+    if day.astimezone(PARIS).hour > (day + DAY).astimezone(PARIS).hour
+)
+THEN = SUNDAY - DAY
+FIRST, SECOND = (write_instant(SUNDAY + each * MINUTE) for each in (30, 90))
 
 
 def then() -> datetime:
@@ -32,7 +42,7 @@ async def test_the_booked_hour_is_told_now_and_by_every_later_gateway(
     vets = await gateway.gateway.adapter.read_many(Query(resource="vets", now=THEN))
     free = {}
     for vet in vets.records:
-        asked = {"vetId": vet["id"], "date": "2027-10-31"}
+        asked = {"vetId": vet["id"], "date": SUNDAY.date().isoformat()}
         answer = await partner.get("/appointments/available-slots", **asked)
         free[vet["id"]] = [each["startTime"] for each in answer.data]
     [vet_id] = [vet for vet, starts in free.items() if starts]

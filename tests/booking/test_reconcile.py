@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from adapters.base import BackendUnavailable, OutcomeUnknown
-from gateway.booking import reconcile, since
+from gateway.booking import first_seen, reconcile
 from gateway.booking.base import Booked
 from gateway.booking.owners import boot
 from gateway.booking.reconcile import Reconciler
@@ -118,7 +118,7 @@ async def test_a_process_that_is_started_again_counts_on(
             await reconciler.begin()
         assert await kept(world) == ["unknown"]
     with monkeypatch.context() as context:
-        context.setattr(since, "boot", lambda: "another")
+        context.setattr(first_seen, "boot", lambda: "another")
         async with reconciled(world, **more, clock=lambda: 40) as reconciler:
             await reconciler.begin()
     assert await kept(world) == ["unknown"], "another boot's clock says nothing"

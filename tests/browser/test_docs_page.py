@@ -12,7 +12,7 @@ from tests.browser.browser import LOOKS, Look, Watched, opened
 from tests.conftest import RunningGateway, Template, begun
 from tests.partner import Partner
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 # An address that leads nowhere here: what the page calls must be where it came from.
 PUBLIC = "https://gateway.clinic.example"
 

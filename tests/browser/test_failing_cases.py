@@ -11,7 +11,8 @@ from playwright.async_api import Browser, expect
 from tests.admin.manager import Manager, manager_of
 from tests.browser.browser import Look, opened
 from tests.conftest import RunningGateway, Template, begun
-from tests.policy.test_failing_cases import CASES, MIXED, TEXT
+from tests.policies import TEXT
+from tests.policy.test_failing_cases import CASES, MIXED
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -39,7 +40,8 @@ async def manager(gateway: RunningGateway) -> AsyncIterator[Manager]:
         yield await manager_of(gateway, session)
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("fr", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("language", ["en", "fr"])
 async def test_the_cases_that_fail_are_named_and_there_is_nothing_to_approve_so_far(
     browser: Browser, manager: Manager, language: str
 ) -> None:

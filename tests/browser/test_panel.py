@@ -277,7 +277,8 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("fr", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("language", ["en", "fr"])
 async def test_every_page_keeps_to_the_rules_for_everybody(
     browser: Browser, base: str, manager: Manager, gateway: RunningGateway, language: str
 ) -> None:

@@ -60,13 +60,12 @@ class Storm:
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             over = asyncio.Event()
             chance = random.Random(self.plan.seed)
-            going = [
-                self._partner(session, random.Random(chance.random()), over)
-                for _ in range(self.plan.partners)
-            ]
-            if self.plan.kills:
-                going.append(self.strikes.go_on(over))
-            await asyncio.gather(*going)
+            async with asyncio.TaskGroup() as going:
+                for _ in range(self.plan.partners):
+                    partner = self._partner(session, random.Random(chance.random()), over)
+                    going.create_task(partner)
+                if self.plan.kills:
+                    going.create_task(self.strikes.go_on(over))
             if settles:
                 await self._settle(session)
 

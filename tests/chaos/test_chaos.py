@@ -13,7 +13,8 @@ from tests.races.practice import working_days
 DAYS = working_days(2, datetime.now(UTC).date())
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 async def test_every_booking_is_made_once_whatever_dies(kind: str, tmp_path: Path) -> None:
     plan = Plan(attempts=120, kills=1, partners=50, seed=7)
     with GROUNDS[kind](tmp_path) as ground:

@@ -13,6 +13,8 @@ from tests.chaos.storm import Plan
 from tests.chaos.weather import weather
 from tests.races.practice import working_days
 
+pytestmark = pytest.mark.long
+
 DAYS = working_days(2, datetime.now(UTC).date())
 # What the adapter does with a wish, by the wish's number.
 LIES = """
@@ -73,7 +75,6 @@ for module in (rows, statements, values):
 """
 
 
-@pytest.mark.long
 async def test_a_ledger_that_forgets_keys_is_found_out(tmp_path: Path) -> None:
     plan = Plan(attempts=120, kills=0, partners=30, seed=1, workers=2, twice=0.9)
     with GROUNDS["sqlite"](tmp_path) as ground:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from argon2 import Type, extract_parameters
 from click.testing import CliRunner, Result
 
 from gateway.administrators.failures import FREE, Failures, of_name
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
 from gateway.administrators.passwords import LONGEST, SHORTEST
-from gateway.administrators.store import AdministratorStore
+from gateway.administrators.roles import Role
+from gateway.administrators.store import AdministratorStore, Kept
 from gateway.audit.tail import Tail
 from gateway.cli import main
 from gateway.store import Store, open_store
@@ -37,6 +39,49 @@ def config(tmp_path: Path) -> Path:
 
 def admin(config: Path, *words: str, typed: str = "") -> Result:
     return CliRunner().invoke(main, ["--config", str(config), "admin", *words], input=typed)
+
+
+def test_a_chosen_password_is_kept_as_a_hash_that_is_dear_to_guess(config: Path) -> None:
+    admin(config, "password", "Claire", typed=WORD)
+    kept = in_store(config, lambda store: AdministratorStore(store).find("Claire"))
+    assert kept is not None
+    cost = extract_parameters(kept.password)
+    assert cost.type is Type.ID
+    assert (cost.memory_cost, cost.time_cost) >= (64 * 1024, 3)
+
+
+@pytest.mark.parametrize(
+    ("is_there", "words", "said"),
+    [
+        (False, ("password", "Denis"), "somebody else has added Denis meanwhile: to give"),
+        (True, ("password", "Denis"), "somebody else has removed Denis meanwhile: to add"),
+        (True, ("remove", "Denis"), "nobody has the name Denis; `clinic-gateway admin list`"),
+    ],
+)
+def test_two_commands_at_once_are_told_of_each_other(
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_there: bool,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    admin(config, "password", "Claire", "--one-time")
+    if is_there:
+        admin(config, "password", "Denis", "--one-time")
+    find = AdministratorStore.find
+
+    async def overtaken(self: AdministratorStore, name: str) -> Kept | None:
+        found = await find(self, name)
+        if found is None:
+            await self.add(name, Role.ADMIN, "", datetime.now(UTC), one_time=False)
+        else:
+            await self.remove(found.administrator.id)
+        return found
+
+    monkeypatch.setattr(AdministratorStore, "find", overtaken)
+    done = admin(config, *words, typed=WORD)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(said)
 
 
 def test_somebody_is_added_given_another_role_and_removed(config: Path) -> None:

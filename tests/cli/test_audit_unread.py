@@ -1,4 +1,7 @@
-"""`clinic-gateway audit` where the folder cannot be read: a sentence, and never exit 1."""
+"""Commands where the audit's folder or what was typed cannot be read: a sentence.
+
+The exit of those of `clinic-gateway audit` is never 1.
+"""
 
 import os
 from pathlib import Path
@@ -46,6 +49,34 @@ def test_a_folder_of_somebody_else_is_told_with_whom_to_run_the_command_as(
         f"the audit in {folder}/audit cannot be read: permission denied; run this as the gateway's"
         " own user\n"
     )
+
+
+def test_a_check_of_the_state_says_why_it_cannot_read_the_audit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(path: Path) -> None:
+        raise OSError(5, os.strerror(5), str(path))
+
+    monkeypatch.setattr(Path, "iterdir", failing)
+    done = run(folder, "state", "check")
+    said = f"the audit in {folder}/audit cannot be read: input/output error; look at its disk\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("admin", "remove", "A\udcff"),
+        ("audit", "deeds", "--who", "A\udcff"),
+        ("audit", "key", "A\udcff"),
+        ("audit", "who-read", "clients", "A\udcff"),
+        ("policy", "explain", "--request", "A\udcff"),
+    ],
+)
+def test_bytes_that_are_no_text_are_wrong_use(folder: Path, words: tuple[str, ...]) -> None:
+    done = run(folder, *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "write it without control characters, in one line" in done.stderr
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -17,6 +17,7 @@ state: .
 backend:
   url: sqlite:///clinic.db
   mapping: mine.yaml
+  timeout: 60
 """
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "connecting.md").read_text("utf-8")
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -220,10 +219,12 @@ def test_the_help_names_every_command_and_what_it_may_be_asked_for() -> None:
     assert version == f"clinic-gateway, version {gateway.__version__}\n"
 
 
-def test_the_configuration_may_stand_before_or_after_the_command(folder: Path) -> None:
+def test_the_configuration_may_stand_before_or_after_the_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = ["--config", str(folder / "gateway.yaml")]
     before = CliRunner().invoke(main, [*config, "vets"])
-    os.chdir(folder)
+    monkeypatch.chdir(folder)
     beside = CliRunner().invoke(main, ["vets"])
     assert before.exit_code == beside.exit_code == 0
     assert before.stdout == beside.stdout == run(folder, "vets").stdout

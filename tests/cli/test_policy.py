@@ -1,7 +1,9 @@
 """`clinic-gateway policy` and `clinic-gateway openapi`, as an operator runs them."""
 
+import asyncio
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,11 @@ from gateway.cli.describe import openapi
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
+from gateway.policy.running.presence import Presence
+from gateway.policy.running.versions import Versions
+from gateway.store import open_store
 from tests.policies import TEXT
+from tests.states import begin_state
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 README = SHIPPED.with_name("README.md").read_text(encoding="utf-8")
@@ -33,6 +39,27 @@ def test_a_sound_file_is_said_to_be_in_order() -> None:
     assert result.exit_code == 0, result.stderr
     assert "in order; 6 resources" in result.stdout
     assert json.loads(run("check", str(SHIPPED), "--json").stdout)["ok"] is True
+
+
+def test_the_status_is_told_where_the_policy_is_a_link_to_itself(empty_folder: Path) -> None:
+    (empty_folder / "gateway.yaml").write_text("state: .\npolicy: policies.yaml\n")
+    begin_state(empty_folder / "gateway.yaml")
+    link = empty_folder / "policies.yaml"
+    link.symlink_to(link)
+    asyncio.run(_says_that_it_runs(empty_folder, link))
+    result = run("status", "--json")
+    assert (result.exit_code, result.stderr) == (1, "")
+    [told] = json.loads(result.stdout)["processes"]
+    assert told["state"] == "stale"
+
+
+async def _says_that_it_runs(state: Path, policy_file: Path) -> None:
+    store = open_store(state / "gateway.db")
+    told = {"state": "stale", "file": str(policy_file), "waiting": None}
+    try:
+        await Presence(Versions(store), lambda: datetime.now(UTC)).say(told, 0)
+    finally:
+        await store.aclose()
 
 
 @pytest.mark.parametrize("command", ["check", "show"])

@@ -27,6 +27,14 @@ def test_the_horizon_counts_days_of_the_clinics_calendar() -> None:
     assert window(1).problem(last, NOW) == "must be at most 1 day ahead"
 
 
+def test_the_last_day_ends_with_the_second_of_two_equal_hours() -> None:
+    santiago = BookingWindow(horizon=1, lead_time=0, zone=ZoneInfo("America/Santiago"))
+    now = datetime(2026, 4, 3, 12, tzinfo=UTC)
+    midnight = datetime(2026, 4, 5, 4, tzinfo=UTC)  # an hour later than by the old offset
+    assert santiago.problem(midnight - timedelta(minutes=1), now) is None
+    assert santiago.problem(midnight, now) == "must be at most 1 day ahead"
+
+
 def test_the_lead_time_is_counted_in_minutes_to_the_start() -> None:
     late = window(lead_time=90)
     assert late.problem(NOW + timedelta(minutes=90), NOW) is None

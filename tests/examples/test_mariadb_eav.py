@@ -32,7 +32,7 @@ from tests.partner import Partner
 
 ZONE = ZoneInfo("Europe/Brussels")
 # One gateway for all: what it is made of, it reads once.
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.fixture(scope="module")

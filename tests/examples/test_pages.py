@@ -16,6 +16,8 @@ import pytest
 from examples.dropping import drop
 from tests.examples.clinic import SCALE, server_of
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 WALK = (ROOT / "docs/connecting-json.md").read_text("utf-8").partition("<!-- walk -->")[2]
 BLOCK = re.compile(r"^```(sh|text|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -59,7 +61,7 @@ def running(line: str) -> Iterator[dict[str, str]]:
 # The second server's example is checked in test_check.py too.
 @pytest.mark.parametrize(
     "example",
-    ["json_cloud", pytest.param("mariadb_eav", marks=pytest.mark.long), "postgres_slots"],
+    ["json_cloud", "mariadb_eav", "postgres_slots"],
 )
 def test_the_lines_of_an_examples_page_start_it_and_check_it(example: str, tmp_path: Path) -> None:
     page = (ROOT / "examples" / example / "README.md").read_text("utf-8")

@@ -36,7 +36,7 @@ from tests.partner import Partner
 
 ZONE = ZoneInfo("Europe/Helsinki")
 # One gateway for all: what it is made of, it reads once.
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.fixture(scope="module")

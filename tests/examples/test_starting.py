@@ -75,6 +75,7 @@ def test_a_port_of_the_gateway_that_is_taken_is_said_with_the_option(
     assert demo.endswith(f', with {option} NUMBER (make demo ARGS="{option} NUMBER")\n')
 
 
+@pytest.mark.long
 def test_an_example_prints_lines_that_work_from_anywhere(tmp_path: Path) -> None:
     state = tmp_path / "a state"
     command = [sys.executable, "-m", "examples.json_cloud", "--cloud-port", "0", *FREE]

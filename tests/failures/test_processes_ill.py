@@ -23,7 +23,7 @@ from tests.processes.gateways import Several, copy_of, eventually, get
 
 CLIENTS = "/api/v1/clients?limit=2"
 # Seconds for which keys that are unknown, and known ones, count without the store: short here.
-UNKNOWN_FOR, KNOWN_FOR = 1.0, 5.0
+UNKNOWN_FOR, KNOWN_FOR = 1.0, 8.0
 
 
 @pytest.fixture

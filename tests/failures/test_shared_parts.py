@@ -29,6 +29,8 @@ from tests.processes.gateways import Load, Several, eventually, get, request
 from tests.redis_server import RedisServer, redis_server
 from tests.wire.proxies import free_port
 
+pytestmark = pytest.mark.long
+
 CLIENTS = "/api/v1/clients?limit=2"
 STALL = float(os.environ.get("STALL", "10"))
 PARTNERS, PAUSE = 4, 0.2

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sqlite3
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -195,4 +196,13 @@ def test_a_parser_written_in_python_is_refused(monkeypatch: pytest.MonkeyPatch) 
     check_runtime()
     monkeypatch.setattr(http_parser, "HttpRequestParser", http_parser.HttpRequestParserPy)
     with pytest.raises(StartRefused, match="without its C parser; install a binary wheel"):
+        check_runtime()
+
+
+def test_a_python_that_reads_as_much_as_it_likes_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_runtime()
+    monkeypatch.delattr(SSLProtocol, "max_size")
+    with pytest.raises(StartRefused, match="cannot be told how much to read at once"):
         check_runtime()

@@ -23,10 +23,13 @@ from tests.partners.page import CLIENTS, blocks, lines
 from tests.partners.wire import bad_wire
 from tests.test_demo import Demo
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("curl") is None or shutil.which("bash") is None,
-    reason="needs curl and bash, to type the lines of docs/partners.md as they stand",
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        shutil.which("curl") is None or shutil.which("bash") is None,
+        reason="needs curl and bash, to type the lines of docs/partners.md as they stand",
+    ),
+]
 TOOLS = Path(sys.executable).parent
 
 

@@ -8,29 +8,23 @@ from pathlib import Path
 import pytest
 
 from adapters.problems import DocumentErrors
-from gateway.contract.access import AccessLevel
+from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
-from gateway.policy.masks import KINDS, Mask
-from gateway.policy.rows import Bound, Rows, Wanted
-from gateway.policy.rules import opening
 from gateway.policy.running.examiner import Examiner
 from gateway.policy.running.found import find
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.standing import MOST
 from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
-from tests.policy.small import BASIC, FULL, STANDARD, cases, policy, rules
+from tests.policies import TEXT, cases, moved
 
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
-NEVER = opening(None)
-DOMAIN = Mask(KINDS["domain"])
-# What runs at first: email from STANDARD on, the address at FULL alone.
-FIRST = {"email": opening(STANDARD), "address": opening(FULL)}
-TEXT = policy(**FIRST)
-CASES = cases(rules(**FIRST))
-NARROW = policy(**{**FIRST, "email": opening(FULL)})
-WIDE = policy(**{**FIRST, "address": opening(STANDARD)})
-MIXED = policy(email=NEVER, address=opening(STANDARD))
+BASIC, STANDARD, FULL = LEVELS
+# What runs at first shows the email from STANDARD on, the address at FULL alone.
+CASES = cases(TEXT)
+NARROW = moved("clients.email", "FULL")
+WIDE = moved("clients.address", "STANDARD")
+MIXED = moved("clients.email", "never", WIDE)
 
 
 @dataclass
@@ -164,7 +158,7 @@ async def test_the_warning_stays_until_the_cases_are_mended(kept: Kept) -> None:
     await kept.begin()
     await kept.save(NARROW)
     assert (await kept.look(), bool(kept.keeper.standing.failing)) == ("current", True)
-    mended = cases(rules(**{**FIRST, "email": opening(FULL)}))
+    mended = cases(NARROW)
     assert (await kept.expect(mended), kept.keeper.standing.failing) == ("current", ())
     assert kept.heard.said == ["loaded", "cases fail", "unchanged", "cases pass"]
 
@@ -177,7 +171,7 @@ async def test_what_a_change_opens_waits_until_its_cases_pass(kept: Kept, approv
     kept.approvals.add(find(kept.file).hash)
     assert (await kept.look(asked=True), kept.sees("address")) == ("held back", False)
     kept.approvals.clear()
-    state = await kept.expect(cases(rules(**{**FIRST, "address": opening(STANDARD)})))
+    state = await kept.expect(cases(WIDE))
     if approve:
         assert (state, kept.waits_for, kept.sees("address")) == ("held back", "approval", False)
         kept.approvals.add(find(kept.file).hash)
@@ -206,7 +200,7 @@ async def test_of_a_mixed_change_what_it_hides_is_hidden_at_once_and_the_rest_wa
     assert await kept.look(asked=True) == "held back"
     assert kept.heard.said == before
     if not approve:
-        state = await kept.expect(cases(rules(email=NEVER, address=opening(STANDARD))))
+        state = await kept.expect(cases(MIXED))
         assert (state, kept.sees("address"), kept.sees("email", FULL)) == ("current", True, False)
 
 
@@ -277,26 +271,23 @@ async def test_a_file_that_is_no_policy_changes_nothing_whatever_its_cases(
     assert kept.heard.said[2:] == ["refused", "unchanged", "cases fail"]
 
 
-def at_basic(test: Wanted) -> dict[AccessLevel, Rows]:
-    return {BASIC: Rows({"updatedAt": test})}
+def at_basic(item: str, text: str) -> str:
+    """The text with one more item in the list of the clients' fields at BASIC."""
+    return text.replace("lastName]", f"lastName, {item}]")
 
 
-SINCE = Wanted(low=Bound(datetime(2026, 1, 1, tzinfo=UTC)))
-LATER = Wanted(low=Bound(datetime(2026, 6, 1, tzinfo=UTC)))
+def since(month: str) -> str:
+    """At BASIC only the clients of which something was written since then."""
+    only = f"  only: {{BASIC: {{updatedAt: {{min: {month}-01T00:00:00Z}}}}}}\n"
+    return moved("clients.updatedAt", "BASIC").replace("\nclients:\n", f"\nclients:\n{only}")
+
+
+MASKED = NARROW.replace("STANDARD: [phone,", "STANDARD: [email: domain, phone,")
 NARROWER = {
-    "a mask in the place of a value": (
-        policy(**FIRST),
-        policy(**{**FIRST, "email": opening(FULL, STANDARD, DOMAIN)}),
-    ),
-    "hidden where it was masked": (
-        policy(**{**FIRST, "email": opening(FULL, BASIC, DOMAIN)}),
-        policy(**{**FIRST, "email": opening(FULL, STANDARD, DOMAIN)}),
-    ),
-    "a row condition": (policy(**FIRST), policy(at_basic(SINCE), **FIRST)),
-    "a narrower row condition": (
-        policy(at_basic(SINCE), **FIRST),
-        policy(at_basic(LATER), **FIRST),
-    ),
+    "a mask in the place of a value": (TEXT, MASKED),
+    "hidden where it was masked": (at_basic("email: domain", NARROW), MASKED),
+    "a row condition": (moved("clients.updatedAt", "BASIC"), since("2026-01")),
+    "a narrower row condition": (since("2026-01"), since("2026-06")),
 }
 
 
@@ -308,7 +299,7 @@ async def test_masks_and_row_conditions_narrow_at_once_and_their_way_back_waits(
     kept.cases.unlink()
     kept.file.write_text(wide)
     await kept.begin()
-    kept.cases.write_text(cases(rules(email=NEVER, phone=NEVER)))
+    kept.cases.write_text(cases(moved("clients.phone", "never", MIXED)))
     assert (await kept.save(narrow), kept.is_files_own) == ("current", True)
     assert (await kept.save(wide), kept.waits_for, kept.is_files_own) == (
         "held back",
@@ -320,12 +311,12 @@ async def test_masks_and_row_conditions_narrow_at_once_and_their_way_back_waits(
 async def test_of_two_masks_of_which_neither_shows_less_nothing_is_shown_meanwhile(
     kept: Kept,
 ) -> None:
-    kept.file.write_text(policy(**FIRST, phone=opening(FULL, BASIC, Mask(KINDS["last"], 2))))
+    hidden = moved("clients.phone", "FULL")
+    kept.file.write_text(at_basic("phone: last(2)", hidden))
     kept.cases.unlink()
     await kept.begin()
     kept.cases.write_text(CASES)
-    other = policy(**FIRST, phone=opening(FULL, BASIC, Mask(KINDS["initial"])))
-    assert await kept.save(other) == "held back"
+    assert await kept.save(at_basic("phone: initial", hidden)) == "held back"
     assert "phone" not in kept.keeper.policy().masked("clients", BASIC)
     assert not kept.sees("phone", BASIC)
 

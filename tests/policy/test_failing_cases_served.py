@@ -3,10 +3,8 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -14,13 +12,14 @@ import pytest
 from adapters.problems import DocumentErrors
 from gateway.administrators.roles import Role
 from gateway.app import build
-from gateway.policy.rules import opening
 from gateway.settings import Settings
 from tests.admin.manager import manager_of
 from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start
-from tests.policy.small import FULL, STANDARD, cases, rules
-from tests.policy.test_failing_cases import CASES, FIRST, MIXED, NARROW, TEXT, WIDE
+from tests.policies import TEXT, cases
+from tests.policy.served import command, figures, ready, write
+from tests.policy.test_failing_cases import CASES, MIXED, NARROW, STANDARD, WIDE
+from tests.waiting import until
 from tests.world import SOME_ID, World
 
 
@@ -32,45 +31,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "policies.yaml"
 
 
-def write(file: Path, text: str) -> None:
-    file.write_text(text)
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not is_so():  # noqa: ASYNC110 - nobody tells when it is
-            await asyncio.sleep(0.01)
-
-
 async def save(gateway: RunningGateway, file: Path, text: str) -> None:
     """Another policy, once it is looked at and the store knows what came of it."""
     keeper, before = gateway.gateway.keeper, gateway.gateway.keeper.standing.file_hash
     write(file, text)
     await until(lambda: keeper.standing.file_hash != before and not keeper.unwritten)
-
-
-async def part_of(session: aiohttp.ClientSession, gateway: RunningGateway) -> Any:
-    """What readiness tells of the policy, asked until all parts are ready."""
-    for _ in range(50):
-        gateway.gateway.system.readiness._asked = -100.0
-        async with session.get(gateway.operations + "/readyz") as response:
-            told = await response.json()
-            if response.status == 200:
-                return told["parts"]["policy"]
-        await asyncio.sleep(0.2)
-    raise AssertionError(told)
-
-
-async def figures(session: aiohttp.ClientSession, gateway: RunningGateway) -> list[str]:
-    async with session.get(gateway.operations + "/metrics") as response:
-        return (await response.text()).splitlines()
-
-
-async def command(gateway: RunningGateway, *words: str) -> tuple[int, str, str]:
-    """A policy command on the gateway's own store, while it runs."""
-    config = str(gateway.folder / "gateway.yaml")
-    done = await asyncio.to_thread(clinic_gateway, "policy", *words, "--config", config)
-    return done.returncode, done.stdout, done.stderr
 
 
 async def test_a_hidden_field_is_hidden_from_partners_and_what_waits_is_told_with_its_lines(
@@ -86,7 +51,7 @@ async def test_a_hidden_field_is_hidden_from_partners_and_what_waits_is_told_wit
     answer = await partner.get(f"/clients/{SOME_ID}")
     assert not {"email", "address"} & answer.data.keys()
 
-    told = await part_of(session, gateway)
+    told = await ready(session, gateway)
     line = CASES[: CASES.index("- name: STANDARD")].count("\n") + 1
     assert (told["state"], told["waitsFor"]) == ("held back", "cases")
     places = [(Path(each["file"]).name, each["line"]) for each in told["cases"]["problems"]]
@@ -122,11 +87,11 @@ async def test_a_policy_that_only_hides_is_in_force_with_a_warning_until_its_cas
     await save(gateway, file, NARROW)
     code, shown, _ = await command(gateway, "status")
     assert (code, "  cases     1 of its cases fails\n" in shown) == (0, True)
-    assert (await part_of(session, gateway))["state"] == "current"
+    assert (await ready(session, gateway))["state"] == "current"
     said = await figures(session, gateway)
     assert "gateway_policy_cases_failing 1.0" in said
     assert "gateway_policy_stale 0.0" in said
-    mended = cases(rules(**{**FIRST, "email": opening(FULL)}))
+    mended = cases(NARROW)
     file.with_name("policies.test.yaml").write_text(mended)
     code, shown, _ = await command(gateway, "reload")
     assert (code, "cases" in shown) == (0, False)
@@ -142,7 +107,7 @@ async def test_the_command_line_approves_once_the_cases_pass(
     assert waiting is not None
     words = ("approve", waiting.hash, "--by", "A", "--reason", "B")
     assert (await command(gateway, *words))[0] == 1
-    mended = cases(rules(**{**FIRST, "address": opening(STANDARD)}))
+    mended = cases(WIDE)
     file.with_name("policies.test.yaml").write_text(mended)
     await until(lambda: keeper.standing.waits_for == "approval")
     code, shown, _ = await command(gateway, "status")

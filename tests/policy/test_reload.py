@@ -22,8 +22,8 @@ from tests.command import clinic_gateway
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.policies import TEXT
+from tests.policy.served import command, figures, ready, write
 from tests.policy.test_keeper import MIXED, NARROW, WIDE
-from tests.readiness import forget_answers
 from tests.waiting import until
 from tests.world import SOME_ID, World
 
@@ -35,36 +35,12 @@ GROWTH = 8_000_000
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     found = tmp_path / "policies.yaml"
-    save(found, TEXT)
+    write(found, TEXT)
     return found
-
-
-def save(file: Path, text: str) -> None:
-    file.write_text(text)
 
 
 def hash_of(gateway: RunningGateway) -> str:
     return gateway.gateway.policy().hash
-
-
-async def ready(session: aiohttp.ClientSession, gateway: RunningGateway) -> Any:
-    """The policy's part of readiness, asked anew until all parts are ready.
-
-    On a busy machine a store may be slow for a moment, and is told to be.
-    """
-    for _ in range(20):
-        forget_answers(gateway.gateway)
-        async with session.get(gateway.operations + "/readyz") as response:
-            told = await response.json()
-            if response.status == 200:
-                return told["parts"]["policy"]
-        await asyncio.sleep(0.2)
-    raise AssertionError(told)
-
-
-async def figures(session: aiohttp.ClientSession, gateway: RunningGateway) -> list[str]:
-    async with session.get(gateway.operations + "/metrics") as response:
-        return (await response.text()).splitlines()
 
 
 def test_a_change_is_taken_in_within_two_seconds() -> None:
@@ -82,7 +58,7 @@ async def test_a_saved_policy_holds_for_the_next_calls(
     partner = await partner_of(World(), policy=file)
     assert "email" in (await partner.get(f"/clients/{SOME_ID}")).data
     before = hash_of(partner.gateway)
-    save(file, NARROW)
+    write(file, NARROW)
 
     def is_taken_in() -> bool:
         file.touch()  # a change before the watcher's first look is told to nobody
@@ -109,7 +85,7 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     first = await ready(session, gateway)
     assert first["state"] == "current"
     assert first["hash"] == first["fileHash"] == hash_of(gateway)[:12]
-    save(file, TEXT.replace("lastName]", "lastNam]"))
+    write(file, TEXT.replace("lastName]", "lastNam]"))
     keeper = gateway.gateway.keeper
     await until(lambda: keeper.standing.state == "stale")
     stale = await ready(session, gateway)
@@ -121,7 +97,7 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert f"gateway_policy_info{{{hashes}}} 1.0" in said
     assert "gateway_policy_stale 1.0" in said
     assert 'gateway_policy_reloads_total{outcome="refused"} 1.0' in said
-    save(file, NARROW)
+    write(file, NARROW)
     await until(lambda: keeper.standing.state == "current")
     said = await figures(session, gateway)
     assert "gateway_policy_stale 0.0" in said
@@ -130,13 +106,6 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert not any(f'hash="{first["hash"]}"' in line for line in said)
     [loaded] = [each for each in said if each.startswith("gateway_policy_loaded_timestamp_s")]
     assert float(loaded.split()[1]) > 1.7e9
-
-
-async def command(gateway: RunningGateway, *words: str) -> tuple[int, str, str]:
-    """A policy command on the gateway's own store, while it runs."""
-    config = str(gateway.folder / "gateway.yaml")
-    done = await asyncio.to_thread(clinic_gateway, "policy", *words, "--config", config)
-    return done.returncode, done.stdout, done.stderr
 
 
 async def test_the_command_line_shows_reloads_and_approves(
@@ -148,7 +117,7 @@ async def test_the_command_line_shows_reloads_and_approves(
     assert (code, process["pid"], process["state"]) == (0, os.getpid(), "current")
     assert process["hash"] == hash_of(gateway)[:12]
 
-    save(file, MIXED)
+    write(file, MIXED)
     code, shown, _ = await command(gateway, "reload")
     assert (code, "held back" in shown) == (1, True)
     keeper = gateway.gateway.keeper
@@ -170,7 +139,7 @@ async def test_the_command_line_shows_reloads_and_approves(
     code, _, said = await command(gateway, "approve", waiting, *words)
     assert (code, "nothing to decide" in said) == (1, True)
 
-    save(file, "version: 1\n")
+    write(file, "version: 1\n")
     code, shown, _ = await command(gateway, "reload", "--json")
     [process] = json.loads(shown)["processes"]
     assert (code, process["state"]) == (1, "stale")
@@ -192,7 +161,7 @@ async def test_the_status_tells_whether_the_policy_is_wrong_or_its_cases(
     assert (code, lines[-2].startswith("            policies.test.yaml line 2: ")) == (0, True)
     assert lines[-1].split() == ["clinic-gateway", "policy", "test", "says", "more"]
     cases.unlink()
-    save(file, TEXT.replace("lastName]", "lastNam]"))
+    write(file, TEXT.replace("lastName]", "lastNam]"))
     _, shown, _ = await command(gateway, "reload")
     lines = shown.splitlines()
     assert lines[-2].startswith("  refused   line 13: clients has no field 'lastNam'")
@@ -208,7 +177,7 @@ async def test_the_status_warns_of_a_gateway_that_follows_another_file_than_is_c
     configuration.write_text(f"{begun}policy: {file}\n")
     assert (await command(gateway, "status"))[2] == ""
     other = file.with_name("other.yaml")
-    save(other, TEXT)
+    write(other, TEXT)
     configuration.write_text(f"{begun}policy: {other}\n")
     code, _, said = await command(gateway, "status")
     assert (code, said) == (
@@ -231,7 +200,7 @@ async def test_a_question_makes_no_store(tmp_path: Path) -> None:
 async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: Path) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
     first = hash_of(gateway)
-    save(file, WIDE)
+    write(file, WIDE)
     await command(gateway, "reload")
     waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
@@ -255,7 +224,7 @@ async def test_a_policy_that_waits_is_declined_on_the_shell(
 ) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
     running = hash_of(gateway)
-    save(file, WIDE)
+    write(file, WIDE)
     await command(gateway, "reload")
     waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     code, _, said = await command(gateway, "decline", "0" * 64, "--reason", "no")
@@ -279,7 +248,7 @@ async def test_nothing_is_decided_where_the_audit_cannot_be_written(
 ) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
     running = hash_of(gateway)
-    save(file, WIDE)
+    write(file, WIDE)
     await command(gateway, "reload")
     waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     audit = gateway.folder / "audit"
@@ -300,13 +269,13 @@ async def test_an_approval_counts_until_another_policy_has_run(
     start_gateway: Start, file: Path
 ) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
-    save(file, WIDE)
+    write(file, WIDE)
     await command(gateway, "reload")
     waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     assert hash_of(gateway) == waiting
     for text in (NARROW, WIDE):
-        save(file, text)
+        write(file, text)
         code, shown, _ = await command(gateway, "reload")
     assert (code, "held back" in shown) == (1, True)
     assert hash_of(gateway) != waiting
@@ -317,12 +286,12 @@ async def test_an_approval_counts_until_another_policy_has_run(
 async def test_a_lost_or_cut_text_of_what_ran_last_lets_nothing_wider_run(
     start_gateway: Start, file: Path, damage: str
 ) -> None:
-    save(file, f"{TEXT}  only: {{category: [medication]}}\n")
+    write(file, f"{TEXT}  only: {{category: [medication]}}\n")
     gateway = await start_gateway("first", policy=file, policy_widening="approve")
     await gateway.gateway.aclose()
     with closing(sqlite3.connect(gateway.folder / "gateway.db")) as store, store:
         assert store.execute(damage).rowcount > 0
-    save(file, TEXT)
+    write(file, TEXT)
     settings = load_settings(gateway.folder / "gateway.yaml", {})
     changed = settings.model_copy(update={"policy": file, "policy_widening": "approve"})
     with pytest.raises(StartRefused, match="that ran last is damaged in the store"):
@@ -335,7 +304,7 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     gateway = await start_gateway(policy=file, policy_widening="approve")
     keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
     first = hash_of(gateway)
-    save(file, WIDE)
+    write(file, WIDE)
     await until(lambda: keeper.standing.waiting is not None)
     waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
@@ -345,9 +314,9 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
         raise StoreError("locked")
 
     monkeypatch.setattr(follower._versions, "write", down)
-    save(file, TEXT)
+    write(file, TEXT)
     await until(lambda: hash_of(gateway) == first)
-    save(file, WIDE)
+    write(file, WIDE)
     await until(lambda: keeper.standing.file_hash == waiting)
     assert (keeper.standing.state, hash_of(gateway)) == ("held back", first)
     monkeypatch.undo()
@@ -371,7 +340,7 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     monkeypatch.setattr(follower._versions, "revision", down)
     monkeypatch.setattr(follower._versions, "write", down)
     first = hash_of(gateway)
-    save(file, NARROW)
+    write(file, NARROW)
     await until(lambda: hash_of(gateway) != first)
     assert [each.event for each in gateway.gateway.keeper.unwritten] == ["ran"]
     await asyncio.sleep(2 * follow.POLL)
@@ -384,6 +353,7 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     await until(lambda: not gateway.gateway.keeper.unwritten)
 
 
+@pytest.mark.long
 async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Path) -> None:
     world = World()
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
@@ -410,7 +380,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
 
     async def change(number: int) -> None:
         before = hash_of(gateway)
-        save(file.with_name("new"), texts[number % 2])
+        write(file.with_name("new"), texts[number % 2])
         file.with_name("new").rename(file)
         follower.ask()
         await until(lambda: hash_of(gateway) != before)

@@ -25,8 +25,8 @@ Process = subprocess.Popen[bytes] | Forked
 class Several:
     """`clinic-gateway serve` with several workers, in a folder with a `gateway.yaml`.
 
-    `spoilt` is Python that runs before it, `environ` what it is told beside: both take a Python of
-    their own. A node of several has its `config` elsewhere, as it is.
+    `spoilt` is Python that runs before it, `environ` what it is told beside. A node of several has
+    its `config` elsewhere, as it is. Another `tree` of the project takes a Python of its own.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Several:
         spoilt: str = "",
         config: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        tree: Path | None = None,
     ) -> None:
         self.folder = folder
         self.config = config or folder / "gateway.yaml"
@@ -47,9 +48,9 @@ class Several:
         said, words = folder / "stderr.txt", ("serve", "--config", str(self.config))
         said.write_bytes(b"")
         self.process: Process = (
-            _in_a_python_of_its_own(said, spoilt, environ or {}, words)
-            if spoilt or environ
-            else logging_to(said, *words)
+            _importing(tree, said, words)
+            if tree
+            else logging_to(said, *words, environ=environ, spoilt=spoilt)
         )
         try:
             began = self.event("serving", within=BEGIN_IN)
@@ -72,13 +73,26 @@ class Several:
         self.process.__exit__(None, None, None)
 
     def said(self) -> list[dict[str, Any]]:
-        """Every event since the last `forget`; a line that is none fails."""
-        lines = (self.folder / "stderr.txt").read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines[self._forgotten :]]
+        """Every event since the last `forget`.
+
+        But for a line that a kill has torn, or that is just being written; one that is no event
+        at all fails.
+        """
+        events = []
+        for line in self._lines():
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                if not line.startswith(b"{"):
+                    raise
+        return events
 
     def forget(self) -> None:
         """What was said until now is no news any more."""
-        self._forgotten += len(self.said())
+        self._forgotten += len(self._lines())
+
+    def _lines(self) -> list[bytes]:
+        return (self.folder / "stderr.txt").read_bytes().splitlines()[self._forgotten :]
 
     def event(self, name: str, *, within: float = GENEROUS, times: int = 1) -> dict[str, Any]:
         """The event with that name, once it is said so many times."""
@@ -142,18 +156,18 @@ class Several:
         return self.process.wait(within)
 
 
-def _in_a_python_of_its_own(
-    said: Path, spoilt: str, environ: Mapping[str, str], words: Sequence[str]
-) -> subprocess.Popen[bytes]:
-    """The gateway; `spoilt` is Python that runs before it, in all of its processes."""
-    begin = f"{spoilt}\nfrom gateway.cli import main\nmain()"
-    program = ["-c", begin] if spoilt else ["-m", "gateway"]
+def of_copy(tree: Path) -> dict[str, str]:
+    """What has a Python import the copy: no folder that it is started in comes before."""
+    return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
+
+
+def _importing(tree: Path, said: Path, words: Sequence[str]) -> subprocess.Popen[bytes]:
     with said.open("wb") as stderr:
         return subprocess.Popen(
-            [sys.executable, *program, *words],
+            [sys.executable, "-m", "gateway", *words],
             stderr=stderr,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **environ},
+            env=os.environ | of_copy(tree),
         )
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from tests.command import clinic_gateway
 from tests.conftest import Template
-from tests.policy.test_failing_cases import CASES, MIXED, TEXT
+from tests.policies import TEXT
+from tests.policy.test_failing_cases import CASES, MIXED
 from tests.processes.gateways import Several, copy_of, eventually, get
 
 CLIENTS = "/api/v1/clients?limit=1"

@@ -17,7 +17,7 @@ from msgspec import json
 
 from gateway.policy.running.handed import Handed, take
 from gateway.settings import StartRefused
-from gateway.state import make_run
+from gateway.state import make_run, sole_use
 from tests.command import clinic_gateway, serving
 from tests.conftest import Template
 from tests.policies import TEXT, moved
@@ -454,6 +454,36 @@ def test_a_place_of_the_processes_is_a_folder_and_their_own(
     run.symlink_to(tmp_path / "moved")
     with pytest.raises(StartRefused, match="remove it"):
         make_run(tmp_path)
+    run.unlink()
+    run.write_text("")
+    with pytest.raises(StartRefused, match="remove it"):
+        make_run(tmp_path)
+    with pytest.raises(StartRefused, match="cannot be made: no such file or directory"):
+        make_run(tmp_path / "gone")
+
+
+def test_a_lock_that_this_user_may_not_open_is_not_taken_for_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after root has served once from the state of another user."""
+    state = tmp_path / "state"
+    state.mkdir()
+    tmp_path.chmod(0o711)
+    state.chmod(0o777)
+    (state / "gateway.lock").touch(0o000)
+    monkeypatch.chdir(tmp_path)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(12345)
+    try:
+        with (
+            pytest.raises(StartRefused, match=r"state/gateway\.lock is not this user's"),
+            sole_use(Path("state")),
+        ):
+            pass
+    finally:
+        if root:
+            os.seteuid(0)
 
 
 def test_a_policy_that_another_user_has_put_there_is_not_taken(

@@ -61,7 +61,7 @@ def serving(state: Path, workers: int) -> Iterator[tuple[subprocess.Popen[bytes]
             process.kill()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_gateway_whose_log_nobody_reads_goes_on(
     template: Template, tmp_path: Path, workers: int
 ) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,9 +17,11 @@ from gateway.app import build
 from gateway.cli import main
 from gateway.inquiries.key_book import KeyBook, Which
 from gateway.keys.latest import REST, LatestTime
-from gateway.keys.store import KeyStore
+from gateway.keys.store import LATEST, KeyStore
+from gateway.keys.told import OddTime
 from gateway.settings import StartRefused, load_settings
 from gateway.store import Store, open_store
+from tests.command import clinic_gateway
 from tests.conftest import Start, Template
 from tests.partner import Partner
 
@@ -202,6 +206,44 @@ async def test_commands_call_a_key_expired_that_ended_by_the_latest_time(
     assert "until" in await run("keys", "show", "Ending")
 
 
+@pytest.mark.parametrize("kept", ["rubbish", "2026-11-20", "0001-01-01T00:00:00+01:00"])
+async def test_what_is_no_time_is_never_taken_for_the_latest(store: Store, kept: str) -> None:
+    await store.set_meta(LATEST, kept)
+    with pytest.raises(OddTime, match="state clock --accept"):
+        await KeyStore(store).latest_time()
+    await KeyStore(store).accept_time(NOON)
+    assert await KeyStore(store).latest_time() == NOON
+
+
+def test_a_latest_time_that_is_none_is_named_until_the_clock_is_accepted(
+    template: Template, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(template.folder, tmp_path / "state")
+    key = ("keys", "create", "--permission", "STOCK_READ", "--level", "BASIC", "--name")
+    where = ("--config", str(folder / "gateway.yaml"))
+    assert clinic_gateway(*key, "X", *where).returncode == 0
+    with closing(sqlite3.connect(folder / "gateway.db")) as store, store:
+        store.execute("UPDATE meta SET value = 'rubbish' WHERE name = ?", [LATEST])
+    before = clinic_gateway("audit", "deeds", *where).stdout
+    for words in (
+        ("serve",),
+        ("state", "check"),
+        ("state", "clock"),
+        ("keys", "list"),
+        (*key, "Y"),
+        ("keys", "rotate", "X"),
+        ("keys", "update", "X", "--limit", "5"),
+    ):
+        done = clinic_gateway(*words, *where)
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert done.stderr.startswith(f"{folder}/gateway.db keeps as `latest time`"), done
+        assert done.stderr.endswith("run `clinic-gateway state clock --accept`\n")
+    assert clinic_gateway("audit", "deeds", *where).stdout == before
+    assert "X is revoked" in clinic_gateway("keys", "revoke", "X", "--yes", *where).stdout
+    assert "accepted: " in clinic_gateway("state", "clock", "--accept", *where).stdout
+    assert clinic_gateway("state", "check", *where).returncode == 0
+
+
 def year_10026() -> datetime:
     raise ValueError("year 10026 is out of range")
 
@@ -209,7 +251,7 @@ def year_10026() -> datetime:
 @pytest.mark.parametrize(
     ("now", "said"),
     [
-        (lambda: datetime(9026, 1, 1, tzinfo=UTC), "says 9026-01-01T00:00:00Z, which is too far"),
+        (lambda: datetime(2226, 1, 1, tzinfo=UTC), "says 2226-01-01T00:00:00Z, which is too far"),
         (lambda: datetime(1970, 1, 1, tzinfo=UTC), "which is before this program was made: set it"),
         (year_10026, "the machine's clock is of no use (year 10026 is out of range): set it"),
     ],

@@ -11,6 +11,7 @@ from gateway.store.base import HEAD
 from tests.adapters.servers import postgres_database
 from tests.command import clinic_gateway
 from tests.conftest import Template
+from tests.redis_server import shared_redis
 from tests.state.served import Place, placed
 
 
@@ -22,8 +23,9 @@ def database() -> Iterator[str]:
 
 @pytest.fixture
 def nodes(template: Template, tmp_path: Path, database: str) -> list[Place]:
-    clinic, store = template.folder / "clinic.db", f"store: {database}"
-    return [placed(tmp_path / name, clinic, store) for name in ("one", "two")]
+    clinic = template.folder / "clinic.db"
+    shared = f"store: {database}", f"limiter: {shared_redis()}", "nodes: 2"
+    return [placed(tmp_path / name, clinic, *shared) for name in ("one", "two")]
 
 
 def copy_secret(one: Place, two: Place) -> None:
@@ -47,6 +49,12 @@ def test_a_new_node_works_and_one_of_another_state_is_refused(
         lines = [(each.state / "audit" / "folder.id").read_text().splitlines() for each in nodes]
         assert lines[0][1] == lines[1][1]
         assert lines[0][0] != lines[1][0]
+
+        for path in (two.state / "audit").glob("*.jsonl"):
+            path.unlink()
+        said = f"all day files of the audit in {two.state}/audit are gone"
+        assert said in two.command("keys", "list", code=1)
+        assert len(one.command("keys", "list")) == 1
 
         shutil.rmtree(two.state / "audit")
         assert "audit/folder.id is gone" in two.command("keys", "list", code=1)
@@ -96,3 +104,24 @@ def test_a_node_is_put_back_beside_the_dump_of_its_store(
         with one.served():
             assert one.command("state", "check")["audit"]["broken"] == []
             assert len(one.command("keys", "list")) == 1
+
+
+def test_where_there_is_one_node_its_whole_audit_is_missed(
+    template: Template, tmp_path: Path, database: str
+) -> None:
+    one = placed(tmp_path / "one", template.folder / "clinic.db", f"store: {database}")
+    with one.served():
+        one.key()
+    one.command("state", "backup", str(tmp_path / "backup"))
+    shutil.rmtree(one.state / "audit")
+    (one.state / "audit.key").unlink()
+    for words in (("vets",), ("keys", "list", "--json"), ("audit", "verify"), ("serve",)):
+        done = clinic_gateway(*words, "--config", str(one.config))
+        said = done.stderr
+        assert done.returncode == 1, words
+        assert f"{one.state}/audit/folder.id is gone, though this state has an audit" in said
+        assert "if another node keeps it, say in `nodes` how many there are" in said
+    assert not (one.state / "audit").exists()
+    one.command("state", "restore", str(tmp_path / "backup"))
+    with one.served():
+        assert one.command("state", "check")["audit"]["broken"] == []

@@ -1,14 +1,22 @@
 """Parts of a state that are lost, or of another state: all refuse them, and nothing is made."""
 
+import asyncio
 import shutil
 import sqlite3
 import subprocess
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from gateway.audit.chain import Head
+from gateway.audit.chains import Chains
+from gateway.audit.retention import Retention
+from gateway.audit.secrets import read_secrets
+from gateway.state.parts import is_named
+from gateway.store import open_store
 from tests.command import clinic_gateway
 from tests.conftest import CONFIGURATION, Template
 
@@ -106,6 +114,80 @@ def test_a_part_of_another_state_is_named_and_nothing_is_made(
     assert f"{own}/{foreign} of state {theirs}" in done.stderr
     assert "clinic-gateway state restore DIR" in done.stderr
     assert files(own) == before
+
+
+def test_day_files_that_are_all_gone_are_named_and_put_back(
+    states: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(states[0], tmp_path / "state")
+    assert typed(folder, "state backup").returncode == 0
+    for path in (folder / "audit").glob("*.jsonl"):
+        path.unlink()
+    before = files(folder)
+    for command in ("serve", "keys list", "audit verify", "state check"):
+        done = typed(folder, command)
+        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done
+        said = f"all day files of the audit in {folder}/audit are gone, of which the store knows"
+        assert f"{said} 2 lines: put them back" in done.stderr
+        assert "clinic-gateway state restore DIR" in done.stderr
+    assert files(folder) == before
+    where = ("--config", str(folder / "gateway.yaml"))
+    assert clinic_gateway("state", "restore", str(folder / "backup"), *where).returncode == 0
+    assert typed(folder, "state check").returncode == 0
+
+
+async def test_day_files_that_were_old_or_lie_elsewhere_are_not_missed(
+    states: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder, now = shutil.copytree(states[0], tmp_path / "state"), datetime.now(UTC)
+    store = open_store(folder / "gateway.db")
+    chains, kept = Chains(store), list[str]()
+    # the gateway was off for longer than days are kept, and another folder's goes on
+    retention = Retention(chains, folder / "audit", kept.append)
+    secrets = read_secrets(folder / "audit.key")
+    assert await retention.expire(secrets, now.date() + timedelta(days=1)) > 0
+    await chains.begin("another", "another-folder", "host", 1, now)
+    await chains.record("another", Head(3, bytes(32)), now, ended=True)
+    await store.aclose()
+    assert (kept, list((folder / "audit").glob("*.jsonl"))) == ([], [])
+    assert (await asyncio.to_thread(typed, folder, "keys list")).returncode == 0
+
+
+@pytest.mark.parametrize("kept", [b"", b"\xff\xfe", b"# only a remark\n"])
+def test_an_audit_folder_without_its_name_is_refused(
+    template: Template, tmp_path: Path, kept: bytes
+) -> None:
+    folder = shutil.copytree(template.folder, tmp_path / "state")
+    (folder / "audit" / "folder.id").write_bytes(kept)
+    before = files(folder)
+    for command in ("serve", "keys create", "state check"):
+        done = typed(folder, command)
+        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done
+        assert f"{folder}/audit/folder.id holds no name of the folder: move it" in done.stderr
+        assert "backup" in done.stderr
+    assert files(folder) == before
+
+
+def test_a_name_that_cannot_be_read_is_not_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "folder.id").mkdir()
+    assert is_named(tmp_path / "folder.id")
+
+
+@pytest.mark.parametrize("former", ["audit", "elsewhere"])
+def test_an_audit_whose_setting_was_changed_is_told_where_it_is(
+    states: tuple[Path, Path], tmp_path: Path, former: str
+) -> None:
+    folder = shutil.copytree(states[0], tmp_path / "state")
+    (folder / "audit").rename(folder / former)
+    with (folder / "gateway.yaml").open("a") as file:
+        file.write("audit: {folder: other}\n")
+    said = typed(folder, "keys list").stderr
+    assert f"{folder}/other/folder.id is gone" in said
+    if former == "audit":
+        assert f"it is in {folder}/audit; name that folder as audit.folder" in said
+    else:
+        assert "if audit.folder was changed, name its former folder there again" in said
+        assert f"`# state {identity(folder)}`" in said
 
 
 def identity(folder: Path) -> str:

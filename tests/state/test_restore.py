@@ -6,21 +6,24 @@ import pwd
 import shutil
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from gateway.cli.admin.opened import with_deeds
+from gateway.cli import main
 from gateway.cli.deeds import Deed
+from gateway.cli.stores import with_deeds
 from gateway.keys.store import KeyStore
 from gateway.settings import shipped_policy
 from gateway.store import Store
 from tests.command import clinic_gateway, serving
 from tests.conftest import Template
+from tests.small_disk import fill, mounted
 from tests.state.served import Place, placed
 
 
@@ -115,6 +118,35 @@ def test_a_backup_is_its_owners_alone_and_overwrites_nothing(place: Place) -> No
     assert "there is a state in" in place.command("state", "restore", str(backup), code=1)
 
 
+@pytest.mark.parametrize(
+    ("setting", "missing"),
+    [
+        ("policy", "policies.yaml"),
+        ("backend.mapping", "clinic.yaml"),
+        ("backend.secret_file", "secret"),
+        ("audit.key_file", "key"),
+    ],
+)
+def test_a_backup_that_would_not_be_whole_is_refused(
+    template: Template,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+    missing: str,
+) -> None:
+    """As on a morning on which the folder with the secrets is not mounted."""
+    gone, folder = tmp_path / missing, tmp_path / "backup"
+    monkeypatch.setenv(f"GATEWAY_{setting.replace('.', '_').upper()}", str(gone))
+    config = str(template.folder / "gateway.yaml")
+    done = CliRunner().invoke(main, ["state", "backup", str(folder), "--config", config])
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"{gone} is missing or is not a file, and a backup without it is not whole: put it back,"
+        " then back up again\n"
+    )
+    assert not folder.exists()
+
+
 def test_what_was_changed_in_a_backup_is_named_and_none_of_it_is_put_back(place: Place) -> None:
     with place.served():
         place.key()
@@ -175,6 +207,10 @@ def test_a_link_is_no_file_of_a_backup(place: Place, tmp_path: Path) -> None:
     (backup / "audit.key").rename(tmp_path / "audit.key")
     (backup / "audit.key").symlink_to(tmp_path / "audit.key")
     assert "is a link" in place.command("state", "restore", str(backup), code=1)
+    (backup / "audit.key").unlink()
+    (backup / "audit.key").symlink_to("audit.key")
+    said = place.command("state", "restore", str(backup), code=1)
+    assert said == f"{backup}/audit.key cannot be read: too many levels of symbolic links\n"
     assert not place.state.exists()
 
 
@@ -271,7 +307,7 @@ def test_a_single_part_is_put_back_and_the_newer_store_is_kept(place: Place, par
 def test_a_state_is_restored_to_another_path(place: Place, tmp_path: Path) -> None:
     text = place.config.read_text().replace(f"state: {place.state}", "state: ../state")
     place.config.write_text(text + "policy: policy.yaml\n")
-    shutil.copy("policies.yaml", place.config.parent / "policy.yaml")
+    shutil.copy(shipped_policy(), place.config.parent / "policy.yaml")
     with place.served():
         place.key()
         backup = backed_up(place)
@@ -338,6 +374,40 @@ def test_a_part_of_another_state_keeps_a_backup_out(
     assert contents(place.state) == before
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    with mounted(tmp_path / "disk", 4) as disk:
+        yield disk
+
+
+def leave_room(disk: Path, size: int) -> None:
+    filler = fill(disk)
+    os.truncate(filler, filler.stat().st_size - size)
+
+
+def test_a_full_disk_is_named_by_the_file_that_it_has_no_room_for(
+    template: Template, tmp_path: Path, small_disk: Path
+) -> None:
+    own, other = Place(tmp_path / "own"), placed(tmp_path / "other", template.folder / "clinic.db")
+    shutil.copytree(template.folder, own.config.parent)
+    backup = backed_up(own)
+    leave_room(small_disk, 64 << 10)
+    said = own.command("state", "backup", str(small_disk / "backup"), code=1)
+    file = small_disk / "backup" / "gateway.db"
+    full = f"cannot be made: the disk is full ({file}); remove it"
+    assert said == f"the backup in {file.parent} {full}\n"
+    shutil.rmtree(file.parent)
+
+    other.config.write_text(other.config.read_text().replace(str(other.state), f"{small_disk}/s"))
+    (small_disk / "filler").unlink()
+    leave_room(small_disk, 64 << 10)
+    said = other.command("state", "restore", str(backup), code=1)
+    file, again = small_disk / "s" / "gateway.db", "mend that and restore again"
+    assert said == f"{file} cannot be put back: the disk is full; {again}\n"
+    (small_disk / "filler").unlink()
+    assert str(file) in other.command("state", "restore", str(backup))["restored"]
+
+
 # A process that ends as by `kill -9` with its n-th copy.
 KILLED = """
 import os, signal
@@ -369,6 +439,12 @@ def test_half_a_backup_is_none(place: Place) -> None:
                 assert "is no whole backup" in place.command("state", command, folder, code=1)
     assert number > 4
     assert place.command("state", "check", folder)["problems"] == []
+    manifest = Path(folder) / "manifest.json"
+    whole = json.loads(manifest.read_text())
+    for changed in ({"migration": 15}, {"files": [whole["files"][0] | {"size": "1"}]}):
+        manifest.write_text(json.dumps(whole | changed))
+        said = place.command("state", "check", folder, code=1)
+        assert said == f"{manifest} is not as it was written: use another backup\n"
 
 
 def test_half_a_restored_state_is_refused_and_completed(place: Place) -> None:

@@ -19,7 +19,7 @@ from gateway.store import Store, open_store
 from gateway.store.sqlite import _PRAGMAS
 from gateway.store.tables import usage_days
 from gateway.usage import counting, store
-from gateway.usage.counting import DROP_EVERY, JUMP_RESTS, NOBODY, Usage
+from gateway.usage.counting import DROP_EVERY, NOBODY, Usage
 from gateway.usage.store import (
     ROWS_AT_ONCE,
     Slot,
@@ -32,6 +32,7 @@ from gateway.usage.store import (
     minute_of,
     recent,
 )
+from gateway.wall_clock import RESTS
 from tests.tables import descendants
 
 NOW = datetime(2026, 3, 4, 10, 20, 30, tzinfo=UTC)
@@ -253,7 +254,7 @@ async def test_a_clock_that_is_set_loses_nothing(world: World, jump: timedelta) 
         world.passes(timedelta(seconds=DROP_EVERY + 1))
         await usage.turn()
     assert await answered(world.store, EVER) == {("k", "get_client"): 1 + 7 + 4}
-    world.passes(timedelta(seconds=JUMP_RESTS))
+    world.passes(timedelta(seconds=RESTS))
     await usage.turn()
     assert sum((await answered(world.store, EVER)).values()) < 12, "what is old goes once it rests"
     assert (await answered(world.store, NOW - 31 * DAY))["k", "get_client"] >= 1

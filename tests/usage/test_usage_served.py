@@ -18,6 +18,7 @@ from gateway.usage.store import Sums, answered, by_minute
 from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
 from tests.usage.test_usage import EVER
+from tests.waiting import until
 from tests.web.test_noting import flush
 from tests.world import SOME_ID, World, nobody
 
@@ -139,11 +140,11 @@ async def test_a_secret_that_opens_nothing_any_more_counts_for_its_key_and_is_to
         told[name] = (answer.status, answer.text, headers)
     assert set(map(repr, told.values())) == {repr(told["unknown"])}
     assert told["unknown"][0] == 401
+    await flush(partner)
     await gateway.usage.turn()
     for each in (revoked, rotated, expired):
         found = await used(partner.gateway.folder, each._key_id)
         assert found == {"list_stock": Sums(unauthorized=1)}
-    await flush(partner)
     logged = [json.loads(line) for line in partner.gateway.lines("access.jsonl")]
     said = [*logged, *partner.gateway.entries()]
     assert len(said) == 8
@@ -169,4 +170,5 @@ async def test_whose_secret_it_was_is_looked_up_once_the_answer_has_gone(partner
             return time.monotonic() - began
 
     assert await asyncio.to_thread(ask) < 0.4
+    await until(lambda: looked)
     assert [list(each) for each in looked] == [["vk_none"]]

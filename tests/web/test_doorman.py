@@ -7,6 +7,7 @@ from gateway.web.doorman import (
     GRACE,
     IDLE,
     LOOK_EVERY,
+    MOST_OF_KEY,
     PROCESS,
     STRANGER,
     Doorman,
@@ -20,6 +21,7 @@ class Visitor:
     def __init__(self, since: float | None) -> None:
         self.since = since
         self.is_silent = False
+        self.waits_for: str | None = None
         self.is_known = True
         self.cut = False
 
@@ -93,6 +95,54 @@ def test_where_nobody_else_is_idle_who_has_just_come_makes_room() -> None:
     new.is_silent = True
     assert house.come(1.0)[1]
     assert new.cut
+
+
+def test_a_crowd_of_calls_of_one_key_that_wait_makes_room_and_no_other_partners_do() -> None:
+    house = House(MOST_OF_KEY + 4, 1000)
+    honest, stranger, silent, _ = (house.come(at)[0] for at in (0.95, 0.95, 0.9, None))
+    honest.waits_for, stranger.waits_for, silent.is_silent = "honest", "", True
+    crowd = [house.come(0.95)[0] for _ in range(MOST_OF_KEY)]
+    for each in crowd:
+        each.waits_for = "stolen"
+    # there is no crowd yet: who has just come goes, then who has no key, and nobody else
+    assert house.come(None)[1]
+    assert silent.cut
+    house.now += LOOK_EVERY
+    another, let_in = house.come(0.99)
+    another.waits_for = "stolen"
+    assert (let_in, stranger.cut) == (True, True)
+    house.now += LOOK_EVERY
+    assert house.come(None)[1]
+    assert sum(each.cut for each in (*crowd, another)) == 1
+    house.now += LOOK_EVERY
+    assert not house.come(None)[1]
+    assert not honest.cut
+    assert house.told == [IDLE] * 3 + [PROCESS]
+
+
+def test_of_those_who_came_since_the_last_look_one_is_refused_before_a_partner_is_cut_off() -> None:
+    house = House(4, 100)
+    waiting = [house.come(0.9)[0] for _ in range(3)]
+    for each in waiting:
+        each.waits_for = "partner"
+    idle, _ = house.come(0.5)
+    came = [house.come(1.0) for _ in range(3)]
+    assert (idle.cut, [let_in for _, let_in in came]) == (True, [True, False, False])
+    assert not any(each.cut for each in waiting)
+
+
+def test_a_stranger_makes_room_before_a_crowd_whose_calls_have_just_begun_to_wait() -> None:
+    house = House(MOST_OF_KEY + 2, 1000)
+    stranger, *crowd = (house.come(at)[0] for at in (None, *[1.2] * (MOST_OF_KEY + 1)))
+    stranger.is_known = False
+    for each in crowd:
+        each.waits_for = "stolen"
+    house.now += GRACE
+    assert house.come(None)[1]
+    assert (stranger.cut, any(each.cut for each in crowd)) == (True, False)
+    assert house.come(None)[1]
+    assert any(each.cut for each in crowd)
+    assert house.told == [STRANGER, IDLE]
 
 
 def test_where_all_are_busy_the_new_one_is_refused() -> None:

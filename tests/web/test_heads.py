@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiohttp.http_exceptions import LineTooLong
 
+from gateway.web.bounded import READ_AHEAD
+from gateway.web.connections import TAKEN_AT_ONCE
 from gateway.web.heads import LARGEST_HEAD, Head, MoreBlanks
 from tests.conftest import RunningGateway
 from tests.partner import Partner
 from tests.waiting import until
+from tests.web.test_connections import entrance
 from tests.web.wire import Heard, head
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -113,6 +116,27 @@ async def test_requests_by_the_hundred_in_one_write_are_all_answered(
     assert (await hear(running_gateway.port, whole(sent))).statuses == [404] * 501
 
 
+async def test_little_is_read_ahead_of_the_answers(
+    running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = asyncio.Event()
+
+    async def hold_back(_: object) -> float:
+        await go.wait()
+        return 0.0
+
+    monkeypatch.setattr(running_gateway.gateway.public.front, "_hold_back", hold_back)
+    sent = of_size(LARGEST_HEAD, FIRST) * 20 + CLOSING + b"\r\n"
+    hearing = asyncio.create_task(hear(running_gateway.port, whole(sent)))
+    inside = entrance(running_gateway).doorman._inside
+    await until(lambda: any(each._buffer_paused for each in inside))
+    [connection] = (each for each in inside if each._buffer_paused)
+    assert len(connection._messages) == READ_AHEAD
+    assert len(connection._unread) <= TAKEN_AT_ONCE
+    go.set()
+    assert (await hearing).statuses == [404] * 21
+
+
 async def test_nothing_is_read_behind_a_head_that_was_refused(partner: Partner) -> None:
     evil = head(partner, "GET", "/api/v1/appointments/types", "Connection: close")
     sent = of_size(LARGEST_HEAD + 1) + evil
@@ -194,6 +218,15 @@ async def test_who_still_sends_hears_the_refusal_and_no_reset(
     writer.close()
     front = running_gateway.gateway.public.front
     await until(lambda: front.running == 0)
+
+
+async def test_who_goes_on_behind_a_head_that_came_whole_hears_its_refusal(
+    running_gateway: RunningGateway,
+) -> None:
+    malformed = b"GET / HTTP/1.1\r\nHost: x\r\nNot a header\r\n\r\n"
+    evil = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    pieces = [malformed, *[evil] * 20, *[b"a" * 4000] * 50]
+    assert (await hear(running_gateway.port, iter(pieces))).statuses == [400]
 
 
 async def test_who_never_stops_sending_is_cut_off(running_gateway: RunningGateway) -> None:

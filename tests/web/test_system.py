@@ -20,11 +20,11 @@ from gateway.keys.ring import MemoryKeyRing
 from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
 from gateway.observe.outlet import Outlet
+from gateway.probes import of_backend
 from gateway.purposes import Purpose
-from gateway.readiness import of_backend
 from gateway.store import Store, StoreError
-from gateway.web import parts as asking
-from gateway.web.parts import Readiness
+from gateway.web import readiness as asking
+from gateway.web.readiness import Readiness
 from tests.conftest import Begin, RunningGateway, Start
 from tests.web.wire import say
 from tests.world import SOME_ID, WORLDS, World, WorldAdapter
@@ -390,6 +390,7 @@ async def test_figures_are_in_prometheus_form_and_tell_of_calls(
     await partner.get("/stock")
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
+    await partner.gateway.gateway.public.front._observers.flush()
     status, text = await get(session, partner.gateway, "/metrics")
     assert status == 200
     for line in (

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cryptography import x509
@@ -14,10 +14,13 @@ from cryptography.x509.oid import NameOID
 
 from gateway.settings import StartRefused
 from gateway.web import acceptor
+from gateway.web.connections import TAKEN_AT_ONCE
+from gateway.web.heads import LARGEST_HEAD
 from gateway.web.tls import Certificate, context_of
 from tests.conftest import Start
 from tests.waiting import until
 from tests.web.test_connections import count, entrance, held, small_line, told
+from tests.web.test_heads import FIRST, of_size
 from tests.web.wire import say
 
 DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -78,6 +81,11 @@ async def test_partners_are_answered_over_tls_and_links_say_so(
     assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in heard
     assert f"https://127.0.0.1:{gateway.port}/api/v1".encode() in heard
     assert gateway.base.startswith("https://")
+    # more than is read at once, in records that come in pieces
+    ahead = of_size(LARGEST_HEAD, FIRST) * 40
+    heard = await ask(gateway.port, trusting(certificate), ahead + DOCUMENT)
+    assert heard.count(b"HTTP/1.1 404") == 40
+    assert heard.count(b"HTTP/1.1 200") == 1
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
@@ -128,20 +136,27 @@ async def test_a_handshake_has_its_time_and_counts_as_a_connection(
     assert told(gateway)["idle"] == 1.0
 
 
-async def test_a_slow_reader_of_tls_is_cut_off_too(start_gateway: Start, tmp_path: Path) -> None:
+async def test_a_slow_reader_of_tls_is_cut_off_too_and_little_is_read_ahead(
+    start_gateway: Start, tmp_path: Path
+) -> None:
     certificate, key = write_pair(tmp_path)
     gateway = await start_gateway(tls_certificate=certificate, tls_key=key)
     unsent = entrance(gateway).unsent
-    unsent.patience = 0.3
+    unsent.patience = 2.0
     line = small_line(gateway.gateway.public.socket)
     with await asyncio.to_thread(
         trusting(certificate).wrap_socket, line, server_hostname="localhost"
     ) as wrapped:
-        wrapped.sendall(DOCUMENT.replace(b"Connection: close\r\n", b""))
+        asked = DOCUMENT.replace(b"Connection: close\r\n", b"")
+        await asyncio.to_thread(wrapped.sendall, asked * 2000)
         await until(lambda: unsent.bytes > 0)
+        [connection] = cast(Any, entrance(gateway).doorman)._inside
+        line = connection._line
+        assert len(line._ssl_protocol.get_buffer(-1)) == TAKEN_AT_ONCE
+        assert len(connection._unread) + line.get_read_buffer_size() <= 3 * TAKEN_AT_ONCE
         began = time.monotonic()
         await count(gateway, 0)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 3.2
     assert told(gateway)["reader"] == 1.0
 
 
@@ -271,6 +286,9 @@ async def test_the_panel_tells_browsers_to_come_over_tls_where_it_speaks_that_it
     heard = await ask(panel.socket.getsockname()[1], trusting(certificate), asked)
     assert heard.startswith(b"HTTP/1.1 200")
     assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in heard
+    unread = await ask(panel.socket.getsockname()[1], trusting(certificate), b"GET\r\n\r\n")
+    assert b" 400 " in unread
+    assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in unread
     plain = await start_gateway("plain")
     assert plain.gateway.panel is not None
     port = plain.gateway.panel.socket.getsockname()[1]

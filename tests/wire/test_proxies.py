@@ -77,6 +77,16 @@ async def sink(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         sink.server.close()
 
 
+async def test_a_proxy_with_tls_has_browsers_come_back_over_it(sink: Sink) -> None:
+    _, answered, _ = await sink.ask(HEAD.format("GET", ""))
+    _, refused, _ = await sink.ask(HEAD.format("POST", "Content-Length: 70000\r\n"))
+    sink.answer = b""
+    status, gone, _ = await sink.ask(HEAD.format("GET", ""))
+    assert status in {502, 503}
+    for headers in (answered, refused, gone):
+        assert headers["strict-transport-security"] == "max-age=31536000"
+
+
 async def test_a_proxy_puts_its_own_word_in_place_of_the_callers(sink: Sink) -> None:
     status, _, _ = await sink.ask(HEAD.format("GET", FORGED))
     assert status == 200

@@ -117,6 +117,10 @@ def _check_place(request: web.Request) -> None:
     host = request.headers.get("Host", "").lower()
     if host not in hosts and host.removesuffix(":443") not in hosts:
         raise Refused(421, "host")
+    target = request.raw_path.lower()
+    # a whole address (RFC 9112 3.2.2) counts for more than the Host
+    if target[:1] != "/" and not any(target.startswith(f"{each}/") for each in parts.origins):
+        raise Refused(421, "host")
     if "%00" in request.raw_path:
         raise web.HTTPNotFound
 

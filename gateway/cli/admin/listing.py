@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from gateway.administrators.store import AdministratorStore
-from gateway.cli.admin.opened import with_store
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
+from gateway.cli.stores import with_store
 from gateway.contract.fields import write_instant
 
 

@@ -1,6 +1,7 @@
 """`clinic-gateway admin password`: lets somebody into the panel, for the first time or again."""
 
 import sys
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,11 +17,16 @@ from gateway.administrators.passwords import (
     one_time_digest,
 )
 from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore, LastAdmin
-from gateway.cli.admin.opened import with_deeds
+from gateway.administrators.store import (
+    AdministratorStore,
+    LastAdmin,
+    NameTaken,
+    NoSuchAdministrator,
+)
 from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible_json
 from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.stores import with_deeds
 from gateway.cli.words import OneOf
 from gateway.store import Store
 
@@ -71,10 +77,7 @@ def password(
             await Failures(store).forgive(of_name(name))
         return False
 
-    try:
-        is_new = with_deeds(config, given)
-    except LastAdmin:
-        fail(f"{name} is the last with the role admin: make somebody else one first")
+    is_new = _done(config, name, given)
     if as_json:
         told = {"name": name, "added": is_new} | ({"password": word} if one_time else {})
         click.echo(legible_json(told))
@@ -82,6 +85,18 @@ def password(
     click.echo(f"{name} {'is added' if is_new else 'has a new password'}")
     if one_time:
         click.echo(f"\n{word}\n\nThis is the only time that it is shown, and it lets in once.")
+
+
+def _done(config: Path | None, name: str, given: Callable[[Store, Deed], Awaitable[bool]]) -> bool:
+    """Whether somebody is new; the end of the command where the name is not as it was found."""
+    try:
+        return with_deeds(config, given)
+    except LastAdmin:
+        fail(f"{name} is the last with the role admin: make somebody else one first")
+    except NameTaken:
+        fail(f"somebody else has added {name} meanwhile: to give another password, run this again")
+    except NoSuchAdministrator:
+        fail(f"somebody else has removed {name} meanwhile: to add them again, run this again")
 
 
 async def _check_first(administrators: AdministratorStore, role: Role) -> None:

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from gateway.administrators.store import AdministratorStore, LastAdmin
-from gateway.cli.admin.opened import unknown, with_deeds
+from gateway.administrators.store import AdministratorStore, LastAdmin, NoSuchAdministrator
 from gateway.cli.deeds import Deed
-from gateway.cli.lines import legible, legible_json
+from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.stores import with_deeds
 from gateway.store import Store
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=Line())
 @config_option
 @json_option
 def remove(name: str, config: Path | None, as_json: bool) -> None:
@@ -29,11 +29,14 @@ def remove(name: str, config: Path | None, as_json: bool) -> None:
         return kept is not None
 
     try:
-        if not with_deeds(config, removed):
-            unknown(name)
+        is_removed = with_deeds(config, removed)
+    except NoSuchAdministrator:  # somebody else has just done it
+        is_removed = False
     except LastAdmin:
         fail(
             "nobody would be left with the role admin; add another with `clinic-gateway admin"
             " password` first"
         )
+    if not is_removed:
+        fail(f"nobody has the name {name}; `clinic-gateway admin list` shows all")
     click.echo(legible_json({"removed": name}) if as_json else legible(f"{name} is removed"))

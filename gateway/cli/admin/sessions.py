@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from gateway.administrators.sessions import SessionStore
-from gateway.cli.admin.opened import with_deeds, with_store
 from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
+from gateway.cli.stores import with_deeds, with_store
 from gateway.contract.fields import write_instant
 from gateway.store import Store
 

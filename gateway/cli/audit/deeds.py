@@ -9,7 +9,7 @@ import click
 
 from gateway.administrators.log import DONE, Deed, DeedLog
 from gateway.cli.audit.opened import UNREAD, place_of_audit, when
-from gateway.cli.lines import legible, legible_json
+from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.settings import Settings
 from gateway.state import opened_if_begun
@@ -18,7 +18,12 @@ MOST, LARGEST = 50, 10_000
 
 
 @click.command("deeds")
-@click.option("--who", metavar="NAME", help="Of that name alone, such as Claire or 'shell: root'.")
+@click.option(
+    "--who",
+    type=Line(),
+    metavar="NAME",
+    help="Of that name alone, such as Claire or 'shell: root'.",
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, LARGEST),

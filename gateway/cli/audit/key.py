@@ -24,7 +24,7 @@ from gateway.cli.audit.opened import (
     when,
 )
 from gateway.cli.audit.whose import key_named
-from gateway.cli.lines import legible, legible_json
+from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.settings import Settings
 
@@ -33,7 +33,7 @@ LAST = 10
 
 
 @click.command("key")
-@click.argument("wanted", metavar="KEY")
+@click.argument("wanted", type=Line(), metavar="KEY")
 @days_options
 @config_option
 @json_option

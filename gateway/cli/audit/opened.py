@@ -62,10 +62,11 @@ def reading(settings: Settings) -> Iterator[None]:
     except StartRefused as error:
         fail(str(error), UNREAD)
     except OSError as error:
-        fail(_unread(audit_folder(settings), error), UNREAD)
+        fail(unread(audit_folder(settings), error), UNREAD)
 
 
-def _unread(folder: Path, error: OSError) -> str:
+def unread(folder: Path, error: OSError) -> str:
+    """Why nothing is answered from that folder, and what to do."""
     reason = (error.strerror or str(error)).lower()
     place = "" if str(error.filename or folder) == str(folder) else f" ({error.filename})"
     remedy = "look at its disk"
@@ -90,7 +91,7 @@ async def store_of(settings: Settings) -> AsyncIterator[Store]:
         except StoreError as error:
             if not isinstance(error.__cause__, OSError):
                 raise
-            fail(_unread(audit_folder(settings), error.__cause__), UNREAD)
+            fail(unread(audit_folder(settings), error.__cause__), UNREAD)
         if store is None:
             fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
         yield store

@@ -24,7 +24,7 @@ from gateway.cli.audit.opened import (
     state_told,
     when,
 )
-from gateway.cli.lines import legible, legible_json
+from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.fields import Resource
@@ -37,7 +37,7 @@ _RESOURCES = {each.name: each for each in GOVERNED}
 
 @click.command("who-read")
 @click.argument("resource", type=OneOf("RESOURCE", _RESOURCES, _RESOURCES.__getitem__))
-@click.argument("record", metavar="ID")
+@click.argument("record", type=Line(), metavar="ID")
 @days_options
 @config_option
 @json_option

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import with_deeds
+from gateway.cli.keys.opened import change_keys
 from gateway.cli.keys.settings import expiry, name_of, settings_of_a_key
 from gateway.cli.keys.told import tell
 from gateway.cli.options import config_option, json_option
@@ -35,9 +35,11 @@ def create(config: Path | None, as_json: bool, name: str, **options: Any) -> Non
     )
 
     async def made(store: Any, deed: Any) -> tuple[str, datetime]:
+        # read before the key is made: where it cannot be read, no new secret is lost
+        at = await store.key_time(now)
         async with deed("key made", key.id, **settings_told(key)):
             secret = str(await store.add(key))
-        return secret, await store.key_time(now)
+        return secret, at
 
-    secret, at = with_deeds(config, made, may_begin=True)
+    secret, at = change_keys(config, made, may_begin=True)
     tell(key, as_json, at, secret=secret)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import place, with_store
+from gateway.cli.keys.opened import place, with_keys
 from gateway.cli.keys.told import odd, state_of, told, when
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
@@ -26,7 +26,7 @@ ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31"
 @json_option
 def list_keys(config: Path | None, as_json: bool) -> None:
     """All keys."""
-    listing, at = with_store(config, _listed)
+    listing, at = with_keys(config, _listed)
     for key_id in listing.odd:
         click.echo(odd(key_id), err=True)
     if as_json:

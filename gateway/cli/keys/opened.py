@@ -1,12 +1,13 @@
-"""The store that the configuration names, opened for its keys."""
+"""The keys in the store that the configuration names, for commands."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gateway.cli.keys.told import odd
 from gateway.cli.options import fail
+from gateway.cli.stores import with_deeds, with_store
 
 if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
     from gateway.cli.deeds import Deed
@@ -23,73 +24,43 @@ def place(config: Path | None) -> Any:
     return store_shown(load_settings(config))
 
 
-def with_store(config: Path | None, work: Callable[["KeyStore"], Awaitable[T]]) -> T:
+def with_keys(config: Path | None, work: Callable[["KeyStore"], Awaitable[T]]) -> T:
     """Run work that reads the configured store's keys; what is refused is said in a sentence."""
-    import asyncio
-
     from gateway.keys.store import KeyStore
 
-    async def run() -> T:
-        async with _opened(config) as (_, store):
-            return await work(KeyStore(store))
-
     with _refusals():
-        return asyncio.run(run())
+        return with_store(config, lambda store: work(KeyStore(store)))
 
 
-def with_deeds(
+def change_keys(
     config: Path | None,
     work: Callable[["KeyStore", "Deed"], Awaitable[T]],
     *,
     may_begin: bool = False,
 ) -> T:
-    """Run work that changes the configured store's keys; else as `with_store`.
-
-    Where there is no state yet, one is made if it `may_begin`.
-    """
-    import asyncio
-
-    from gateway.cli.deeds import recording
+    """Run work that changes the keys, as `with_deeds`; else as `with_keys`."""
     from gateway.keys.store import KeyStore
 
-    async def run() -> T:
-        async with (
-            _opened(config, may_begin=may_begin) as (settings, store),
-            recording(settings, store) as deed,
-        ):
-            return await work(KeyStore(store), deed)
-
     with _refusals():
-        return asyncio.run(run())
+        return with_deeds(
+            config, lambda store, deed: work(KeyStore(store), deed), may_begin=may_begin
+        )
 
 
 def with_key(
     config: Path | None, wanted: str, work: Callable[["KeyStore", str], Awaitable[T]]
 ) -> T:
-    """As `with_store`, with the id of the key that is named by that or by a name it alone has."""
+    """As `with_keys`, with the id of the key that is named by that or by a name it alone has."""
 
     async def found(store: "KeyStore") -> T:
         return await work(store, await _id_of(store, wanted))
 
-    return with_store(config, found)
+    return with_keys(config, found)
 
 
 def id_of(config: Path | None, wanted: str) -> str:
     """The id of the key that is named so; else the end of the command, with nothing done."""
-    return with_store(config, lambda store: _id_of(store, wanted))
-
-
-@asynccontextmanager
-async def _opened(
-    config: Path | None, *, may_begin: bool = False
-) -> AsyncIterator[tuple[Any, Any]]:
-    from gateway.settings import check_own_place, load_settings
-    from gateway.state import opened
-
-    check_own_place(config)
-    settings = load_settings(config)
-    async with opened(settings, may_begin=may_begin) as store:
-        yield settings, store
+    return with_keys(config, lambda store: _id_of(store, wanted))
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import with_deeds, with_key
-from gateway.cli.keys.told import shown, tell, when
+from gateway.cli.keys.opened import change_keys, with_key
+from gateway.cli.keys.told import tell, when
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
 
@@ -27,14 +27,14 @@ def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
         raise click.UsageError(
             "without a terminal this needs --yes: a revoked key never works again"
         )
-    key, at, hints = with_key(config, wanted, shown)
+    key, at, hints = with_key(config, wanted, _shown)
     if key.revoked_at is not None:
         tell(key, as_json, at, hints=hints)
         click.echo(f"this key was revoked already, at {when(key.revoked_at)}", err=True)
         return
     if not yes and not click.confirm(_question(key), err=True):
         fail("nothing was revoked")
-    key, at, hints = with_deeds(config, lambda store, deed: _revoked(store, deed, key))
+    key, at, hints = change_keys(config, lambda store, deed: _revoked(store, deed, key))
     tell(key, as_json, at, hints=hints)
     if not as_json:
         name = legible(key.name)
@@ -44,7 +44,13 @@ def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
 async def _revoked(store: Any, deed: Any, key: Any) -> tuple[Any, datetime, Any]:
     async with deed("key revoked", key.id, name=key.name):
         await store.revoke(key.id, datetime.now(UTC))
-    return await shown(store, key.id)
+    return await _shown(store, key.id)
+
+
+async def _shown(store: Any, key_id: str) -> tuple[Any, datetime, Any]:
+    """A key, this machine's time and its secrets; a latest time that is unreadable is no matter."""
+    key, hints = await store.show(key_id)
+    return key, datetime.now(UTC), hints
 
 
 def _question(key: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import id_of, with_deeds
+from gateway.cli.keys.opened import change_keys, id_of
 from gateway.cli.keys.told import tell
 from gateway.cli.options import config_option, json_option
 
@@ -46,12 +46,13 @@ def rotate(config: Path | None, as_json: bool, wanted: str, overlap: timedelta) 
     key_id, now = id_of(config, wanted), datetime.now(UTC)
 
     async def rotated(store: Any, deed: Any) -> tuple[Any, datetime]:
-        name = (await store.get(key_id)).name
+        # both are read before: where one cannot be read, no new secret is lost
+        name, at = (await store.get(key_id)).name, await store.key_time(now)
         async with deed("key rotated", key_id, name=name, overlap=_written(overlap)):
             made = await store.rotate(key_id, overlap, now)
-        return made, await store.key_time(now)
+        return made, at
 
-    made, at = with_deeds(config, rotated)
+    made, at = change_keys(config, rotated)
     tell(made.key, as_json, at, secret=made.secret, hints=made.secrets)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.keys.opened import id_of, with_deeds
+from gateway.cli.keys.opened import change_keys, id_of
 from gateway.cli.keys.settings import changes_of, settings_of_a_key
 from gateway.cli.keys.told import shown, tell
 from gateway.cli.options import config_option, json_option
@@ -33,11 +33,12 @@ def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) 
     key_id = id_of(config, wanted)
 
     async def updated(store: Any, deed: Any) -> tuple[Any, datetime, Any]:
-        before = await store.get(key_id)
+        # all that is told afterwards: where it cannot be read, nothing is changed
+        before, *_ = await shown(store, key_id)
         news = changes_told(before, replace(before, **changes))
         async with deed("key changed", key_id, **{"name": before.name, **news}):
             await store.update(key_id, **changes)
         return await shown(store, key_id)
 
-    key, at, hints = with_deeds(config, updated)
+    key, at, hints = change_keys(config, updated)
     tell(key, as_json, at, hints=hints)

@@ -70,14 +70,16 @@ def decided(
     The end of the command where that policy does not wait.
     """
     from gateway.cli.deeds import actor, recording
-    from gateway.cli.policy.processes import now, with_store
+    from gateway.cli.policy.processes import NOBODY, now
+    from gateway.cli.stores import with_store
     from gateway.inquiries.waiting import looked, waiting
     from gateway.policy.running.versions import Event, Versions
+    from gateway.settings import load_settings
 
     why = reason if by is None else f"{reason} (asked by {by})"
     remark = {} if by is None else {"by": by}
 
-    async def done(settings: Any, store: Any) -> Asked:
+    async def done(store: Any) -> Asked:
         versions = Versions(store)
         running = await versions.running(now())
         decidable = waiting(running)
@@ -85,13 +87,13 @@ def decided(
             held = [each.state.get("waiting") for each in running]
             fail(_why_not(digest, decidable, held))
         async with (
-            recording(settings, store) as deed,
+            recording(load_settings(config), store) as deed,
             deed(f"policy {decision}", digest, reason=reason, **remark),
         ):
             event = Event(at=now(), event=decision, hash=digest, who=actor(), reason=why)
             return await looked(versions, now, event)
 
-    return with_store(config, done), actor()
+    return with_store(config, done, where_none=NOBODY), actor()
 
 
 def _why_not(digest: str, decidable: Sequence[str], held: Sequence[str | None]) -> str:

@@ -13,7 +13,7 @@ from gateway.audit.entries import BEGUN
 from gateway.audit.files import audit_folder
 from gateway.audit.finding import find_entries
 from gateway.cli.audit.opened import reading
-from gateway.cli.lines import legible
+from gateway.cli.lines import Line, legible
 from gateway.cli.one_key import one_named
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
@@ -57,7 +57,12 @@ class Explanation:
     type=OneOf("OPERATION", _BY_ID),
     help="What it calls, such as get_client.",
 )
-@click.option("--request", metavar="ID", help="An answer that went out: its X-Request-Id.")
+@click.option(
+    "--request",
+    type=Line(),
+    metavar="ID",
+    help="An answer that went out: its X-Request-Id.",
+)
 @click.option(
     "--policy",
     default=RUNNING,

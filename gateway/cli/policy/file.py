@@ -1,6 +1,7 @@
 """The policy file that a command is about: the one that is named, or the configured one."""
 
 import json
+from os.path import realpath
 from pathlib import Path
 from typing import NoReturn
 
@@ -44,7 +45,7 @@ def chosen(file: Path | None, config: Path | None, *, as_json: bool, does: str =
 def configured(config: Path | None, does: str) -> Path:
     """The policy in force; said on stderr where a policy in this folder is another one."""
     used, here = load_settings(config).policy, Path.cwd() / _OWN_NAME
-    if here.exists() and here.resolve() != used.resolve():
+    if here.exists() and realpath(here) != realpath(used):
         other = f"{_OWN_NAME} in this folder is another file"
         click.echo(legible(f"note: this {does} {used}, which is in use; {other}"), err=True)
     return used

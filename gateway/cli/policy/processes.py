@@ -1,6 +1,5 @@
 """The running gateways, as they tell of their policy in the store: asked, waited for, printed."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +10,11 @@ import click
 
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import fail
+from gateway.cli.stores import with_store
 from gateway.contract.fields import write_instant
 from gateway.inquiries.waiting import Asked
 from gateway.policy.running.standing import CASES
 from gateway.policy.running.versions import Event, Process, Versions
-from gateway.settings import Settings
-from gateway.store import Store
 
 T = TypeVar("T")
 NOBODY = "no gateway is running on this store"
@@ -28,24 +26,8 @@ def now() -> datetime:
 
 
 def with_versions(config: Path | None, use: Callable[[Versions], Awaitable[T]]) -> T:
-    """What comes of it, in the store of the configured gateway."""
-    return with_store(config, lambda _, store: use(Versions(store)))
-
-
-def with_store(config: Path | None, use: Callable[[Settings, Store], Awaitable[T]]) -> T:
     """What comes of it; the end of the command where there is no store yet."""
-    from gateway.settings import check_own_place, load_settings
-    from gateway.state import opened_if_begun
-
-    async def used() -> T:
-        check_own_place(config)
-        settings = load_settings(config)
-        async with opened_if_begun(settings) as store:
-            if store is None:
-                fail(NOBODY)
-            return await use(settings, store)
-
-    return asyncio.run(used())
+    return with_store(config, lambda store: use(Versions(store)), where_none=NOBODY)
 
 
 def tell(

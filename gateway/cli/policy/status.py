@@ -1,6 +1,7 @@
 """`clinic-gateway policy status`: which policy runs, whether it is the file's, and if not why."""
 
 from collections.abc import Mapping, Sequence
+from os.path import realpath
 from pathlib import Path
 from socket import gethostname
 
@@ -36,7 +37,7 @@ def _warn(running: Sequence[Process], named: Path) -> None:
     """Of gateways on this machine that began with another file than the configuration names."""
     for each in running:
         follows = Path(each.state["file"])
-        if each.host == gethostname() and follows.resolve() != named.resolve():
+        if each.host == gethostname() and realpath(follows) != realpath(named):
             text = (
                 f"process {each.pid} follows {follows}, and the configuration names {named} by now"
             )

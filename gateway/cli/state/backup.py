@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.state.told import audit_line, audit_told, end_if_wrong, manifest_lines, say
+from gateway.cli.state.told import audit_line, audit_told, end_if_wrong, manifest_lines, say, why
 from gateway.cli.state.told import manifest_told as told
 from gateway.settings import check_own_place, configuration_file, load_settings
 from gateway.state.backup import back_up
@@ -29,8 +29,8 @@ def backup(folder: Path, config: Path | None, as_json: bool) -> None:
     try:
         manifest = asyncio.run(back_up(settings, configuration_file(config), folder, now))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        fail(f"the backup in {folder} cannot be made: {reason} ({error.filename}); remove it")
+        place = error.filename or folder
+        fail(f"the backup in {folder} cannot be made: {why(error)} ({place}); remove it")
     verified = verify_backup(folder, manifest)
     data = {"folder": str(folder), **told(manifest), "audit": audit_told(verified)}
     lines = [*manifest_lines(folder, manifest), audit_line(verified)]

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from gateway.audit.files import audit_folder
 from gateway.audit.verify import Verdict
+from gateway.cli.audit.opened import unread
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.state.told import (
     audit_line,
@@ -17,9 +19,11 @@ from gateway.cli.state.told import (
     say,
     verdict_line,
 )
+from gateway.inquiries.verification import Verified as AuditVerified
 from gateway.inquiries.verification import verify_audit
+from gateway.keys.store import KeyStore
 from gateway.sealing import META as FINGERPRINT
-from gateway.sealing import fingerprint_of, read_secret
+from gateway.sealing import has_fingerprint, read_secret
 from gateway.settings import Settings, StartRefused, check_own_place, load_settings
 from gateway.state.check import check_parts
 from gateway.state.folder import open_own_store
@@ -73,9 +77,19 @@ async def _live(settings: Settings) -> tuple[Parts, list[Verdict]]:
         if parts.version != HEAD:
             fail(_other_version(parts))
         await _check_secret(settings, store)
-        return parts, list((await verify_audit(settings, store)).verdicts)
+        # raises where it is no time: keys end by it
+        await KeyStore(store).latest_time()
+        return parts, list((await _verified(settings, store)).verdicts)
     finally:
         await store.aclose()
+
+
+async def _verified(settings: Settings, store: Store) -> AuditVerified:
+    """StartRefused where the audit cannot be read."""
+    try:
+        return await verify_audit(settings, store)
+    except OSError as error:
+        raise StartRefused(unread(audit_folder(settings), error)) from error
 
 
 def _other_version(parts: Parts) -> str:
@@ -90,8 +104,7 @@ def _other_version(parts: Parts) -> str:
 async def _check_secret(settings: Settings, store: Store) -> None:
     """StartRefused where public ids were made with another secret."""
     known = await store.meta(FINGERPRINT)
-    # nosemgrep: digests-are-compared-in-constant-time - nobody guesses at either
-    if known is not None and known != fingerprint_of(read_secret(settings)):
+    if known is not None and not has_fingerprint(read_secret(settings), known):
         raise StartRefused(
             f"the sealing secret is not the one with which the public ids of {store.place} were"
             " made: give the former one in backend.secret or backend.secret_file"

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import click
 
-from gateway.cli.admin.opened import with_deeds, with_store
 from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
+from gateway.cli.stores import with_deeds, with_store
 from gateway.contract.fields import write_instant
 from gateway.keys.key import Key
 from gateway.keys.latest import JUMP
 from gateway.keys.store import KeyStore
+from gateway.keys.told import OddTime
 from gateway.store import Store
 
 
@@ -25,8 +26,8 @@ from gateway.store import Store
 def clock(accept: bool, config: Path | None, as_json: bool) -> None:
     """Print this machine's time, and the latest that this state has seen; keys end by the later.
 
-    With --accept the keys are named that are valid again by it. Running gateways take it within a
-    minute.
+    With --accept the keys are named that are valid again by it; where the latest time cannot be
+    read, nobody can tell which these are. Running gateways take it within a minute.
     """
     now = datetime.now(UTC)
 
@@ -34,10 +35,15 @@ def clock(accept: bool, config: Path | None, as_json: bool) -> None:
         return await KeyStore(store).latest_time()
 
     async def accepted(store: Store, deed: Deed) -> tuple[datetime | None, list[Key]]:
-        keys, latest = KeyStore(store), await seen(store)
+        keys = KeyStore(store)
+        try:
+            latest = await seen(store)
+            told = latest and write_instant(latest)
+        except OddTime:
+            latest, told = None, "no time"
+            click.echo("the latest time seen could not be read: look through `keys list`", err=True)
         revived = [key for key, _ in (await keys.list()).keys if _is_revived(key, now, latest)]
         ids = [key.id for key in revived]
-        told = latest and write_instant(latest)
         async with deed("clock accepted", write_instant(now), seen=told, revived=ids):
             await keys.accept_time(now)
         return latest, revived

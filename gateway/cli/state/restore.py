@@ -11,15 +11,15 @@ from gateway.audit.files import audit_folder
 from gateway.cli.deeds import recording
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.state.told import counted, end_if_wrong, manifest_lines, manifest_told, say
+from gateway.cli.state.told import counted, end_if_wrong, manifest_lines, manifest_told, say, why
 from gateway.contract.fields import write_instant
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings
+from gateway.state.audited_deeds import deeds_since
 from gateway.state.manifest import Manifest, read
 from gateway.state.newer_audit import NewerAudit, enter, read_newer_audit
 from gateway.state.opening import opened
 from gateway.state.restore import left_out, restore, restore_configuration
-from gateway.state.since import deeds_since
 from gateway.state.verified import verify_backup
 from gateway.store import Store
 
@@ -43,8 +43,8 @@ def restore_state(folder: Path, config: Path | None, as_json: bool) -> None:
     try:
         restored = asyncio.run(_restored(folder, manifest, config))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        fail(f"{error.filename} cannot be put back: {reason}; mend that and restore again")
+        place = error.filename or folder
+        fail(f"{place} cannot be put back: {why(error)}; mend that and restore again")
     data = {"folder": str(folder), **manifest_told(manifest)}
     data |= {"restored": list(map(str, restored.files)), "storeKept": restored.keeps_store}
     notes = [*_elsewhere(folder, manifest, config), *_notes(manifest, restored), *restored.notes]

@@ -1,5 +1,6 @@
 """What the commands on a state and its backups print."""
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,13 @@ def verdict_line(verified: Verified) -> str:
     if verified.broken:
         return f"BROKEN: {counted(len(verified.broken), 'place')} of the audit not as written"
     return "in order"
+
+
+def why(error: OSError) -> str:
+    """Why a file cannot be written or read."""
+    if error.errno == errno.ENOSPC:
+        return "the disk is full"
+    return (error.strerror or str(error)).lower()
 
 
 def counted(number: int, noun: str) -> str:

@@ -57,7 +57,7 @@ class Fault:
     cloud: Callable[[Cloud], None] = nothing
     mapping: tuple[tuple[str, str], ...] = ()
     kind: type[Cloud] = Cloud
-    timeout: float = 3.0
+    timeout: float = 60.0
     together: int | None = None
 
     def __str__(self) -> str:
@@ -294,7 +294,7 @@ async def found_in(
     *changes: tuple[str, str],
     alone: bool = False,
     booking: bool = False,
-    patience: float = 3.0,
+    patience: float = 60.0,
 ) -> list[Finding]:
     """What is found; `alone` without running the operations."""
     looked = Examination(now=NOW, booking=booking)
@@ -358,6 +358,7 @@ async def with_faults(folder: Path, *faults: Fault) -> tuple[str, list[Finding]]
     return (folder / "mapping.yaml").read_text(), found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_planted_fault_is_named_at_its_line(
     fault: Fault, tmp_path: Path, looked_at: dict[int, tuple[str, list[Finding]]]
@@ -432,7 +433,7 @@ async def test_a_cloud_that_is_not_there_is_one_finding(tmp_path: Path) -> None:
     adapter = connect("http://127.0.0.1:9/v2", tmp_path)
     try:
         looked = Examination(now=NOW)
-        [only] = [each async for each in examined(adapter, looked, patience=3.0)]
+        [only] = [each async for each in examined(adapter, looked, patience=60.0)]
     finally:
         await adapter.aclose()
     assert (only.check, only.verdict) == ("connection", FAILED)

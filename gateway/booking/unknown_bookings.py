@@ -1,14 +1,13 @@
-"""Settles bookings of unknown outcome as soon as another one meets their time."""
+"""Settles bookings of unknown outcome: each was made, was certainly not made, or stays unknown."""
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from math import ceil
 
-from adapters.base import Adapter, BackendUnavailable, Draft, OutcomeUnknown
+from adapters.base import Adapter, BackendUnavailable, OutcomeUnknown
 from gateway.booking.base import Told
-from gateway.booking.drafts import read
-from gateway.booking.landings import Landings
+from gateway.booking.deadlines import Deadlines
+from gateway.booking.drafts import read_draft
 from gateway.booking.looking import Lost, look
 from gateway.booking.outcomes import in_time
 from gateway.booking.row import Row
@@ -20,37 +19,35 @@ from gateway.store.base import StoreError
 AGAIN = 5.0
 
 
-class Doubts:
-    """Looks a row up in the practice system, once for all who meet it at the same time."""
+class UnknownBookings:
+    """Looks rows up in the practice system, and writes and tells what came of them."""
 
-    def __init__(self, rows: Rows, landings: Landings, told: Told) -> None:
+    def __init__(self, rows: Rows, deadlines: Deadlines, told: Told) -> None:
         self._rows = rows
-        self._landings = landings
+        self._deadlines = deadlines
         self._told = told
         self._looks: dict[str, asyncio.Task[float]] = {}
 
     async def settle(self, row: Row, adapter: Adapter) -> None:
-        """Return once the row is settled, or another process has taken it.
+        """As `look`, once for all who meet the row at the same time; return once it is settled.
 
         Unavailable, with the seconds until it can be settled, where that is not yet possible.
         """
         looking = self._looks.get(row.sending)
         if looking is None:
-            looking = self._looks[row.sending] = asyncio.create_task(self._look(row, adapter))
+            looking = self._looks[row.sending] = asyncio.create_task(self.look(row, adapter))
             looking.add_done_callback(partial(self._looked, row.sending))
         seconds = await asyncio.shield(looking)
         if seconds > 0:
             raise Unavailable(ceil(seconds))
 
-    async def settle_all(self, rows: Sequence[Row], adapter: Adapter) -> None:
-        """The same of several."""
-        for row in rows:
-            await self.settle(row, adapter)
+    async def look(self, row: Row, adapter: Adapter) -> float:
+        """Settle the row where that is possible now; the seconds until it can be settled.
 
-    async def _look(self, row: Row, adapter: Adapter) -> float:
-        """Seconds until it can be settled."""
-        left = self._landings.left(adapter, row)  # before it is asked: the answer may be older
-        draft = _draft(row)
+        They are 0 once it is settled, or another process has taken it.
+        """
+        left = self._deadlines.left(adapter, row)  # before it is asked: the answer may be older
+        draft = read_draft(row.draft, row.reference)
         if draft is None:  # only people can look it up; the reconciler tells them
             return AGAIN
         try:
@@ -76,10 +73,3 @@ def _pause(error: OutcomeUnknown) -> float:
     """Seconds for which the practice system is not asked; 0 where nothing keeps it from that."""
     cause = error.__cause__
     return cause.retry_after if isinstance(cause, BackendUnavailable) else 0.0
-
-
-def _draft(row: Row) -> Draft | None:
-    try:
-        return read(row.draft or b"", row.reference)
-    except (ValueError, TypeError, KeyError):
-        return None

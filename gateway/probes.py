@@ -16,7 +16,7 @@ from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.store import Store
-from gateway.web.parts import Probe
+from gateway.web.readiness import Probe
 
 # Seconds for which the event loop may stand still, and how long that counts.
 LAG_TOO_MUCH = 1.0

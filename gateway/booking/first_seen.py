@@ -7,16 +7,13 @@ nothing, so that the counting begins anew.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
 
 from gateway.booking.owners import boot
-
-# So many are remembered; of those seen longest ago the counting begins anew.
-MOST = 10_000
 
 
 class _Kept(Struct):
@@ -27,7 +24,7 @@ class _Kept(Struct):
 _decode = json.Decoder(_Kept).decode
 
 
-def kept_since(file: Path, now: float) -> dict[str, float]:
+def read_first_seen(file: Path, now: float) -> dict[str, float]:
     """What was sent -> the second at which an earlier process saw first that it is not known."""
     try:
         kept = _decode(file.read_bytes())
@@ -38,7 +35,7 @@ def kept_since(file: Path, now: float) -> dict[str, float]:
     return {sending: since for sending, since in kept.since.items() if since <= now}
 
 
-def keep_since(file: Path, since: Mapping[str, float]) -> None:
+def write_first_seen(file: Path, since: Mapping[str, float]) -> None:
     """The same for whoever comes next; where it cannot be written nothing is left that is old."""
     new = file.with_suffix(".new")
     try:
@@ -48,25 +45,3 @@ def keep_since(file: Path, since: Mapping[str, float]) -> None:
     except OSError:
         with suppress(OSError):
             file.unlink(missing_ok=True)
-
-
-class Seen:
-    """Since when it is seen that nobody works on what was sent any more.
-
-    By this process, or by the one that keeps it in the `file`.
-    """
-
-    def __init__(self, clock: Callable[[], float], file: Path | None = None) -> None:
-        self._clock = clock
-        self._file = file
-        self._since: dict[str, float] = {}
-
-    def seconds(self, sending: str) -> float:
-        """How long ago it was seen first; 0 where that is now."""
-        now = self._clock()
-        if sending not in self._since:
-            earlier = {} if self._file is None else kept_since(self._file, now)
-            self._since[sending] = earlier.get(sending, now)
-            if len(self._since) > MOST:
-                del self._since[next(iter(self._since))]
-        return now - self._since[sending]

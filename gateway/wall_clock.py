@@ -8,15 +8,15 @@ JUMP = 60.0
 RESTS = 24 * 3600.0
 
 
-class Jumps:
+class WallClock:
     """Compares the wall clock with the steady one, each time that it is asked."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], now: datetime | None = None) -> None:
         self._clock = clock
-        self._ahead: float | None = None
+        self._ahead = None if now is None else now.timestamp() - clock()
         self._trusted_at = clock()
 
-    def trusts(self, now: datetime) -> bool:
+    def is_trusted(self, now: datetime) -> bool:
         """Whether it was not set within the last day, as far as was seen here."""
         clock = self._clock()
         ahead = now.timestamp() - clock
