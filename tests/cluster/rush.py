@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from examples.postgres_slots.values import ZONE as CLINIC
+from gateway.booking.lengths import IN_DOUBT
 from tests.adapters.servers import execute_async
 from tests.chaos.history import LOST, UNKNOWN, Attempt, Row, Wish
 from tests.chaos.storm import Storm
@@ -122,21 +123,21 @@ def _wall(moment: str) -> datetime:
 
 
 def held(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """With what a gateway holds for those of which nobody knows, be it for a while.
-
-    In this practice a visit's length depends on its room, so that it may be any: two hours.
-    """
+    """With what a gateway holds for those of which nobody knows, be it for a while."""
     unknown = (
         each
         for each in attempts
         if each.status in UNKNOWN or each.ended - each.sent > BOOKING_TIMEOUT - 1
     )
-    return [*attempts, *map(_longest, unknown)]
+    return [*attempts, *(replace(longest(each), status=LOST) for each in unknown)]
 
 
-def _longest(attempt: Attempt) -> Attempt:
-    wish = replace(attempt.wish, end=attempt.wish.start + timedelta(hours=2))
-    return replace(attempt, wish=wish, status=LOST)
+def longest(attempt: Attempt) -> Attempt:
+    """With the time that a gateway holds for it until it knows its end.
+
+    In this practice a visit's length depends on its room, so that it may be any: two hours.
+    """
+    return replace(attempt, wish=replace(attempt.wish, end=attempt.wish.start + IN_DOUBT))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import aiohttp
 import pytest
 
 from tests.adapters.servers import execute_async
-from tests.chaos.history import STICK, Attempt, Row, Wish, faults
+from tests.chaos.history import STICK, Attempt, Row, faults
 from tests.chaos.storm import Plan
 from tests.chaos.strikes import Strikes
-from tests.cluster.rush import Blow, Rush, diary, held, known, working_day
+from tests.cluster.rush import Blow, Rush, diary, held, known, longest, working_day
 from tests.cluster.stack import Stack, stack
 from tests.processes.gateways import Load, eventually, get, request
 
@@ -182,7 +182,7 @@ def test_nothing_is_booked_twice_though_a_node_dies(struck: Struck) -> None:
 
 
 def test_only_what_was_under_way_on_the_dead_node_fails(struck: Struck) -> None:
-    under_way = [each.wish for each in struck.rush.attempts if struck.blow.met(each)]
+    under_way = [each for each in struck.rush.attempts if struck.blow.met(each)]
     failed = [
         each
         for each in struck.rush.attempts
@@ -195,9 +195,9 @@ def test_only_what_was_under_way_on_the_dead_node_fails(struck: Struck) -> None:
     assert {each.status for each in later} >= {201, 409}
 
 
-def _is_of(failed: Attempt, under_way: Sequence[Wish]) -> bool:
+def _is_of(failed: Attempt, under_way: Sequence[Attempt]) -> bool:
     """Whether it is one of these, or was 503 for a time that one of these may have taken."""
-    wish = failed.wish
+    wish = longest(failed).wish
     return any(
         wish.note == each.note
         or (
@@ -206,7 +206,7 @@ def _is_of(failed: Attempt, under_way: Sequence[Wish]) -> bool:
             and wish.start < each.end
             and each.start < wish.end
         )
-        for each in under_way
+        for each in (longest(attempt).wish for attempt in under_way)
     )
 
 
