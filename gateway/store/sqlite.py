@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -39,6 +40,41 @@ _PRAGMAS = (
 def existing(path: Path) -> str:
     """The file's address for SQLite, which does not make one where there is none."""
     return f"{path.absolute().as_uri()}?mode=rw"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection whose transaction ends when it is closed.
+
+    SQLite goes on with a transaction until the last statement is freed. Where a call is cancelled,
+    what was raised may keep its statement, and nobody could write, until the collector comes round.
+    """
+
+    def close(self) -> None:
+        """Roll back what is not committed; a second close does nothing."""
+        with suppress(sqlite3.Error):
+            self.rollback()
+        super().close()
+
+
+class _Driver(aiosqlite.Connection):
+    """A connection whose thread is ended once.
+
+    The driver waits for ever for the second of two ends, and SQLAlchemy asks for two where a call
+    is cancelled more than once.
+    """
+
+    _stopping: asyncio.Future[Any] | None = None
+
+    def stop(self) -> asyncio.Future[Any] | None:
+        """What is done once the connection is closed; None where no loop runs."""
+        if self._stopping is None:
+            self._stopping = super().stop()
+        return self._stopping
+
+    async def close(self) -> None:
+        """Close the connection after what it was given to do; a second close waits for that too."""
+        if stopping := self.stop():
+            await asyncio.shield(stopping)
 
 
 class SqliteStore(Store):
@@ -155,7 +191,7 @@ class SqliteStore(Store):
         address = existing(Path(self.place))
         # the driver's thread outlives a file that cannot be opened: so that is tried before it
         await asyncio.to_thread(lambda: sqlite3.connect(address, uri=True).close())
-        return await aiosqlite.connect(address, uri=True)
+        return await _Driver(partial(_connected, address), iter_chunk_size=64)
 
     def explain(self, error: Exception) -> StoreError:
         """SQLite's own names of errors tell the remedy."""
@@ -189,6 +225,10 @@ _OF_A_COPY = {
     "SQLITE_IOERR_FSYNC": errno.EIO,
     "SQLITE_IOERR_TRUNCATE": errno.EIO,
 }
+
+
+def _connected(address: str) -> _Connection:
+    return sqlite3.connect(address, uri=True, factory=_Connection)
 
 
 def _make(path: Path) -> None:
