@@ -32,7 +32,7 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.key import new_key
 from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
-from gateway.store import Store, open_store
+from gateway.store import Store, open_store, postgres
 from tests.adapters.clinic import copy_to
 from tests.adapters.servers import drop_empty_databases, execute, postgres_database
 from tests.partner import ALL, Partner
@@ -160,8 +160,15 @@ def postgres_place(postgres_tables: str) -> Iterator[str]:
         yield place
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for a moment is no fault of PostgreSQL's."""
+    for bound in ("STATEMENT", "CONNECT", "FREE"):
+        monkeypatch.setattr(postgres, bound, 30.0)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def store_place(request: pytest.FixtureRequest, tmp_path: Path, unhurried: None) -> str:
     """Where a test's own store is, on each database that may hold one; its tables are made."""
     if request.param == "sqlite":
         place = f"sqlite:///{tmp_path}/gateway.db"

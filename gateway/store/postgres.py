@@ -60,13 +60,15 @@ class PostgresStore(Store):
         self._dsn = address.set(drivername="postgresql").render_as_string(hide_password=False)
         super().__init__(self._engine(pool_size=CONNECTIONS, max_overflow=0), place)
 
-    def _engine(self, *, statement: float = STATEMENT, **pool: Any) -> AsyncEngine:
+    def _engine(self, *, statement: float | None = None, **pool: Any) -> AsyncEngine:
+        seconds = STATEMENT if statement is None else statement
+
         async def connect(*_: Any, **__: Any) -> Any:
-            limits = {"statement_timeout": f"{statement * 1000:.0f}"}
+            limits = {"statement_timeout": f"{seconds * 1000:.0f}"}
             return await asyncpg.connect(
                 self._dsn,
                 timeout=CONNECT,
-                command_timeout=statement,
+                command_timeout=seconds,
                 server_settings=_SETTINGS | limits,
             )
 

@@ -29,7 +29,7 @@ async def _migrated(file: Path) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def store_place(request: pytest.FixtureRequest, tmp_path: Path, unhurried: None) -> str:
     """Where a test's own store is, on each database that may hold one; its tables are empty."""
     if request.param == "sqlite":
         shutil.copy(request.getfixturevalue("sqlite_file"), tmp_path / "gateway.db")
