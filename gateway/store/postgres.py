@@ -58,17 +58,15 @@ class PostgresStore(Store):
         host, port = address.host or "127.0.0.1", address.port or 5432
         place = f"postgresql://{host}:{port}/{address.database or ''}"
         self._dsn = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        super().__init__(self._engine(pool_size=CONNECTIONS, max_overflow=0), place)
+        super().__init__(self._engine(STATEMENT, pool_size=CONNECTIONS, max_overflow=0), place)
 
-    def _engine(self, *, statement: float | None = None, **pool: Any) -> AsyncEngine:
-        seconds = STATEMENT if statement is None else statement
-
+    def _engine(self, statement: float, **pool: Any) -> AsyncEngine:
         async def connect(*_: Any, **__: Any) -> Any:
-            limits = {"statement_timeout": f"{seconds * 1000:.0f}"}
+            limits = {"statement_timeout": f"{statement * 1000:.0f}"}
             return await asyncpg.connect(
                 self._dsn,
                 timeout=CONNECT,
-                command_timeout=seconds,
+                command_timeout=statement,
                 server_settings=_SETTINGS | limits,
             )
 
@@ -104,7 +102,7 @@ class PostgresStore(Store):
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[AsyncConnection]:
         """As every store; who comes later waits for the one that migrates."""
-        patient = self._engine(statement=PATIENCE, poolclass=NullPool)
+        patient = self._engine(PATIENCE, poolclass=NullPool)
         try:
             async with self._explained(), patient.begin() as connection:
                 await self._lock(connection)

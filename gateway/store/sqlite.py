@@ -25,6 +25,8 @@ WAIT_MS = 5_000
 PING_MS = 1_000
 # Bytes that have to be free where the file is: what a busy moment writes before it is tidied up.
 ROOM = 1024 * 1024
+# Rows that a cursor fetches at once.
+ROWS_AT_ONCE = 64
 # Seconds before what was busy is asked again.
 PAUSE = 0.02
 _PRAGMAS = (
@@ -42,39 +44,39 @@ def existing(path: Path) -> str:
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
-class _Connection(sqlite3.Connection):
-    """A connection whose transaction ends when it is closed.
+class _SyncConnection(sqlite3.Connection):
+    """A connection that rolls back when it is closed.
 
-    SQLite goes on with a transaction until the last statement is freed. Where a call is cancelled,
-    what was raised may keep its statement, and nobody could write, until the collector comes round.
+    SQLite keeps a transaction open until its last statement is freed. After a cancellation the
+    traceback may hold that statement: until it is collected, no other connection can write.
     """
 
     def close(self) -> None:
-        """Roll back what is not committed; a second close does nothing."""
+        """Roll back what is not committed, and close; a second close does nothing."""
         with suppress(sqlite3.Error):
             self.rollback()
         super().close()
 
 
-class _Driver(aiosqlite.Connection):
-    """A connection whose thread is ended once.
+class _AsyncConnection(aiosqlite.Connection):
+    """A connection that stops its thread once.
 
-    The driver waits for ever for the second of two ends, and SQLAlchemy asks for two where a call
-    is cancelled more than once.
+    aiosqlite waits forever for a second stop, and SQLAlchemy asks for one when a call is cancelled
+    more than once.
     """
 
-    _stopping: asyncio.Future[Any] | None = None
+    _stopped: asyncio.Future[Any] | None = None
 
     def stop(self) -> asyncio.Future[Any] | None:
-        """What is done once the connection is closed; None where no loop runs."""
-        if self._stopping is None:
-            self._stopping = super().stop()
-        return self._stopping
+        """A future that is done once the connection is closed; None where no loop runs."""
+        if self._stopped is None:
+            self._stopped = super().stop()
+        return self._stopped
 
     async def close(self) -> None:
-        """Close the connection after what it was given to do; a second close waits for that too."""
-        if stopping := self.stop():
-            await asyncio.shield(stopping)
+        """Close the connection after the work it was given; a second close waits for that too."""
+        if stopped := self.stop():
+            await asyncio.shield(stopped)
 
 
 class SqliteStore(Store):
@@ -191,7 +193,7 @@ class SqliteStore(Store):
         address = existing(Path(self.place))
         # the driver's thread outlives a file that cannot be opened: so that is tried before it
         await asyncio.to_thread(lambda: sqlite3.connect(address, uri=True).close())
-        return await _Driver(partial(_connected, address), iter_chunk_size=64)
+        return await _AsyncConnection(partial(_connect, address), ROWS_AT_ONCE)
 
     def explain(self, error: Exception) -> StoreError:
         """SQLite's own names of errors tell the remedy."""
@@ -227,8 +229,8 @@ _OF_A_COPY = {
 }
 
 
-def _connected(address: str) -> _Connection:
-    return sqlite3.connect(address, uri=True, factory=_Connection)
+def _connect(address: str) -> _SyncConnection:
+    return sqlite3.connect(address, uri=True, factory=_SyncConnection)
 
 
 def _make(path: Path) -> None:

@@ -3,9 +3,11 @@
 import asyncio
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -20,12 +22,6 @@ from gateway.store.migrations import configuration
 from gateway.store.sqlite import WAIT_MS
 from gateway.store.tables import audit_chains, meta, metadata
 from tests.store.stages import bring_to, stop_half_way
-
-# A statement that takes a quarter of a second or more.
-COUNT = (
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000000)"
-    " SELECT max(i) FROM n"
-)
 
 
 def at(path: Path) -> Store:
@@ -245,21 +241,26 @@ async def test_a_transaction_that_is_cancelled_keeps_nobody_from_writing(
 ) -> None:
     store = at(tmp_path / "gateway.db")
     await store.migrate()
-    counting = asyncio.Event()
+    is_held, let_go = threading.Event(), threading.Event()
+
+    def hold() -> bool:
+        is_held.set()
+        return let_go.wait(30)
 
     async def work() -> None:
         async with store.begin() as connection:
             await connection.execute(insert(meta).values(name="a", value="b"))
-            counting.set()
-            await connection.exec_driver_sql(COUNT)
+            driver: Any = (await connection.get_raw_connection()).driver_connection
+            await driver.create_function("hold", 0, hold)
+            await connection.exec_driver_sql("SELECT hold()")
 
     working = asyncio.create_task(work())
-    await counting.wait()
-    await asyncio.sleep(0.05)
+    assert await asyncio.to_thread(is_held.wait, 30)
     for _ in range(times):
         working.cancel()
         await asyncio.sleep(0)
-    # what was raised holds the frames, and these the statement: no collector frees it here
+    let_go.set()
+    # the traceback holds the statement, so that no collector frees it here
     with pytest.raises(asyncio.CancelledError) as raised:
         await working
     await store.aclose()
