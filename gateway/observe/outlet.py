@@ -6,6 +6,7 @@ are dropped, and how many is said once there is room again.
 """
 
 import asyncio
+import errno
 import fcntl
 import os
 import socket
@@ -116,6 +117,8 @@ def _opened_anew(number: int) -> int:
 
 def _through(stream: TextIO) -> Write:
     def write(data: bytes) -> int:
+        if stream.closed:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         # one write per line, so that lines from threads do not mix
         stream.write(data.decode())
         stream.flush()

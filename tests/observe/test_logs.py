@@ -59,6 +59,13 @@ def test_a_log_that_nobody_can_write_fails_nothing() -> None:
     Events(Broken()).info("serving")
 
 
+def test_a_log_that_somebody_closed_fails_nothing() -> None:
+    stream = io.StringIO()
+    events = Events(stream)
+    stream.close()
+    events.info("serving")
+
+
 def test_the_same_trouble_is_counted_each_time_and_logged_once() -> None:
     stream, metrics = io.StringIO(), Metrics([])
     report = Troubles(metrics, Events(stream)).report
