@@ -21,7 +21,7 @@ ADAPTERS = {
 def open_adapter(name: str, options: AdapterOptions) -> Adapter:
     """The adapter of that name; ValueError, in a sentence, for a name that leads to none.
 
-    What is wrong with its mapping comes out as adapters.problems.DocumentErrors.
+    What is wrong with its mapping comes out as adapters.documents.problems.DocumentErrors.
     """
     module_name, _, class_name = ADAPTERS.get(name, name).partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
@@ -54,7 +54,7 @@ def _maker(module: ModuleType, name: str) -> Callable[[AdapterOptions], Adapter]
     found = getattr(module, name, None)
     if found is None:
         # imported only now: it brings the YAML reader
-        from adapters.problems import did_you_mean
+        from adapters.documents.problems import did_you_mean
 
         classes = [each for each, _ in inspect.getmembers(module, inspect.isclass)]
         raise ValueError(

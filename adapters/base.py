@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 
 # One record in its JSON form: ids as lower-case UUIDs, times as `2026-03-01T09:00:00Z`, days as
 # `2026-03-01`, money as `"45.00"`, lists of objects as lists of dicts. What has no value is None.

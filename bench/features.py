@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adapters import guarded
 from adapters.asking import Asking
+from adapters.wrappers import guarded
 from gateway.audit import buffer, journal, recorder, upkeep
 from gateway.observe import lag, tallies
 from gateway.observe.tracing import base as tracing

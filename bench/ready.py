@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Rejected, Watched
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 
 ID = "0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10"
 TIME = "2026-03-01T09:00:00Z"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
-from adapters.unreachable import reason
+from adapters.wrappers.unreachable import reason
 from gateway.cli.demo import demo
 from gateway.cli.options import fail
 from gateway.cli.refusals import said_plainly

@@ -17,11 +17,11 @@ from adapters.base import (
     Report,
     Shapes,
 )
-from adapters.cached import Cached, Kept
-from adapters.document import read_document
-from adapters.guarded import Guarded, Limits
-from adapters.memory import LocalMemory, Memory, open_shared
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.document import read_document
+from adapters.documents.problems import DocumentErrors, Problem
+from adapters.wrappers.cached import Cached, Kept
+from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
 from gateway.booking.times import StoredTimes
 from gateway.contract.operations import OPERATIONS

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters.base import Adapter, AdapterError
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.backend import BackendProbe
 from gateway.contract.operations import BASE_PATH
 from gateway.keys.ring import MemoryKeyRing

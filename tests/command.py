@@ -34,7 +34,7 @@ _context.set_forkserver_preload(
         "adapters.rest.adapter",
         "adapters.sample.generate",
         "adapters.sql.adapter",
-        "adapters.sql.doctor",
+        "adapters.doctor.sql",
         "alembic.command",
         "anyio.to_thread",
         "asyncmy",

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from adapters.conversion import CONVERTERS, DEFAULTS
+from adapters.mapping.conversion import CONVERTERS, DEFAULTS
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS

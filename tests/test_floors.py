@@ -46,34 +46,51 @@ FLOORS = (
     {"gateway.__main__"},
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-# Reading a file that people write, and saying what is wrong with it.
-FILES = {"adapters.document", "adapters.problems"}
+# The practice system's house, lowest first too.
+ADAPTER_FLOORS = (
+    {"adapters.documents", "adapters.asking"},
+    {"adapters.base"},
+    {"adapters.examination"},
+    {"adapters.values"},
+    {"adapters.ids", "adapters.wrappers"},
+    {"adapters.mapping"},
+    {"adapters.mapped"},
+    {"adapters.sql", "adapters.rest", "adapters.conformance"},
+    {"adapters.doctor", "adapters.draft", "adapters.sample"},
+    {"adapters"},
+)
+FLOOR |= {room: number for number, rooms in enumerate(ADAPTER_FLOORS) for room in rooms}
 # What of the practice system's house each room sees; `base` is its shape.
 ADAPTERS = {
     "gateway.observe": {"adapters.asking", "adapters.base"},
-    "gateway.policy": {"adapters.base", "adapters.examine", *FILES},
-    "gateway.booking": {"adapters.around", "adapters.base"},
+    "gateway.policy": {"adapters.base", "adapters.documents", "adapters.examination"},
+    "gateway.booking": {"adapters.base", "adapters.wrappers"},
     "gateway.public_ids": {"adapters.base"},
-    "gateway.settings": {"adapters.modelled", *FILES},
-    "gateway.pipeline": {"adapters.asking", "adapters.base", "adapters.problems"},
+    "gateway.settings": {"adapters.documents"},
+    "gateway.pipeline": {"adapters.asking", "adapters.base", "adapters.documents"},
     "gateway.web": {"adapters.asking", "adapters.base"},
     "gateway.backend": {
         "adapters",
         "adapters.base",
-        "adapters.cached",
-        "adapters.guarded",
-        "adapters.memory",
-        *FILES,
+        "adapters.documents",
+        "adapters.wrappers",
     },
-    "gateway.examination": {"adapters.base", "adapters.examine", *FILES},
-    "gateway.inquiries": {"adapters.base", "adapters.examine", *FILES},
-    "gateway.admin": {"adapters.base", "adapters.examine", *FILES},
-    "gateway.serving": {"adapters.base", "adapters.problems"},
-    "gateway.assembly": {"adapters.base", "adapters.problems"},
-    "gateway.cli": {
-        *FILES,
+    "gateway.examination": {
         "adapters.base",
-        "adapters.examine",
+        "adapters.doctor",
+        "adapters.documents",
+        "adapters.examination",
+    },
+    "gateway.inquiries": {"adapters.base", "adapters.documents", "adapters.examination"},
+    "gateway.admin": {"adapters.base", "adapters.documents", "adapters.examination"},
+    "gateway.serving": {"adapters.base", "adapters.documents"},
+    "gateway.assembly": {"adapters.base", "adapters.documents"},
+    "gateway.cli": {
+        "adapters.base",
+        "adapters.doctor",
+        "adapters.documents",
+        "adapters.draft",
+        "adapters.examination",
         "adapters.rest",
         "adapters.sample",
         "adapters.sql",
@@ -86,6 +103,7 @@ ROOMS_OF = {
         "gateway.serving",
         "gateway.assembly.sides",
         "adapters.rest",
+        "adapters.doctor.rest",
     ),
     "aiohttp_jinja2": ("gateway.admin",),
     "aiohttp_session": ("gateway.admin",),
@@ -93,7 +111,11 @@ ROOMS_OF = {
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.proxies",),
-    "yaml": ("adapters.document", "adapters.comments", "adapters.scalars"),
+    "yaml": (
+        "adapters.documents.document",
+        "adapters.documents.comments",
+        "adapters.documents.scalars",
+    ),
     "click": ("gateway.cli",),
     "rich": ("gateway.cli",),
     "sqlalchemy": (
@@ -109,19 +131,21 @@ ROOMS_OF = {
         "gateway.audit.occurrence",
         "gateway.audit.questions",
         "adapters.sql",
+        "adapters.doctor.sql",
+        "adapters.draft",
     ),
     "alembic": ("gateway.store",),
     "prometheus_client": ("gateway.observe.merged",),
     "opentelemetry": ("gateway.observe.tracing.otlp",),
-    "aiocache": ("adapters.memory",),
-    "cachebox": ("adapters.memory", "adapters.ids"),
-    "purgatory": ("adapters.breaker",),
-    "stamina": ("adapters.retry",),
+    "aiocache": ("adapters.wrappers.memory",),
+    "cachebox": ("adapters.wrappers.memory", "adapters.ids"),
+    "purgatory": ("adapters.wrappers.breaker",),
+    "stamina": ("adapters.wrappers.retry",),
     "pytest": ("adapters.conformance",),
     "watchfiles": ("gateway.policy.running.follow",),
-    "redis": ("gateway.limits.redis", "adapters.memory.redis"),
+    "redis": ("gateway.limits.redis", "adapters.wrappers.memory.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
-    "cryptography": ("gateway.pipeline.cursor", "adapters.memory.redis"),
+    "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.memory.redis"),
     "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
 }
 MODULES = sorted([*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")])
@@ -174,7 +198,9 @@ def faults(is_right: Callable[[str, str], bool]) -> list[str]:
 def points_down(module: str, imported: str) -> bool:
     house, room = imported.split(".", maxsplit=1)[0], room_of(module)
     if module.startswith("adapters"):
-        return house != "gateway"
+        if house != "adapters" or room_of(imported) == room:
+            return house != "gateway"
+        return FLOOR[room_of(imported)] < FLOOR[room]
     if house == "adapters":
         return ".".join(imported.split(".")[:2]) in ADAPTERS.get(room, set())
     if house == "gateway" and imported != "gateway" and room_of(imported) != room:

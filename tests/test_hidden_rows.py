@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from adapters.base import NotFound, Page, Query
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from gateway.app import build
 from gateway.contract.access import AccessLevel, Permission

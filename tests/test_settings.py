@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.settings import (
     GROUPS,
     ConfigurationErrors,

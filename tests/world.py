@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.base import AdapterOptions, Draft, NotFound, Only, Page, Query, Record, Watched
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import RESOURCES
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from adapters.base import LONGEST_AFTER, Adapter, Draft, Filter, Only, Query, Record
-from adapters.booked import DECEASED
 from adapters.conformance.practice import Practice
+from adapters.mapped.booked import DECEASED
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 LARGEST_PAGE = 200  # what the gateway asks for at most

@@ -5,9 +5,9 @@ from hashlib import blake2b
 from typing import Any
 
 from adapters.base import IdTable
-from adapters.convert import Unreadable, by_value
 from adapters.ids.kept import KeptIds
-from adapters.seal import uuid_of_digest
+from adapters.ids.seal import uuid_of_digest
+from adapters.values.convert import Unreadable, by_value
 
 
 class HashedIds:

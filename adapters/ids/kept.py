@@ -5,7 +5,7 @@ import asyncio
 from cachebox import LRUCache
 
 from adapters.base import IdTable
-from adapters.convert import Unreadable
+from adapters.values.convert import Unreadable
 
 REMEMBERED = 65_536
 # By one who keeps none in the table, and looks at every row.

@@ -7,8 +7,8 @@ from typing import Any
 from cachebox import LRUCache
 
 from adapters.base import IdTable
-from adapters.convert import Unreadable
 from adapters.ids.kept import REMEMBERED, KeptIds
+from adapters.values.convert import Unreadable
 
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 

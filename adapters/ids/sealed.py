@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from adapters.convert import Unreadable, by_value, whole
-from adapters.seal import Sealer
+from adapters.ids.seal import Sealer
+from adapters.values.convert import Unreadable, by_value, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from adapters.base import (
     Record,
     Watched,
 )
-from adapters.examine import Examination, Finding, Survey
-from adapters.narrowing import narrows
-from adapters.problems import Problem, warnings_of
+from adapters.documents.problems import Problem, warnings_of
+from adapters.mapping.narrowing import narrows
 from adapters.rest.checks import found_in
 from adapters.rest.mapping import Call
 from adapters.rest.parts import open_parts
@@ -36,8 +35,8 @@ class RestAdapter:
     excludes = False
 
     def __init__(self, options: AdapterOptions) -> None:
-        self._options = options
-        self._parts = parts = open_parts(options)
+        self.options = options
+        self.parts = parts = open_parts(options)
         self._timeout = options.timeout
         self.settle = float(parts.mapping.booking.settle)
         self.default_length: timedelta | None = timedelta(minutes=parts.mapping.diary.duration)
@@ -50,7 +49,7 @@ class RestAdapter:
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """By the mapping's `filters` and `sift`; the backend is not asked."""
-        return narrows(self._parts.document, self._readers, resource, only)
+        return narrows(self.parts.document, self._readers, resource, only)
 
     async def read_one(self, query: Query) -> Record:
         """One record; an id that was never made here is NotFound without a call."""
@@ -98,26 +97,12 @@ class RestAdapter:
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
-        return warnings_of([each async for each in found_in(self._parts)])
-
-    def examine(self, examination: Examination) -> AsyncIterator[Finding]:
-        """Through connections of its own, which have more time than a call's."""
-        # imported only now: no gateway that serves needs it
-        from adapters.rest.doctor import examine  # noqa: PLC0415
-
-        return examine(self._options, examination)
-
-    async def survey(self) -> Survey:
-        """The members of a sample of records that no field is made of."""
-        # imported only now: no gateway that serves needs it
-        from adapters.rest.survey import survey  # noqa: PLC0415
-
-        return await survey(self._parts)
+        return warnings_of([each async for each in found_in(self.parts)])
 
     async def ping(self) -> None:
         """The mapping's own cheap call, or one for the appointment types."""
         async with self._in_time():
-            tools, ping = self._parts.tools, self._parts.mapping.backend.ping
+            tools, ping = self.parts.tools, self.parts.mapping.backend.ping
             if ping is None:
                 await self._readers["appointmentTypes"].page((), 1, None)
                 return
@@ -126,7 +111,7 @@ class RestAdapter:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._parts.tools.backend.aclose()
+        await self.parts.tools.backend.aclose()
 
     @asynccontextmanager
     async def _in_time(self, reads: int = 1) -> AsyncIterator[None]:

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from adapters.convert import Unreadable
 from adapters.rest.backend import Answer, Backend
 from adapters.rest.paging import Ask, Params
 from adapters.rest.records import FoundValue
 from adapters.rest.templates import Endpoint, Values
+from adapters.values.convert import Unreadable
 
 
 def asking(

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from adapters.base import BackendNonsense, FieldShape, Trouble
-from adapters.convert import Unreadable
-from adapters.repeated import RepeatedHours
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapped.slots import Interval, Shift
+from adapters.mapped.spans import lasting, narrowed, readings, whole_day
 from adapters.rest.backend import Answer
 from adapters.rest.mapping import Found, HoursCall, HoursWritten, Many, Times
 from adapters.rest.paging import MOST_ROWS, Params, pager
@@ -20,9 +21,8 @@ from adapters.rest.records import FoundValue, FoundValues, RawValue
 from adapters.rest.templates import Values
 from adapters.rest.together import for_each
 from adapters.rest.toolbox import Toolbox
-from adapters.slots import Interval, Shift
-from adapters.spans import lasting, narrowed, readings, whole_day
-from adapters.times import TimeConverter
+from adapters.values.convert import Unreadable
+from adapters.values.times import TimeConverter
 
 # What calls of the diary can be given.
 GIVEN = {

@@ -15,8 +15,7 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
 )
-from adapters.conversion import DRAFT_FIELDS
-from adapters.convert import Unreadable
+from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.rest.asking import asking, marked_by
 from adapters.rest.mapping import Booking, Step, Tree, Value
 from adapters.rest.paging import MOST_ROWS, Endless, pager
@@ -25,6 +24,7 @@ from adapters.rest.reading import ResourceReader
 from adapters.rest.records import RawValue
 from adapters.rest.templates import Values
 from adapters.rest.toolbox import Toolbox
+from adapters.values.convert import Unreadable
 
 # Seconds that must be left for a call that writes to be sent at all.
 LEAST_PATIENCE = 0.5

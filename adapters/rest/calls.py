@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Group
 
 from adapters.base import FieldShape
-from adapters.conversion import DRAFT_FIELDS, ConversionChecker
-from adapters.document import Document, Place
-from adapters.problems import Problem, did_you_mean
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Problem, did_you_mean
+from adapters.mapping.conversion import DRAFT_FIELDS, ConversionChecker
 from adapters.rest.mapping import Call, Tree, Value
 
 

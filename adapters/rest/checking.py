@@ -5,10 +5,10 @@ from collections.abc import Mapping as Group
 from pathlib import Path
 
 from adapters.base import FieldShape, Shapes
-from adapters.conversion import DRAFT_FIELDS, Conversion, ConversionChecker
-from adapters.document import Document, Place
-from adapters.loading import fields_checked, lacking, load, no_list
-from adapters.problems import Problem, did_you_mean
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Problem, did_you_mean
+from adapters.mapping.conversion import DRAFT_FIELDS, Conversion, ConversionChecker
+from adapters.mapping.loading import fields_checked, lacking, load, no_list
 from adapters.rest.availability import GIVEN, TIME
 from adapters.rest.calls import CallChecker
 from adapters.rest.filters import SEARCH

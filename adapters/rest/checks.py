@@ -5,14 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from adapters.base import AdapterError, BackendTimeout, BackendUnavailable
-from adapters.document import Document, Place
-from adapters.findings.maker import short
-from adapters.problems import Found
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Found
+from adapters.mapped.slots import Interval
 from adapters.rest.availability import Asked
 from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.parts import Parts
 from adapters.rest.unfilled import written_paths
-from adapters.slots import Interval
 
 # One that answers is enough; the calendar of another may be missing.
 MOST_VETS = 10
@@ -43,7 +42,9 @@ async def found_in(parts: Parts) -> AsyncIterator[Found]:
 
 def _unanswered(document: Document, place: Place, method: str, error: AdapterError) -> Found:
     at = (*place, "items" if isinstance(error, NoArray) else method)
-    return Found(document.problem(at, short(error)), only_sampled=may_be_empty(error))
+    return Found(
+        document.problem(at, " ".join(str(error).split())), only_sampled=may_be_empty(error)
+    )
 
 
 async def _diary(parts: Parts) -> AsyncIterator[Found]:

@@ -26,7 +26,7 @@ from adapters.base import (
     OutcomeUnknown,
 )
 from adapters.rest.connections import connections
-from adapters.unreachable import reason
+from adapters.wrappers.unreachable import reason
 
 LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024

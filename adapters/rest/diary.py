@@ -17,9 +17,11 @@ from adapters.base import (
     Record,
     SlotTaken,
 )
-from adapters.booked import check_patient, difference, draft_values, is_of
-from adapters.document import Place
-from adapters.repeated import RepeatedHours
+from adapters.documents.document import Place
+from adapters.mapped.booked import check_patient, difference, draft_values, is_of
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapped.slots import Interval, covered_slots, day_window, free_slots
+from adapters.mapped.spans import type_lasts
 from adapters.rest.availability import (
     Asked,
     AskedHours,
@@ -35,9 +37,7 @@ from adapters.rest.templates import Values
 from adapters.rest.together import together
 from adapters.rest.toolbox import Toolbox
 from adapters.rest.watched import Look
-from adapters.slots import Interval, covered_slots, day_window, free_slots
-from adapters.spans import type_lasts
-from adapters.times import Later, instant_text
+from adapters.values.times import Later, instant_text
 
 
 class Diary:

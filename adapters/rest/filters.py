@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only, Record
-from adapters.conversion import Conversion
+from adapters.mapping.conversion import Conversion
 from adapters.rest.mapping import FilterBy, Found, ListCall, ResourceMap
 from adapters.rest.templates import Templates, Values, text_of
-from adapters.words import all_begin
+from adapters.values.words import all_begin
 
 SEARCH = "search"
 

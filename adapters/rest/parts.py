@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from adapters.base import AdapterOptions
-from adapters.converters import Converters
-from adapters.document import Document
+from adapters.documents.document import Document
+from adapters.documents.problems import Problem
 from adapters.ids import SEALED, IdKeeper
-from adapters.loading import loaded_beside
-from adapters.problems import Problem
-from adapters.repeated import RepeatedHours
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapping.converters import Converters
+from adapters.mapping.loading import loaded_beside
 from adapters.rest.backend import Backend
 from adapters.rest.checking import load_mapping
 from adapters.rest.client import Client, address_problem

@@ -11,7 +11,7 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-from adapters.convert import Unreadable
+from adapters.values.convert import Unreadable
 
 Path = Callable[[Any], Any]
 Steps = tuple[str | int, ...]

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 from adapters.base import LONGEST_AFTER, BackendNonsense, IdTable
-from adapters.seal import uuid_of_digest
+from adapters.ids.seal import uuid_of_digest
 
 # No server takes an address that is longer.
 LONGEST_KEPT = 8_000

@@ -14,8 +14,7 @@ from adapters.base import (
     Page,
     Record,
 )
-from adapters.convert import Unreadable
-from adapters.narrowing import misfit, unmapped
+from adapters.mapping.narrowing import misfit, unmapped
 from adapters.rest.asking import asking
 from adapters.rest.filters import FilterParams, NothingFits
 from adapters.rest.mapping import ResourceMap
@@ -26,6 +25,7 @@ from adapters.rest.rows import Rows
 from adapters.rest.templates import Values
 from adapters.rest.together import AT_ONCE
 from adapters.rest.toolbox import Toolbox
+from adapters.values.convert import Unreadable
 
 
 class ResourceReader:

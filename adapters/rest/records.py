@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Report, Trouble
-from adapters.conversion import conversion_name
-from adapters.convert import Converter, Text, Unreadable
-from adapters.converters import Converters
 from adapters.ids import Id
-from adapters.narrowing import all_hold
+from adapters.mapping.conversion import conversion_name
+from adapters.mapping.converters import Converters
+from adapters.mapping.narrowing import all_hold
 from adapters.rest.mapping import Found, Kept, ListOf, ResourceMap
 from adapters.rest.paths import holds, path
+from adapters.values.convert import Converter, Text, Unreadable
 
 _TEXT = Text()
 # Characters of a text that `match` looks into.

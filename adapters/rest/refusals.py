@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 
 from adapters.base import BackendNonsense
-from adapters.convert import Unreadable
 from adapters.rest.client import Received
 from adapters.rest.mapping import ErrorRule
 from adapters.rest.paths import path
+from adapters.values.convert import Unreadable
 
 LONGEST_TEXT = 10_000
 _UNUSUAL = frozenset((429, 502, 503, 504))

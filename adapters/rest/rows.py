@@ -14,7 +14,6 @@ from adapters.base import (
     Record,
     Trouble,
 )
-from adapters.convert import Unreadable
 from adapters.rest.asking import marked_by
 from adapters.rest.filling import Filling, counts
 from adapters.rest.mapping import ListCall
@@ -23,6 +22,7 @@ from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.together import AT_ONCE, for_each
 from adapters.rest.toolbox import Toolbox
+from adapters.values.convert import Unreadable
 
 # Rows that cost a call each which one call looks at; then the page ends where it is.
 MOST_DETAILS = 400

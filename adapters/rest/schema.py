@@ -4,12 +4,12 @@ from copy import deepcopy
 from typing import Any
 
 from adapters.base import Shapes
-from adapters.conversion import CONVERTERS, DRAFT_FIELDS
+from adapters.mapping.conversion import CONVERTERS, DRAFT_FIELDS
+from adapters.mapping.schema import DIALECT, TIME, Schema, SchemaMaker, members
 from adapters.rest.availability import GIVEN
 from adapters.rest.checking import NEEDED, UNLISTED
 from adapters.rest.filters import SEARCH
 from adapters.rest.mapping import Mapping
-from adapters.schema import DIALECT, TIME, Schema, SchemaMaker, members
 
 
 def mapping_schema(shapes: Shapes) -> Schema:

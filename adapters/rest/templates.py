@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, NotFound
-from adapters.conversion import Conversion, conversion_name
-from adapters.converters import Converters
+from adapters.mapping.conversion import Conversion, conversion_name
+from adapters.mapping.converters import Converters
 from adapters.rest.client import Request
 from adapters.rest.mapping import SOURCES, Call, Tree, Value
 

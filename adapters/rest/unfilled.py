@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.convert import Unreadable
-from adapters.document import Place
-from adapters.problems import did_you_mean
+from adapters.documents.document import Place
+from adapters.documents.problems import did_you_mean
 from adapters.rest.mapping import Found, ListOf, ResourceMap
 from adapters.rest.paths import Steps, heads, path, plain_steps
+from adapters.values.convert import Unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.base import BackendNonsense, NotFound, Record, Watched
+from adapters.mapped.slots import Interval
 from adapters.rest.availability import Asked, Span, Spans
 from adapters.rest.reading import ResourceReader
 from adapters.rest.together import for_each, together
-from adapters.slots import Interval
 
 UNREADABLE = "unreadable"
 Standing = Record | str | None

@@ -1,16 +1,15 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Watched
-from adapters.examine import Examination, Finding, Survey
+from adapters.documents.problems import Problem, warnings_of
 from adapters.ids import IdKeeper
-from adapters.narrowing import narrows
-from adapters.problems import Problem, warnings_of
-from adapters.repeated import KnownTimes
+from adapters.mapped.repeated import KnownTimes
+from adapters.mapping.narrowing import narrows
 from adapters.sql.checks import found_in
 from adapters.sql.parts import open_parts
 
@@ -26,8 +25,8 @@ class SqlAdapter:
     settle = 0.0
 
     def __init__(self, options: AdapterOptions) -> None:
-        parts = open_parts(options)
-        self._options = options
+        self.options = options
+        self.parts = parts = open_parts(options)
         self._mapping, self._document = parts.mapping, parts.document
         self._runner, self._readers = parts.engine, parts.readers
         self._diary, self._openings, self._hours = parts.diary, parts.openings, parts.hours
@@ -107,22 +106,6 @@ class SqlAdapter:
             )
         )
         return warnings_of(found)
-
-    def examine(self, examination: Examination) -> AsyncIterator[Finding]:
-        """Through connections of its own, which have more time than a call's."""
-        # imported only now: no gateway that serves needs it
-        from adapters.sql.doctor import examine  # noqa: PLC0415
-
-        return examine(self._options, examination)
-
-    async def survey(self) -> Survey:
-        """The columns of the mapped tables that no field is made of."""
-        # imported only now: no gateway that serves needs it
-        from adapters.sql.survey import survey  # noqa: PLC0415
-
-        return await self._runner.inspect(
-            lambda connection: survey(connection, self._mapping, self._document)
-        )
 
     async def ping(self) -> None:
         """Whether the database answers."""

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, false, literal_column, not_, or_
 
 from adapters.base import Condition
-from adapters.narrowing import is_ordered
-from adapters.numbers import Integer, Money, Number
+from adapters.mapping.narrowing import is_ordered
 from adapters.sql.columns import Columns
 from adapters.sql.comparing import filled
 from adapters.sql.engines.base import Speech
+from adapters.values.numbers import Integer, Money, Number
 
 # No number that is shown is larger.
 _LARGEST = Decimal(10) ** 16

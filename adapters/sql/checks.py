@@ -25,14 +25,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from adapters.convert import Unreadable
-from adapters.document import Document, Place
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Found
 from adapters.ids import NATIVE, PublicIds
-from adapters.problems import Found
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Kind, Speech
 from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
 from adapters.sql.steps import following, named_table
+from adapters.values.convert import Unreadable
 
 # A statement, and its parameters.
 Prepared = tuple[Executable, dict[str, Any]]

@@ -9,11 +9,11 @@ from adapters.base import (
     Record,
     Trouble,
 )
-from adapters.convert import whole
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import given
 from adapters.sql.keyed import KeyedRows, bare, spelt
 from adapters.sql.mapping import ListOf
+from adapters.values.convert import whole
 
 
 class Children:

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, false, literal_column, or_, select, text
 
-from adapters.convert import by_value
 from adapters.sql.engines.base import given
 from adapters.sql.mapping import Rows
+from adapters.values.convert import by_value
 
 
 def sql(expression: str) -> ColumnElement[Any]:

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import ColumnElement, and_, false, not_, or_
 
 from adapters.base import Condition
-from adapters.convert import Boolean, Codes, Email, Text
 from adapters.ids import Id
-from adapters.narrowing import meets
+from adapters.mapping.narrowing import meets
 from adapters.sql.columns import Columns
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.keyed import only_texts
+from adapters.values.convert import Boolean, Codes, Email, Text
 
 
 def filled(column: Columns, speech: Speech) -> ColumnElement[bool]:

@@ -17,10 +17,10 @@ from adapters.base import (
     SlotTaken,
     Watched,
 )
-from adapters.booked import check_patient, difference, draft_values, is_of
-from adapters.repeated import KnownTimes, RepeatedHours
-from adapters.slots import Interval
-from adapters.spans import meant
+from adapters.mapped.booked import check_patient, difference, draft_values, is_of
+from adapters.mapped.repeated import KnownTimes, RepeatedHours
+from adapters.mapped.slots import Interval
+from adapters.mapped.spans import meant
 from adapters.sql.calendars import Calendar
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import Speech
@@ -30,7 +30,7 @@ from adapters.sql.reading import ResourceReader
 from adapters.sql.span_rows import Block
 from adapters.sql.steps import Done
 from adapters.sql.writes import BookingWrites
-from adapters.times import instant_text
+from adapters.values.times import instant_text
 
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50

@@ -6,13 +6,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, false, not_, or_
 
 from adapters.base import BackendNonsense, Filter
-from adapters.convert import Converter, JoinedText, PartOfText
 from adapters.ids import Id
 from adapters.sql.columns import Columns
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.keyed import FieldColumn, KeyedRows, only_texts
-from adapters.times import ROOM
-from adapters.words import fold
+from adapters.values.convert import Converter, JoinedText, PartOfText
+from adapters.values.times import ROOM
+from adapters.values.words import fold
 
 
 class Filters:

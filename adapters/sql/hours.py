@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import Connection, Select
 
 from adapters.base import Report, Trouble
-from adapters.convert import Unreadable
-from adapters.slots import Shift
-from adapters.spans import lasting
+from adapters.mapped.slots import Shift
+from adapters.mapped.spans import lasting
 from adapters.sql.calendars import Calendar, Whose
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.mapping import Durations, Hours
-from adapters.wall_clock import clock, wall
+from adapters.values.convert import Unreadable
+from adapters.values.wall_clock import clock, wall
 
 
 class ShiftRows:

@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, false, func, literal_column, not_, or_
 
 from adapters.base import Condition
-from adapters.slots import ONE_DAY
-from adapters.spans import is_day
+from adapters.mapped.slots import ONE_DAY
+from adapters.mapped.spans import is_day
 from adapters.sql.amounts import or_unclear
 from adapters.sql.amounts import written as written_number
 from adapters.sql.columns import Columns
 from adapters.sql.engines.base import Speech, given
-from adapters.times import Day, Epoch, LocalTime, TimeConverter, whole_second
-from adapters.wall_clock import PATTERN, written
+from adapters.values.times import Day, Epoch, LocalTime, TimeConverter, whole_second
+from adapters.values.wall_clock import PATTERN, written
 
 # From when on, and until when: without the end itself. None where there is no bound.
 Span = tuple[Any, Any]

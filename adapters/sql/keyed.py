@@ -14,10 +14,10 @@ from adapters.base import (
     Report,
     Trouble,
 )
-from adapters.convert import Converter, Unreadable, by_value, whole
-from adapters.converters import Converters
+from adapters.mapping.converters import Converters
 from adapters.sql.columns import Columns
 from adapters.sql.mapping import Expression, ListOf, ResourceMap
+from adapters.values.convert import Converter, Unreadable, by_value, whole
 
 
 class FieldColumn(Columns):

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from adapters.base import FieldShape, Shapes
-from adapters.conversion import (
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Problem, did_you_mean
+from adapters.mapping.conversion import (
     DRAFT_FIELDS,
     DRAFT_KEYS,
     IN_COLUMNS,
@@ -13,9 +15,7 @@ from adapters.conversion import (
     ConversionChecker,
     conversion_name,
 )
-from adapters.document import Document, Place
-from adapters.loading import fields_checked, lacking, load, no_list
-from adapters.problems import Problem, did_you_mean
+from adapters.mapping.loading import fields_checked, lacking, load, no_list
 from adapters.sql.mapping import (
     NAMED,
     Booking,
@@ -26,7 +26,7 @@ from adapters.sql.mapping import (
     Value,
     Write,
 )
-from adapters.wall_clock import PATTERN, sorts
+from adapters.values.wall_clock import PATTERN, sorts
 
 # What a booking cannot do without: to know whose animal it is, and to know itself again.
 NEEDED = {

@@ -11,17 +11,17 @@ from typing import Any
 from sqlalchemy import ColumnElement
 
 from adapters.base import Condition, FieldShape, Only
-from adapters.convert import Boolean, Codes, Converter, Email, Text, Unreadable
 from adapters.ids import Id
-from adapters.narrowing import all_hold, is_ordered, misfit, unmapped
-from adapters.numbers import Integer, Money, Number
+from adapters.mapping.narrowing import all_hold, is_ordered, misfit, unmapped
 from adapters.sql.amounts import by_amount, by_number
 from adapters.sql.columns import Columns
 from adapters.sql.comparing import by_code, by_id, by_text, by_truth
 from adapters.sql.engines.base import Speech
 from adapters.sql.instants import by_day, by_epoch, by_instant
 from adapters.sql.keyed import KeyedRows
-from adapters.times import Day, Epoch, LocalTime, UtcTime, ZonedTime
+from adapters.values.convert import Boolean, Codes, Converter, Email, Text, Unreadable
+from adapters.values.numbers import Integer, Money, Number
+from adapters.values.times import Day, Epoch, LocalTime, UtcTime, ZonedTime
 
 # How a condition is written, by the converter of its field.
 WAYS: Mapping[type[Any], Callable[[Columns, Any, Condition, Speech], ColumnElement[bool]]] = {

@@ -11,11 +11,10 @@ from adapters.base import (
     Record,
     Report,
 )
-from adapters.convert import Unreadable
-from adapters.converters import Converters
-from adapters.repeated import KnownTimes
-from adapters.slots import Interval, Shift, closed_days, day_window, free_slots, is_on
-from adapters.spans import type_lasts
+from adapters.mapped.repeated import KnownTimes
+from adapters.mapped.slots import Interval, Shift, closed_days, day_window, free_slots, is_on
+from adapters.mapped.spans import type_lasts
+from adapters.mapping.converters import Converters
 from adapters.sql.calendars import Calendar
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines.base import Speech, given
@@ -24,7 +23,8 @@ from adapters.sql.mapping import Mapping
 from adapters.sql.reading import ResourceReader
 from adapters.sql.span_rows import Block, BusyRows, FreeRows
 from adapters.sql.writes import BookingWrites
-from adapters.times import instant_text
+from adapters.values.convert import Unreadable
+from adapters.values.times import instant_text
 
 
 @dataclass(frozen=True, slots=True)

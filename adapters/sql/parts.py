@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from adapters.base import AdapterOptions, Report
-from adapters.converters import Converters
-from adapters.document import Document
-from adapters.loading import loaded_beside
-from adapters.problems import Problem
-from adapters.repeated import RepeatedHours
+from adapters.documents.document import Document
+from adapters.documents.problems import Problem
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapping.converters import Converters
+from adapters.mapping.loading import loaded_beside
 from adapters.sql.diary import Diary
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import Engine

@@ -17,9 +17,8 @@ from adapters.base import (
     Record,
     Report,
 )
-from adapters.convert import Unreadable
-from adapters.converters import Converters
 from adapters.ids import NativeIds, plain_uuid
+from adapters.mapping.converters import Converters
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
@@ -28,6 +27,7 @@ from adapters.sql.keyed import FieldColumn, KeyedRows, may_be, only_texts
 from adapters.sql.mapping import ResourceMap
 from adapters.sql.narrowing import Narrowing
 from adapters.sql.pages import Pages
+from adapters.values.convert import Unreadable
 
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})

@@ -1,8 +1,8 @@
 """The JSON Schema of the mapping of a database."""
 
 from adapters.base import Shapes
-from adapters.conversion import CONVERTERS, DRAFT_FIELDS, DRAFT_KEYS
-from adapters.schema import DIALECT, TIME, Schema, SchemaMaker
+from adapters.mapping.conversion import CONVERTERS, DRAFT_FIELDS, DRAFT_KEYS
+from adapters.mapping.schema import DIALECT, TIME, Schema, SchemaMaker
 from adapters.sql.load import NEEDED
 from adapters.sql.mapping import Mapping
 

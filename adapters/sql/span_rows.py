@@ -8,16 +8,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, null, or_
 
 from adapters.base import Report, Trouble
-from adapters.convert import Unreadable
-from adapters.converters import Converters
-from adapters.slots import ONE_DAY, Interval
-from adapters.spans import LONGEST_OPEN, is_day, lasting, readings, shortest, whole_day
+from adapters.mapped.slots import ONE_DAY, Interval
+from adapters.mapped.spans import LONGEST_OPEN, is_day, lasting, readings, shortest, whole_day
+from adapters.mapping.converters import Converters
 from adapters.sql.calendars import Calendar, Whose
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.mapping import Busy, Rowspan, SlotRows
-from adapters.times import ROOM, Epoch, TimeConverter
-from adapters.wall_clock import PATTERN, written
+from adapters.values.convert import Unreadable
+from adapters.values.times import ROOM, Epoch, TimeConverter
+from adapters.values.wall_clock import PATTERN, written
 
 Moments = tuple[datetime, ...]
 # The first date that is more than a placeholder.

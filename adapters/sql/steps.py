@@ -24,13 +24,13 @@ from sqlalchemy import (
 from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, SlotTaken
-from adapters.convert import Converter
-from adapters.converters import Converters
-from adapters.document import Place
+from adapters.documents.document import Place
+from adapters.mapping.converters import Converters
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import HALF, given
 from adapters.sql.mapping import Write
 from adapters.sql.values import Names, Sources, Values, bound
+from adapters.values.convert import Converter
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ from sqlalchemy import (
 )
 
 from adapters.base import BackendNonsense
-from adapters.conversion import DRAFT_FIELDS
-from adapters.convert import Converter
-from adapters.converters import Converters
+from adapters.mapping.conversion import DRAFT_FIELDS
+from adapters.mapping.converters import Converters
 from adapters.sql.engines.base import given
 from adapters.sql.mapping import NAMED, Value, Write
+from adapters.values.convert import Converter
 
 Values = Mapping[str, Any]
 

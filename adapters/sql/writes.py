@@ -8,13 +8,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import Draft
-from adapters.conversion import DRAFT_FIELDS, Conversion
-from adapters.convert import Converter, Text
-from adapters.converters import Converters
+from adapters.mapping.conversion import DRAFT_FIELDS, Conversion
+from adapters.mapping.converters import Converters
 from adapters.sql.engines.base import HALF
 from adapters.sql.mapping import Mapping as MappingFile
 from adapters.sql.steps import Done, step_of
 from adapters.sql.values import Values
+from adapters.values.convert import Converter, Text
 
 
 class BookingWrites:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from aiohttp import web
 
-from adapters.examine import Finding
+from adapters.examination import Finding
 from gateway.background import ended
 from gateway.inquiries.verification import Progress
 from gateway.observe.logs import Events

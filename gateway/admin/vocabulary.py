@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.admin.words import FOLDER, LANGUAGES, catalogue
 from gateway.administrators.roles import Role
 from gateway.contract.access import LEVELS, Permission

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adapters.base import Adapter, AdapterError
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.assembly.kit import Kit
 from gateway.backend import (
     BackendProbe,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from adapters.around import Around
 from adapters.base import Adapter, Page, Query, Record
+from adapters.wrappers.around import Around
 from gateway.booking.outcomes import in_time
 from gateway.booking.rows import Rows
 from gateway.store.base import Store, StoreError

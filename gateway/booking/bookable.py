@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
-from adapters.around import Around
 from adapters.base import Adapter, Page, Query, Record
+from adapters.wrappers.around import Around
 from gateway.contract.window import BookingWindow
 
 

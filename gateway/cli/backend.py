@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from adapters.base import Adapter, AdapterError, Report
-from adapters.examine import Finding
+from adapters.examination import Finding
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import Group
 from gateway.settings import Settings, load_settings
@@ -52,7 +52,7 @@ def draft(
     printed.
     """
     _refuse_to_overwrite(output)
-    from adapters.sql.draft import draft_mapping
+    from adapters.draft import draft_mapping
     from gateway.backend import shapes
 
     address = url or _configured(load_settings(config))
@@ -93,7 +93,7 @@ def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -
 
 
 async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
-    from adapters.examine import SAMPLE, Examination
+    from adapters.examination import SAMPLE, Examination
     from gateway.app import utc_now
     from gateway.inquiries.examining import examine
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS, AccessLevel, Permission

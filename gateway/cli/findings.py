@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adapters.examine import Finding, Verdict
+from adapters.examination import Finding, Verdict
 from gateway.cli.lines import legible
 
 WIDE = 120

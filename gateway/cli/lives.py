@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from adapters.base import AdapterError
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.app import Shared, build_operations, build_worker
 from gateway.cli.refusals import said_plainly
 from gateway.observe.logs import Events

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from socket import SHUT_RDWR, socket
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.app import Shared
 from gateway.assembly.sides import Sockets, bind_all, check_tls
 from gateway.backend import check_configured

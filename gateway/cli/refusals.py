@@ -18,7 +18,7 @@ def said_plainly() -> Iterator[None]:
     except Exception as error:
         # imported only now: a command that succeeds need not wait for any of it
         from adapters.base import AdapterError
-        from adapters.problems import DocumentErrors
+        from adapters.documents.problems import DocumentErrors
         from gateway.settings import StartRefused
         from gateway.store import StoreError
 

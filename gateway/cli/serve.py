@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from adapters.base import Trouble
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.app import build
 from gateway.backend import bare_adapter_of
 from gateway.cli.lives import say_what_runs, unless

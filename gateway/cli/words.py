@@ -80,7 +80,7 @@ def _loaded(place: str) -> click.Command:
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
     """`no level (did you mean BASIC?)`, or all that it can be."""
     # imported only now: it brings the YAML reader, which no sound command line needs
-    from adapters.problems import did_you_mean
+    from adapters.documents.problems import did_you_mean
 
     known = list(known)
     return f"no {kind}" + (did_you_mean(word, known) or f"; it can be {', '.join(known)}")

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 
 from adapters.base import Adapter, Trouble
-from adapters.examine import Examinable, Examination, Finding, Verdict
-from adapters.problems import DocumentErrors
+from adapters.doctor import examiner_of
+from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Finding, Verdict
 from gateway.examination.findings import count, finding, problems, said
 from gateway.examination.rounds import Rounds
 
@@ -27,12 +28,12 @@ async def examined(
     yield answers
     if answers.verdict is Verdict.FAILED:
         return
-    own = adapter.examine if isinstance(adapter, Examinable) else partial(_checked, adapter)
-    async for each in own(examination):
+    examine = examiner_of(adapter)
+    async for each in (examine or partial(_checked, adapter))(examination):
         yield each
     async for each in rounds.findings():
         yield each
-    if not isinstance(adapter, Examinable):
+    if examine is None:
         for each in _reported(troubles):
             yield each
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adapters.base import AdapterError
-from adapters.examine import Finding, Verdict
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
+from adapters.examination import Finding, Verdict
 
 MOST_IDS = 3
 

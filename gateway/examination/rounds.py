@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.base import Adapter, NotFound
-from adapters.examine import Finding, Verdict
+from adapters.examination import Finding, Verdict
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import RESOURCES
 from gateway.examination.findings import count, finding, said

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 from adapters.base import Adapter, Report, Trouble
-from adapters.examine import Examination, Finding
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Finding
 from gateway.backend import bare_adapter_of, check_configured, check_serves
 from gateway.examination import examined, problems
 from gateway.sealing import sealing_secret

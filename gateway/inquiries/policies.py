@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.spots import Spots, spots_of
 from gateway.policy.rules import Rules

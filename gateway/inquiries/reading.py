@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.audit.counting import View
 from gateway.audit.index import uuid_key
 from gateway.audit.questions import Days, Seen, readers

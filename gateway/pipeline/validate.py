@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from msgspec import Struct
 
-from adapters.problems import did_you_mean
+from adapters.documents.problems import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
 from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from adapters.base import Record
-from adapters.problems import did_you_mean
+from adapters.documents.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.fields import Field
 from gateway.policy.shape import value_type, written_value

@@ -12,9 +12,9 @@ from pydantic import (
     ValidationError,
 )
 
-from adapters.document import Document, forgiving, read_document
-from adapters.modelled import check, sentence
-from adapters.problems import DocumentErrors, Problem, did_you_mean
+from adapters.documents.document import Document, forgiving, read_document
+from adapters.documents.modelled import check, sentence
+from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
 from gateway.settings.model import GROUPS, Settings
 from gateway.settings.refusals import StartRefused
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from adapters.document import read_document
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.document import read_document
+from adapters.documents.problems import DocumentErrors, Problem
 
 
 class StartRefused(Exception):

@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from adapters.base import Adapter, Trouble
 from adapters.conformance import Place, Practice
-from adapters.seal import Sealer
+from adapters.ids.seal import Sealer
 from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run

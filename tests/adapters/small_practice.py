@@ -7,12 +7,12 @@ from pathlib import Path
 from time import monotonic
 
 from adapters.base import Adapter, AdapterOptions
-from adapters.cached import Cached
 from adapters.conformance import Place
-from adapters.guarded import Guarded, Limits
-from adapters.memory import LocalMemory
-from adapters.seal import Sealer
+from adapters.ids.seal import Sealer
 from adapters.sql.adapter import SqlAdapter
+from adapters.wrappers.cached import Cached
+from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.memory import LocalMemory
 from gateway.backend import remembered, shapes
 from gateway.settings import Settings
 from tests.adapters.ailing import Ailing, AilingFile, relayed

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.base import Draft, NotFound, Only, Page, Query, Record, SlotTaken, Watched
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 
 NOW = datetime(2026, 3, 4, 7, 0, tzinfo=UTC)
 DAY = date(2026, 3, 4)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from adapters.base import Draft, NotFound, PatientDeceased
-from adapters.booked import check_patient, draft_values
-from adapters.conversion import DRAFT_FIELDS
-from adapters.slots import Interval
+from adapters.mapped.booked import check_patient, draft_values
+from adapters.mapped.slots import Interval
+from adapters.mapping.conversion import DRAFT_FIELDS
 
 START = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 DRAFT = Draft(

@@ -23,7 +23,7 @@ from adapters.base import (
     Query,
     SlotTaken,
 )
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from adapters.sql.adapter import SqlAdapter
 from gateway.settings import BackendSettings
 from tests.adapters.servers import execute

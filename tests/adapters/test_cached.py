@@ -22,10 +22,10 @@ from adapters.base import (
     Query,
     SlotTaken,
 )
-from adapters.cached import Cached, Kept
-from adapters.guarded import Guarded, Limits
-from adapters.memory import LocalMemory
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
+from adapters.wrappers.cached import Cached, Kept
+from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.memory import LocalMemory
 from tests.adapters.stand_in import (
     DRAFT,
     NOW,

@@ -17,10 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Draft, Query
-from adapters.booked import DECEASED
+from adapters.mapped.booked import DECEASED
+from adapters.mapped.slots import Shift, working_times
 from adapters.rest.adapter import RestAdapter
 from adapters.sample import MAPPING
-from adapters.slots import Shift, working_times
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import connect as connect_sql
 from tests.adapters.clinic import copy_to, run

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from adapters.base import BackendUnavailable
-from adapters.examine import Examination, Verdict
-from adapters.problems import DocumentErrors
+from adapters.doctor.sql import examine
+from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Verdict
 from adapters.sample import MAPPING
 from adapters.sql.checks import checks_of
 from adapters.sql.engines.sqlite_speech import SqliteSpeech
@@ -111,7 +112,7 @@ async def test_a_key_of_one_row_that_makes_no_id_is_a_warning(
     adapter = connect(database, mapping=SAMPLE.replace("key: t.ID_TYPE", wrong, 1))
     [warning] = await adapter.check()
     assert expected in warning.text
-    found = [each async for each in adapter.examine(Examination(now=datetime.now(UTC)))]
+    found = [each async for each in examine(adapter, Examination(now=datetime.now(UTC)))]
     [same] = [each for each in found if each.text == warning.text]
     assert same.verdict is Verdict.WARNING
     assert same.place == f"{warning.file}:{warning.line}:{warning.column}"

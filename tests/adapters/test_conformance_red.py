@@ -30,7 +30,7 @@ from adapters.base import (
 from adapters.conformance import AdapterConformance
 from adapters.conformance.asking import at
 from adapters.conformance.conditions import let_be
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from tests.adapters.sample_practice import PARIS, SampleClinic
 from tests.adapters.waits import HURRIED
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import convert, numbers, times
-from adapters.convert import Boolean, Codes, UnknownCode, Unreadable
 from adapters.ids import Id, SealedIds
-from adapters.seal import Sealer
-from adapters.times import LocalTime
+from adapters.ids.seal import Sealer
+from adapters.values import convert, numbers, times
+from adapters.values.convert import Boolean, Codes, UnknownCode, Unreadable
+from adapters.values.times import LocalTime
 
 PARIS = LocalTime(ZoneInfo("Europe/Paris"))
 SEALED = Id(SealedIds(Sealer(b"k" * 32, "clients")))

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import create_engine, literal_column, select, text
 
-from adapters.examine import Examination, Finding, Verdict
+from adapters.doctor.sql import examine, pages
+from adapters.draft import draft_mapping
+from adapters.examination import Examination, Finding, Verdict
 from adapters.sample import MAPPING
 from adapters.sql.columns import Columns
-from adapters.sql.doctor import pages
-from adapters.sql.draft import draft_mapping
 from gateway.backend import shapes
 from gateway.examination import examined
 from tests.adapters.clinic import NOW, connect, run
@@ -492,7 +492,7 @@ async def found_in(
     adapter = connect(database, mapping=text)
     looked = Examination(now=NOW, booking=booking, rows=rows)
     try:
-        own = adapter.examine(looked)
+        own = examine(adapter, looked)
         findings = own if alone else examined(adapter, looked, patience=60.0)
         return [each async for each in findings]
     finally:

@@ -16,10 +16,10 @@ from sqlalchemy import Connection, literal_column, select, text
 from sqlalchemy.engine import make_url
 
 from adapters.base import AdapterOptions
-from adapters.examine import Examination, Finding, Verdict
+from adapters.doctor.sql import examine, pages
+from adapters.examination import Examination, Finding, Verdict
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.columns import Columns
-from adapters.sql.doctor import pages
 from adapters.sql.engines import open_engine
 from gateway.backend import shapes
 from gateway.examination import examined
@@ -225,7 +225,7 @@ async def found_in(
     adapter = SqlAdapter(options)
     try:
         looked = Examination(now=NOW, booking=booking)
-        own = adapter.examine(looked)
+        own = examine(adapter, looked)
         findings = own if alone else examined(adapter, looked, patience=60.0)
         return [each async for each in findings]
     finally:

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters import document
-from adapters.document import FlawedDocument, parse_document, read_document
-from adapters.problems import DocumentErrors
+from adapters.documents import document
+from adapters.documents.document import FlawedDocument, parse_document, read_document
+from adapters.documents.problems import DocumentErrors
 
 
 def data(text: str) -> object:

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.document import parse_document
-from adapters.problems import DocumentErrors
-from adapters.sql.draft import DraftedMapping, draft_mapping
-from adapters.sql.draft.likeness import likeness, phrases, tokens
-from adapters.sql.draft.opening import looked_into
-from adapters.sql.draft.write import quote
+from adapters.documents.document import parse_document
+from adapters.documents.problems import DocumentErrors
+from adapters.draft import DraftedMapping, draft_mapping
+from adapters.draft.likeness import likeness, phrases, tokens
+from adapters.draft.opening import looked_into
+from adapters.draft.write import quote
 from adapters.sql.load import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, connect, copy_to

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from adapters.document import Document, parse_document
-from adapters.examine import Verdict
-from adapters.findings.hours import DAYS, hours_read, said
-from adapters.findings.links import Leads, led
-from adapters.findings.maker import FindingMaker, agreeing
-from adapters.findings.todos import MOST_COMMENTS, todos
-from adapters.findings.values import Tally, unlinked
+from adapters.doctor.findings import FindingMaker, agreeing
+from adapters.doctor.hours import DAYS, hours_read, said
+from adapters.doctor.links import Leads, led
+from adapters.doctor.todos import MOST_COMMENTS, todos
+from adapters.doctor.values import Tally, unlinked
+from adapters.documents.document import Document, parse_document
+from adapters.examination import Verdict
+from adapters.mapped.slots import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
-from adapters.slots import Shift
 
 MONDAY = date(2026, 3, 2)
 MAPPING = """\

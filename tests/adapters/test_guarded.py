@@ -20,8 +20,8 @@ from adapters.base import (
     SlotTaken,
     Watched,
 )
-from adapters.guarded import Guarded, Limits
-from adapters.room import Room
+from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.room import Room
 from tests.adapters.stand_in import DRAFT, NOW, Door, Practice, client, clients, later
 
 FAST = {"timeout": 0.05, "booking_timeout": 0.05, "grace": 0.02, "patience": 0.05}

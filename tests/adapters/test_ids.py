@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.convert import Unreadable, by_value
 from adapters.ids import AT_ONCE, HashedIds, IdKeeper, NativeIds, SealedIds
-from adapters.seal import Sealer
+from adapters.ids.seal import Sealer
+from adapters.values.convert import Unreadable, by_value
 from tests.adapters.shelf import Shelf
 
 SECRET = b"k" * 32

@@ -9,8 +9,9 @@ from uuid import uuid4
 import pytest
 
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
-from adapters.examine import Examination, Verdict
-from adapters.times import instant_text
+from adapters.doctor.sql import examine
+from adapters.examination import Examination, Verdict
+from adapters.values.times import instant_text
 from tests.adapters.test_booking_servers import a_draft
 from tests.adapters.test_ids import GIVEN, Shelf
 from tests.races.practice import KINDS, practice
@@ -230,7 +231,7 @@ async def test_the_doctor_follows_a_reference_to_a_uuid_as_the_gateway_does(
     with practice("sqlite", tmp_path, *rows, refers) as made:
         adapter = made.open(tmp_path, _native(made.mapping), ids=Shelf())
         looked = Examination(now=datetime.now(UTC), booking=False, rows=100)
-        found = [each async for each in adapter.examine(looked)]
+        found = [each async for each in examine(adapter, looked)]
         links = {each.subject: each.verdict for each in found if each.check == "links"}
         assert links["patients.clientId"] == Verdict.OK
         await adapter.aclose()
@@ -249,7 +250,7 @@ async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
         shelf = Shelf()
         adapter = made.open(tmp_path, hashed, ids=shelf)
         looked = Examination(now=datetime.now(UTC), booking=False, rows=None)
-        found = [each async for each in adapter.examine(looked)]
+        found = [each async for each in examine(adapter, looked)]
         assert [e for e in found if e.subject == "clients" and e.verdict == Verdict.FAILED] == []
         assert not shelf.kept
         await adapter.aclose()

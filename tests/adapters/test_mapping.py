@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.document import parse_document
-from adapters.problems import DocumentErrors
+from adapters.documents.document import parse_document
+from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.load import load_mapping
 from gateway.backend import shapes

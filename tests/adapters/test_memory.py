@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from redis.asyncio import Redis
 
-from adapters.cached import Cached, Kept
-from adapters.memory import LocalMemory, Memory, open_shared
-from adapters.memory.base import Found
-from adapters.memory.redis import FAILURES, PREFIX
+from adapters.wrappers.cached import Cached, Kept
+from adapters.wrappers.memory import LocalMemory, Memory, open_shared
+from adapters.wrappers.memory.base import Found
+from adapters.wrappers.memory.redis import FAILURES, PREFIX
 from tests.adapters.stand_in import DRAFT, NOW, VETS, Door, Practice, client, clients, free, text
 from tests.redis_server import RedisServer, redis_server, shared_redis
 

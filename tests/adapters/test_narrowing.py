@@ -19,8 +19,8 @@ from sqlalchemy import event
 
 from adapters.base import Condition, Filter, NotFound, Only, Record, Trouble
 from adapters.conformance.conditions import MEMBERS, ORDERED, conditions, let_be
+from adapters.ids.seal import Sealer
 from adapters.sample import MAPPING
-from adapters.seal import Sealer
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, copy_to, everything, run

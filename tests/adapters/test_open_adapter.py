@@ -7,7 +7,7 @@ import pytest
 
 from adapters import open_adapter
 from adapters.base import AdapterOptions
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 
 OPTIONS = AdapterOptions(

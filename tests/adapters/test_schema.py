@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from adapters.document import parse_document
-from adapters.problems import DocumentErrors
+from adapters.documents.document import parse_document
+from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.load import load_mapping
 from adapters.sql.schema import mapping_schema

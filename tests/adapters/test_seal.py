@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.seal import Sealer
+from adapters.ids.seal import Sealer
 
 CLIENTS = Sealer(b"k" * 32, "clients")
 PATIENTS = Sealer(b"k" * 32, "patients")

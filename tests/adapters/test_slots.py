@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.slots import (
+from adapters.mapped.slots import (
     Interval,
     Shift,
     closed_days,

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.base import BackendNonsense
-from adapters.convert import Unreadable
-from adapters.slots import Interval
-from adapters.spans import lasting, narrowed, type_lasts, whole_day
+from adapters.mapped.slots import Interval
+from adapters.mapped.spans import lasting, narrowed, type_lasts, whole_day
+from adapters.values.convert import Unreadable
 
 LENGTHS = {30: 30, "30": 30, "0:30": 30, "01:30:00": 90, 2880: 2880, " 45 ": 45}
 

@@ -20,7 +20,7 @@ from adapters.base import (
     Record,
     Trouble,
 )
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engines.base import MOST_WAITING

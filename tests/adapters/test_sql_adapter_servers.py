@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import AdapterOptions, Draft, Filter, Record, SlotTaken
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, ask, everything, slots

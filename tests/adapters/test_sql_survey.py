@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.base import AdapterOptions
-from adapters.examine import Survey
+from adapters.doctor.sql import survey
+from adapters.examination import Survey
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
@@ -29,7 +30,7 @@ async def survey_of(folder: Path, mapping: str, *statements: str) -> Survey:
         )
     )
     try:
-        return await adapter.survey()
+        return await survey(adapter)
     finally:
         await adapter.aclose()
 

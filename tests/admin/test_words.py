@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.admin import vocabulary
 from gateway.admin.shown import Clock
 from gateway.admin.vocabulary import check_words, needed

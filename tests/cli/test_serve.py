@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from adapters.sample import MAPPING
 from gateway.cli.serve import NO_ROLL, serve_until_stopped
 from gateway.settings import load_settings

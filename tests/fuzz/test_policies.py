@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Trouble
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Trouble
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import AccessLevel
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import load_policy, parse_policy

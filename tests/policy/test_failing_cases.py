@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
 from gateway.policy.running.examiner import Examiner

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.administrators.roles import Role
 from gateway.app import build
 from gateway.settings import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from gateway.contract.access import LEVELS
 from gateway.policy.policy import Policy
 from gateway.policy.running import keeper

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.document import read_document
+from adapters.documents.document import read_document
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.checked import check_policy
 from gateway.policy.reading.document import parse_policy, read_rules

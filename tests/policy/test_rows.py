@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.base import Condition
-from adapters.document import parse_document
+from adapters.documents.document import parse_document
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from adapters.base import Trouble
-from adapters.document import parse_document
-from adapters.problems import DocumentErrors
+from adapters.documents.document import parse_document
+from adapters.documents.problems import DocumentErrors
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Trouble
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.reading.document import load_policy, parse_policy
 from gateway.policy.reading.kinds import KINDS, Severity
 from tests.policies import TEXT

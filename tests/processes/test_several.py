@@ -258,7 +258,7 @@ def test_a_roll_to_a_mapping_that_cannot_serve_the_policys_rows_is_given_up(fold
     flag = folder / "cannot"
     spoilt = f"""
 from pathlib import Path
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from gateway.assembly import practice
 wrong = [Problem("clinic.yaml", 3, 1, "it cannot leave these out")]
 practice.unserved_rows = lambda adapter, policy: wrong if Path({str(flag)!r}).exists() else []

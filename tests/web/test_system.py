@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, OutcomeUnknown
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway import backend
 from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe

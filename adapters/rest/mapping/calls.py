@@ -14,7 +14,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from adapters.conversion import Conversion, Scalar, Strict
+from adapters.mapping.conversion import Conversion, Scalar, Strict
 from adapters.rest.paths import path_problem
 
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from adapters.conversion import Listed, Strict
+from adapters.mapping.conversion import Listed, Strict
 from adapters.rest.mapping.calls import Call, Expr, Found, Kept, Many, Paged
 
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from adapters.conversion import Conversion, Listed, Strict
+from adapters.mapping.conversion import Conversion, Listed, Strict
 from adapters.rest.mapping.calls import Expr, Form, Found, One, OrText, Paged
 
 

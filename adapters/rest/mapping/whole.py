@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from adapters.conversion import Listed, Scalar, Strict, Zone
+from adapters.mapping.conversion import Listed, Scalar, Strict, Zone
 from adapters.rest.mapping.calls import Call, CallPath, Expr, Form, Regex, Tree
 from adapters.rest.mapping.diary import Booking, Diary
 from adapters.rest.mapping.resources import ResourceMap

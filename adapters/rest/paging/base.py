@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from adapters.base import AdapterError, BackendNonsense
-from adapters.convert import Unreadable, whole
 from adapters.rest.backend import Answer
+from adapters.values.convert import Unreadable, whole
 
 # Rows of a list that one call looks at.
 MOST_ROWS = 5_000

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from adapters.base import BackendNonsense
-from adapters.convert import Unreadable
 from adapters.rest.backend import Answer
 from adapters.rest.mapping import Paging
 from adapters.rest.paging.base import Ask, Barren, Batch, Endless, Pager, Params, behind, place
 from adapters.rest.paths import path
+from adapters.values.convert import Unreadable
 
 # The same where cursors lead on: a backend that sifts its rows page by page gives empty ones.
 # So many in a row are enough for one call, and so many over several calls have no end.

@@ -10,7 +10,6 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import AdapterError, OutcomeUnknown
-from adapters.room import Room
 from adapters.sql.engines.base import (
     BOOKERS,
     INSPECTION_PATIENCE,
@@ -24,7 +23,8 @@ from adapters.sql.engines.base import (
     failed,
 )
 from adapters.sql.engines.turn import Driver, Turn
-from adapters.unreachable import reason
+from adapters.wrappers.room import Room
+from adapters.wrappers.unreachable import reason
 
 MOST_COLLISIONS = 3
 # A booking that finds its row there already looks again: then it sees who was quicker.

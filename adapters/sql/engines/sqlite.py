@@ -24,13 +24,13 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.convert import Unreadable
-from adapters.numbers import decimal
 from adapters.sql.engines.base import T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
 from adapters.sql.engines.threads import ThreadedEngine
-from adapters.words import fold
+from adapters.values.convert import Unreadable
+from adapters.values.numbers import decimal
+from adapters.values.words import fold
 
 OPCODES_BETWEEN_LOOKS = 5_000
 # It works in this very process, where more threads would not do more, but hold up the event loop.

@@ -11,7 +11,6 @@ from typing import ClassVar
 from sqlalchemy import TextClause
 
 from adapters.base import BackendUnavailable
-from adapters.room import Room
 from adapters.sql.engines.base import (
     INSPECTION_PATIENCE,
     MOST_WAITING,
@@ -20,6 +19,7 @@ from adapters.sql.engines.base import (
     T,
     Work,
 )
+from adapters.wrappers.room import Room
 
 
 class Threads:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from adapters.conversion import Strict, Zone
+from adapters.mapping.conversion import Strict, Zone
 from adapters.sql.mapping.booking import NAMED, Booking, Value, Write
 from adapters.sql.mapping.diary import (
     Busy,

@@ -11,7 +11,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from adapters.conversion import Conversion, Listed, Scalar, Strict
+from adapters.mapping.conversion import Conversion, Listed, Scalar, Strict
 from adapters.sql.mapping.rows import Sql
 
 # The names in a write's `sql`, each with a colon before it.

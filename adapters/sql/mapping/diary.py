@@ -6,8 +6,8 @@ from pydantic import (
     model_validator,
 )
 
-from adapters.conversion import Listed, Strict
-from adapters.slots import Shift, closed_days, days_of_week, hours_of_day
+from adapters.mapped.slots import Shift, closed_days, days_of_week, hours_of_day
+from adapters.mapping.conversion import Listed, Strict
 from adapters.sql.mapping.rows import Columns, Expression, Rows, Sql
 
 

@@ -11,8 +11,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from adapters.conversion import Conversion, Strict
 from adapters.ids import HASHED, NATIVE, SEALED
+from adapters.mapping.conversion import Conversion, Strict
 
 
 def _listed(value: Any) -> Any:

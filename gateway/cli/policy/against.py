@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapters.base import Trouble
-from adapters.examine import Surveyable
+from adapters.doctor import surveyor_of
 from gateway.backend import unserved_rows
 from gateway.cli.backend import bare_adapter
 from gateway.cli.options import fail
@@ -22,11 +22,12 @@ async def against_backend(checked: Checked, config: Path | None) -> Checked:
         return checked
     settings = load_settings(config)
     async with bare_adapter(settings, _ignored) as adapter:
-        if not isinstance(adapter, Surveyable):
+        survey = surveyor_of(adapter)
+        if survey is None:
             fail(f"the adapter {settings.backend.adapter} cannot tell what it leaves out")
         unserved = unserved_rows(adapter, checked.policy)
         errors = tuple(replace(each, code="unserved-condition") for each in unserved)
-        notes = notes_of(checked.policy, await adapter.survey())
+        notes = notes_of(checked.policy, await survey())
     return replace(checked, errors=errors, notes=notes, policy=None if errors else checked.policy)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.file import file_argument, loaded

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from gateway.inquiries.lines import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.reading.checked import Checked

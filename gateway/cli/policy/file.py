@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.cli.lines import legible
 from gateway.cli.options import fail
 from gateway.cli.policy.as_json import as_data

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.cli.policy.processes import now
 from gateway.inquiries.outlook import outlook
 from gateway.inquiries.policies import RUNNING, Named, policy_named

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.base import Record
-from adapters.document import Document, Place, forgiving, read_document
-from adapters.problems import DocumentErrors, Problem, did_you_mean, nearest
+from adapters.documents.document import Document, Place, forgiving, read_document
+from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS, Operation

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from adapters.base import Record
-from adapters.document import Document, Place
-from adapters.problems import did_you_mean
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import did_you_mean
 from gateway.contract.fields import Field, Resource
 from gateway.contract.operations import Operation
 from gateway.policy.values import NoValue, read_value

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from adapters.base import Record
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.fields import Resource
 from gateway.policy.cases.file import Case, Cases, read_cases
 from gateway.policy.policy import Policy

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.base import Trouble
-from adapters.document import read_document
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.document import read_document
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.reading.document import load_policy, read_rules
 from gateway.policy.reading.risks import note_risks

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.problems import did_you_mean
+from adapters.documents.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.fields import Field
 

@@ -1,6 +1,6 @@
 """Sees that a policy file was cut off, which leaves many fields missing for one reason."""
 
-from adapters.document import Place
+from adapters.documents.document import Place
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.notes import Notes
 

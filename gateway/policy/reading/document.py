@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.base import Report
-from adapters.document import Document, forgiving, parse_document, read_document
-from adapters.problems import DocumentErrors, Problem, did_you_mean, nearest
+from adapters.documents.document import Document, forgiving, parse_document, read_document
+from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, nearest
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.document import Place
-from adapters.problems import did_you_mean, nearest
+from adapters.documents.document import Place
+from adapters.documents.problems import did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask

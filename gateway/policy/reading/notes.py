@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from adapters.document import Document, Place
-from adapters.problems import Problem
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Problem
 
 
 class Notes:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from adapters.document import Place
-from adapters.problems import did_you_mean
+from adapters.documents.document import Place
+from adapters.documents.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource

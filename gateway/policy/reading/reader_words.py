@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 
 _WORDS: Mapping[str, str] = {
     "anchor": "no word begins with * or & (an alias, an anchor): write each field by its name",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adapters.document import parse_document
+from adapters.documents.document import parse_document
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.reading.document import Reading
 from gateway.policy.reading.notes import Notes

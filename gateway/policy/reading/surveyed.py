@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from adapters.examine import Survey
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
+from adapters.examination import Survey
 from gateway.contract.resources import GOVERNED
 from gateway.policy.policy import Policy
 from gateway.policy.reading.spots import spots_of

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 
 from adapters.base import Report
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.cases.run import UNREADABLE, cases_beside
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.reading.document import parse_policy

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.policy import Policy
 from gateway.policy.running.examiner import Examined, Examiner
 from gateway.policy.running.found import Found, find

@@ -7,8 +7,8 @@ from errno import EINVAL, EISDIR
 from hashlib import sha256
 from pathlib import Path
 
-from adapters.document import LARGEST
-from adapters.problems import Problem
+from adapters.documents.document import LARGEST
+from adapters.documents.problems import Problem
 from gateway.policy.cases.file import LARGEST as LARGEST_CASES
 from gateway.policy.cases.run import cases_beside
 

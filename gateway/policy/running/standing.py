@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from gateway.contract.fields import write_instant
 from gateway.policy.cases.run import summary
 from gateway.policy.policy import Policy

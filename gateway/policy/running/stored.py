@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from adapters.document import Document, forgiving, parse_document
-from adapters.problems import DocumentErrors, Problem
+from adapters.documents.document import Document, forgiving, parse_document
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED

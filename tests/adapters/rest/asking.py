@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from adapters.converters import Converters
+from adapters.mapping.converters import Converters
 from adapters.rest.backend import Backend
 from adapters.rest.client import Client, Request
 from adapters.rest.mapping import Backend as BackendMap

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters.examine import Examination, Finding, Verdict
+from adapters.doctor.rest import examine
+from adapters.examination import Examination, Finding, Verdict
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import made
 from gateway.examination import examined
@@ -301,7 +302,7 @@ async def found_in(
     async with listening(cloud) as url:
         adapter = connect(url, folder, replaced(*changes), timeout=patience)
         try:
-            own = adapter.examine(looked)
+            own = examine(adapter, looked)
             findings = own if alone else examined(adapter, looked, patience=patience)
             return [each async for each in findings]
         finally:

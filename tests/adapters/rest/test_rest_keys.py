@@ -7,7 +7,8 @@ import pytest
 from aiohttp import web
 
 from adapters.base import NotFound
-from adapters.examine import Examination, Verdict
+from adapters.doctor.rest import examine
+from adapters.examination import Examination, Verdict
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import made
 from tests.adapters.clinic import NOW, TODAY, ask
@@ -63,7 +64,7 @@ async def test_the_doctor_keeps_no_id_and_refuses_none(
     shelf = Shelf()
     adapter = connect(strict, tmp_path, ids=shelf)
     looked = Examination(now=NOW, booking=False, rows=100)
-    found = [each async for each in adapter.examine(looked)]
+    found = [each async for each in examine(adapter, looked)]
     assert [e for e in found if e.subject == "vets" and e.verdict == Verdict.FAILED] == []
     assert not shelf.kept
     await adapter.aclose()

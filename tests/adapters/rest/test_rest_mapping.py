@@ -6,8 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.base import AdapterOptions
-from adapters.conversion import Strict
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
+from adapters.mapping.conversion import Strict
 from adapters.rest import mapping as models
 from adapters.rest.adapter import RestAdapter
 from gateway.backend import shapes

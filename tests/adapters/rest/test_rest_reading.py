@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, Filter, NotFound, Query, Trouble
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from adapters.rest import rows
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud

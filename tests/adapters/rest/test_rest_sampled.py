@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.examine import Examination, Verdict
-from adapters.problems import DocumentErrors
+from adapters.doctor.rest import examine
+from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Verdict
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.together import AT_ONCE
 from examples.json_cloud.backend import Cloud
@@ -33,7 +34,7 @@ async def in_check(adapter: RestAdapter, verdict: Verdict) -> Told:
     """What `backend check` says of calls and paths."""
     return {
         (each.place.partition(".yaml:")[2], each.text)
-        async for each in adapter.examine(Examination(now=NOW))
+        async for each in examine(adapter, Examination(now=NOW))
         if each.verdict is verdict and each.check in ("mapping", "calls")
     }
 
@@ -155,7 +156,7 @@ async def test_an_empty_list_that_is_left_out_is_a_warning_with_its_remedy(tmp_p
         assert {text.endswith(remedy) for _, text in warned} == {True}
         lines = {place for place, _ in warned}
         assert len(lines) == 2
-        found = [each async for each in adapter.examine(Examination(now=NOW))]
+        found = [each async for each in examine(adapter, Examination(now=NOW))]
         told = {each.place.partition(".yaml:")[2] for each in found if remedy in each.text}
         assert told == lines
         assert {each.verdict for each in found if remedy in each.text} == {Verdict.WARNING}

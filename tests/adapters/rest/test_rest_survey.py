@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from adapters.doctor.rest import survey
 from adapters.rest.adapter import RestAdapter
 from tests.adapters.rest.cloud import connect
 
 
 async def left_out(adapter: RestAdapter) -> dict[str, tuple[str, ...]]:
-    survey = await adapter.survey()
-    return {each.resource: each.names for each in survey.left_out}
+    found = await survey(adapter)
+    return {each.resource: each.names for each in found.left_out}
 
 
 def without(old: str, new: str) -> Callable[[str], str]:
@@ -31,7 +32,7 @@ async def test_a_member_is_named_once_nothing_reads_it_any_more(url: str, tmp_pa
     change = without("      email: mail\n", "")
     adapter = connect(url, tmp_path, change)
     assert "mail" in (await left_out(adapter))["clients"]
-    filled = (await adapter.survey()).filled["clients"]
+    filled = (await survey(adapter)).filled["clients"]
     assert "email" not in filled
     assert "lastName" in filled
     await adapter.aclose()

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.examine import Examination, Finding, Verdict
+from adapters.examination import Examination, Finding, Verdict
 from gateway.admin.chores import EXAMINING, Noted, UnderWay
 from gateway.admin.visit import Visit
 from gateway.administrators.log import DONE, Deed

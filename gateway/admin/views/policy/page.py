@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from aiohttp import web
 
-from adapters.problems import Problem
+from adapters.documents.problems import Problem
 from gateway.admin.policy_words import PolicyWords
 from gateway.admin.visit import KEYS, Visit
 from gateway.contract.access import LEVELS

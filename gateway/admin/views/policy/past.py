@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.problems import DocumentErrors
+from adapters.documents.problems import DocumentErrors
 from gateway.admin.policy_words import PolicyWords
 from gateway.admin.visit import Visit, number_of
 from gateway.inquiries.lines import lines_of

@@ -1,0 +1,76 @@
+"""The rows that are looked at: a sample of both ends, or all of them, page by page.
+
+No more than a page of rows is held at a time, however large the table is.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Select, not_
+
+from adapters.base import Record
+from adapters.examination import SAMPLE
+from adapters.sql.columns import Columns
+from adapters.sql.keyed import KeyedRows
+
+PAGE = 2_000
+# So many records from either end are kept for the looks that need some.
+KEPT = SAMPLE // 2
+
+
+def pages(
+    connection: Connection, statement: Select[Any], table: KeyedRows, *, most: int | None
+) -> Iterator[list[Any]]:
+    """The rows in the order of their keys, each once: those of both ends, or of the whole table."""
+    if most is not None:
+        yield _of_both_ends(connection, statement, table, most)
+        return
+    # what has no key has no place among the others: it comes by itself, as far as a page goes
+    yield list(connection.execute(statement.where(not_(table.key.present)).limit(PAGE)))
+    ordered = statement.where(table.key.present).order_by(*table.key.parts)
+    limit, key = PAGE, None
+    while True:
+        asked = ordered if key is None else ordered.where(table.key.at_least(key))
+        found = list(connection.execute(asked.limit(limit)))
+        if len(found) < limit:
+            yield found
+            return
+        key = table.key.take(found[-1], 0)
+        # the rows of one key stay together: the last key's come again with the next page
+        whole = [row for row in found if not _same(table.key.take(row, 0), key)]
+        limit = PAGE if whole else 2 * limit
+        if whole:
+            yield whole
+
+
+def _same(one: Any, other: Any) -> bool:
+    return Columns.spelling(one) == Columns.spelling(other)
+
+
+def _of_both_ends(
+    connection: Connection, statement: Select[Any], table: KeyedRows, most: int
+) -> list[Any]:
+    first = list(connection.execute(statement.order_by(*table.key.parts).limit(most)))
+    if len(first) < most:
+        return first
+    backwards = statement.order_by(*(each.desc() for each in table.key.parts))
+    last = list(connection.execute(backwards.limit(most // 2)))
+    known = {table.key.take(row, 0) for row in first[: most // 2]}
+    return first[: most // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
+
+
+class Sample:
+    """The first and the last of so many records as are taken, in their order."""
+
+    def __init__(self) -> None:
+        self._first: list[Record] = []
+        self._last: deque[Record] = deque(maxlen=KEPT)
+
+    def take(self, record: Record) -> None:
+        kept = self._first if len(self._first) < KEPT else self._last
+        kept.append(record)
+
+    @property
+    def records(self) -> list[Record]:
+        return [*self._first, *self._last]

@@ -1,0 +1,200 @@
+"""A file's data as a pydantic model, and what it lacks said in the words of who wrote the file."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
+from adapters.documents.scalars import is_number
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def check(document: Document, model: type[ModelT], *, strict: bool = False) -> ModelT:
+    """The document as a pydantic model; DocumentErrors with every problem at its place.
+
+    Where it is strict no kind of value counts for another; a text may still be a path.
+    """
+    try:
+        if strict:
+            return model.model_validate_json(json.dumps(document.data), strict=True)
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise DocumentErrors(_model_problems(document, model, error)) from error
+
+
+def _model_problems(
+    document: Document, model: type[BaseModel], error: ValidationError
+) -> Iterator[Problem]:
+    at: dict[Place, list[Any]] = {}
+    for each in error.errors(include_url=False):
+        at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
+    for place, found in at.items():
+        kinds = {each["type"] for each in found}
+        if kinds <= _SCALARS.keys() and any(_within(other, place) for other in at):
+            continue  # of a list, one member of a union says that it is none; the other knows more
+        if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
+            wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
+            more = "" if kinds <= _SCALARS.keys() else ", or a list"
+            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}{more}")
+        else:
+            yield from (
+                said for each in found if (said := _model_problem(document, model, place, each))
+            )
+
+
+def _model_problem(
+    document: Document, model: type[BaseModel], place: Place, error: Any
+) -> Problem | None:
+    """One error in our words; None for what may stand in a part that was left out."""
+    name = str(error["loc"][-1]) if error["loc"] else ""
+    if error["type"] == "extra_forbidden":
+        text = f"{name} is not known here{_remedy(error['loc'], model)}"
+        return document.problem(place, text, at_key=True)
+    if error["type"] == "missing":
+        if place in document.partial:
+            return None
+        text = f"{name} is missing{_example(name, model)}"
+        return document.problem(place, text, at_key=True)
+    return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
+
+
+def _within(inner: Place, outer: Place) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
+
+
+def _example(name: str, model: type[BaseModel]) -> str:
+    """What could be written for a name that is missing, where the models have an example."""
+    for each in models_in(model):
+        for inner, info in each.model_fields.items():
+            if (info.alias or inner) == name and info.is_required() and info.examples:
+                return f", such as {name}: {info.examples[0]}"
+    return ""
+
+
+def _name(place: Place) -> str:
+    """What a value is called: its own name, or that of the list in which it stands."""
+    return next((part for part in reversed(place) if isinstance(part, str)), "")
+
+
+def _remedy(place: Place, model: type[BaseModel]) -> str:
+    """What to write instead of an unknown name; a name of a group's own leads into the group."""
+    name = str(place[-1])
+    if len(place) == 1:
+        group, _, inner = name.rpartition(".")
+        for other, members in _groups(model):
+            if group == other:
+                return f": indent {inner} under {group}:{_near(inner, members)}"
+            if name in members:
+                return f": indent it under {other}:"
+    return did_you_mean(name, [other for other in _names(model) if other != name])
+
+
+def _near(name: str, known: list[str]) -> str:
+    return "" if name in known else did_you_mean(name, known)
+
+
+def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
+    """The members of a model that are models themselves, with the names in them."""
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            own = kind.model_fields.items()
+            yield info.alias or name, [each.alias or inner for inner, each in own]
+
+
+# What pydantic says in its own words, said in the words of who writes the file.
+_WORDS: dict[str, str] = {
+    "string_type": "must be a text",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a group of names and values",
+    "model_type": "must be a group of names and values",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "path_type": "must be a path",
+}
+
+
+# What a plain value can be, in the order in which it is said.
+_SCALARS: dict[str, str] = {
+    "string_type": "a text",
+    "int_type": "a number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+
+
+_LISTS = frozenset({"list_type", "tuple_type"})
+
+
+_PLAIN = _SCALARS.keys() | _LISTS
+
+
+# A text that can be shown as the item of a list as it is.
+_WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
+
+
+def sentence(error: Any) -> str:
+    """What is wrong, of one of pydantic's errors, to stand behind the name."""
+    kind, given = error["type"], error["input"]
+    if kind == "string_type" and isinstance(given, int | float):
+        return "must be a text: put it in quotes"
+    if kind in {"int_type", "float_type"} and isinstance(given, str) and is_number(given):
+        return f"{_WORDS[kind]}: leave the quotes out"
+    if kind in _LISTS and isinstance(given, dict):
+        return f"{_WORDS[kind]}: begin each of its items with `- `"
+    if kind in _LISTS and isinstance(given, str) and _WORD(given):
+        return f"{_WORDS[kind]}: write [{given}]"
+    if kind in _WORDS:
+        return _WORDS[kind]
+    said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    return said[:1].lower() + said[1:]
+
+
+def _existing(document: Document, place: Place) -> Place:
+    """The place without the names of union members that pydantic puts between."""
+    found: Place = ()
+    for part in place:
+        if (*found, part) in document.marks:
+            found = (*found, part)
+    return found
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    """The names of all fields, those of the groups too."""
+    return [
+        info.alias or name for each in models_in(model) for name, info in each.model_fields.items()
+    ]
+
+
+def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """The model, and all that its fields are made of."""
+    found: list[type[BaseModel]] = []
+    stack: list[type[BaseModel]] = [model]
+    while stack:
+        current = stack.pop()
+        if current not in found:
+            found.append(current)
+            for info in current.model_fields.values():
+                stack.extend(_models_named_in(info.annotation))
+    return found
+
+
+def _models_named_in(annotation: Any) -> list[type[BaseModel]]:
+    found: list[type[BaseModel]] = []
+    pending = [annotation]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            found.append(each)
+        pending.extend(getattr(each, "__args__", ()))
+    return found

@@ -1,1 +1,0 @@
-"""What every doctor judges alike, whatever practice system it looks at: pure, no calls."""

@@ -1,0 +1,1 @@
+"""What a mapped practice system answers, apart from how it is asked."""

@@ -1,0 +1,127 @@
+"""Appointments in an hour that the clinic's clock shows twice: at which of the two they are.
+
+A clock on the wall goes back in autumn; columns that keep what it shows cannot tell the two hours
+apart. When one was booked is kept beside the practice system, and told for as long as the clock
+shows the same.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from adapters.base import AdapterError, BookedTimes, OutcomeUnknown, Record, SlotTaken
+from adapters.mapped.slots import Interval
+from adapters.mapped.spans import narrowed
+from adapters.values.times import Later, TimeConverter, instant_text
+
+T = TypeVar("T")
+BEGINS, ENDS = "scheduledAt", "endTime"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTimes:
+    """Booked times by public id; `missing` collects the ambiguous appointments not among them."""
+
+    booked: Mapping[str, Interval] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+
+    def narrowed(
+        self, appointment: str, readings: Sequence[tuple[Interval, bool]]
+    ) -> Sequence[tuple[Interval, bool]]:
+        """The booked one of the times that an appointment's row may mean; all where none is."""
+        if appointment in self.booked:
+            return narrowed(readings, self.booked[appointment])
+        self.missing.add(appointment)
+        return readings
+
+
+class RepeatedHours:
+    """Tells and keeps the times of appointments; `fields` are those that the mapping fills."""
+
+    def __init__(self, fields: Mapping[str, Any], kept: BookedTimes | None) -> None:
+        self._begins: TimeConverter = fields[BEGINS].converter
+        self._ends: TimeConverter | None = fields[ENDS].converter if ENDS in fields else None
+        self._kept = kept
+
+    def readings(self, begins: datetime) -> Sequence[datetime]:
+        """All that an appointment may read as that begins then."""
+        return self._begins.readings(begins)
+
+    def settled(self, record: Record, booked: Interval) -> Record:
+        """The record with the booked times, where the practice system's clock shows these."""
+        begins = _moment(record, BEGINS)
+        if begins is None or booked.start not in self._begins.readings(begins):
+            return record
+        told = {**record, BEGINS: instant_text(booked.start)}
+        ends = _moment(record, ENDS)
+        if ends is not None:
+            told[ENDS] = instant_text(self._end(ends, booked.start - begins, booked))
+        return told
+
+    def _end(self, read: datetime, moved: timedelta, booked: Interval) -> datetime:
+        """The end that was read, moved on with its start, or in the other of the two hours."""
+        if self._ends is None or isinstance(self._ends, Later):
+            return read + moved
+        choices = [each for each in self._ends.readings(read) if each > booked.start]
+        return booked.end if booked.end in choices else min(choices, default=read)
+
+    def is_unclear(self, record: Record) -> bool:
+        """Whether the clock shows one of its times twice."""
+        begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
+        if begins is not None and len(self._begins.readings(begins)) > 1:
+            return True
+        return ends is not None and self._ends is not None and len(self._ends.readings(ends)) > 1
+
+    async def told(self, record: Record) -> Record:
+        """The record as it was booked through us; else as read, with an end behind its start."""
+        begins = _moment(record, BEGINS)
+        if begins is None or not self.is_unclear(record):
+            return record
+        found = (await self.known([record["id"]])).get(record["id"])
+        ends = _moment(record, ENDS) or begins
+        return self.settled(record, found or Interval(begins, ends))
+
+    async def read(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
+        """The answer; asked again with the booked times of ambiguous rows, where any are kept."""
+        known = KnownTimes()
+        answer = await ask(known)
+        booked = await self.known(known.missing)
+        return await ask(KnownTimes(booked)) if booked else answer
+
+    async def book(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
+        """The same of a booking: asked again where only ambiguous rows may stand in its way."""
+        known = KnownTimes()
+        try:
+            return await ask(known)
+        except SlotTaken:
+            booked = await self.known(known.missing)
+            if not booked:
+                raise
+        return await ask(KnownTimes(booked))
+
+    async def known(self, appointments: Collection[str]) -> Mapping[str, Interval]:
+        """When these were booked, of those whose times are kept."""
+        if self._kept is None or not appointments:
+            return {}
+        found = await self._kept.find(list(appointments))
+        return {name: Interval(*each) for name, each in found.items()}
+
+    async def keep(self, records: Iterable[Record]) -> None:
+        """Keep the times of what was booked, where the clock shows them twice.
+
+        OutcomeUnknown where they could not be kept.
+        """
+        for each in records:
+            begins = _moment(each, BEGINS)
+            if self._kept is None or begins is None or not self.is_unclear(each):
+                continue
+            try:
+                await self._kept.remember(each["id"], begins, _moment(each, ENDS) or begins)
+            except AdapterError as error:
+                raise OutcomeUnknown("it was booked, and its time could not be kept") from error
+
+
+def _moment(record: Record, name: str) -> datetime | None:
+    shown = record.get(name)
+    return None if shown is None else datetime.fromisoformat(shown)

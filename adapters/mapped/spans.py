@@ -1,0 +1,112 @@
+"""How long what stands in a diary lasts, however its length and its end are written."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from adapters.base import BackendNonsense
+from adapters.mapped.slots import ONE_DAY, Interval
+from adapters.values.convert import Unreadable
+from adapters.values.wall_clock import length
+
+LONGEST_OPEN = timedelta(days=2)
+MOST_MINUTES = 1_000_000
+is_day = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+
+
+def lasting(raw: Any) -> timedelta | None:
+    """So long: minutes, or a text HH:MM or HH:MM:SS; None where it is not said, or nought.
+
+    Unreadable for less than nothing and for more than two days.
+    """
+    found = length(raw)
+    if not found:
+        return None
+    if not timedelta() < found <= LONGEST_OPEN:
+        raise Unreadable
+    return found
+
+
+def readings(
+    starts: Sequence[datetime],
+    ends: Sequence[datetime],
+    lasts: timedelta | None,
+    zone: ZoneInfo,
+) -> Iterator[tuple[Interval, bool]]:
+    """All times that a row may mean, and of each whether a clock on the wall alone would say it.
+
+    Nothing where no end comes after a start. A length (`lasts`) decides where the start is clear,
+    or where it counts the change of the clocks: whoever writes 02:45 to 02:15 and 30 minutes knows
+    of it, whoever writes 02:30 to 03:30 and 60 minutes may not.
+    """
+    spans = [Interval(start, end) for start in starts for end in ends if start < end]
+    known = [each for each in spans if each.end - each.start == lasts]
+    decided = known if len(starts) == 1 else [each for each in known if _crosses(each, zone)]
+    plain = [each.end - each.start for each in spans if not _crosses(each, zone)]
+    if decided or len(spans) == 1 or not plain:
+        yield from ((each, True) for each in decided or spans)
+        return
+    shown = {Interval(start, start + min(plain)) for start in starts}
+    yield from ((each, True) for each in sorted(shown))
+    yield from ((each, False) for each in spans if each not in shown)
+
+
+def shortest(starts: Sequence[datetime], ends: Sequence[datetime]) -> Interval | None:
+    """The least that a row may offer, and of several the first; None where no end fits."""
+    spans = [Interval(start, end) for start in starts for end in ends if start < end]
+    return min(spans, key=lambda each: (each.end - each.start, each.start), default=None)
+
+
+def meant(blocks: Iterable[tuple[Interval, bool]], wanted: Interval) -> list[Interval]:
+    """What a row blocks that was written for the time that is `wanted`.
+
+    The reading that begins then and lasts as long, or longer; the likely ones where none does.
+    """
+    return [each for each, is_likely in narrowed(blocks, wanted) if is_likely]
+
+
+def narrowed(
+    blocks: Iterable[tuple[Interval, bool]], booked: Interval
+) -> list[tuple[Interval, bool]]:
+    """Of the times that a row may mean the one that was booked; all where none is that.
+
+    It begins then, and lasts as long, or longer. Where it is not known how long the booked time
+    lasts (it has no length), all that begin then.
+    """
+    all_ = list(blocks)
+    fitting = [each for each in all_ if _fits(each[0], booked)]
+    if not fitting or booked.start == booked.end:
+        return fitting or all_
+    return [(min(each for each, _ in fitting), True)]
+
+
+def _fits(time: Interval, booked: Interval) -> bool:
+    return time.start == booked.start and time.end >= booked.end
+
+
+def _crosses(span: Interval, zone: ZoneInfo) -> bool:
+    """Whether the clocks change in between."""
+    offsets = {each.astimezone(zone).utcoffset() for each in (span.start, span.end)}
+    return len(offsets) > 1
+
+
+def type_lasts(minutes: int | None, default: int) -> timedelta:
+    """How long an appointment of a type lasts; `default` minutes where it does not say.
+
+    BackendNonsense for more than two days.
+    """
+    if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
+        raise BackendNonsense("an appointment type lasts longer than two days")
+    return timedelta(minutes=minutes if minutes and minutes > 0 else default)
+
+
+def whole_day(end: Any) -> Any:
+    """An end that is a day without a time lasts until that day is over."""
+    shown = end.strip() if isinstance(end, str) else end
+    if isinstance(shown, str) and is_day(shown):
+        with suppress(ValueError, OverflowError):
+            return (date.fromisoformat(shown) + ONE_DAY).isoformat()
+    return end

@@ -1,0 +1,1 @@
+"""How one value of a practice system is written, read, and written back."""

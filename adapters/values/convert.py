@@ -1,0 +1,234 @@
+"""Converters: one way of writing a value in an old database, read and written.
+
+Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
+back. A mapping names them under `as`; `conversion` lists the names and their parameters.
+Numbers are in `numbers`, times in `times`, ids in adapters/ids/.
+
+Where a value stands in several columns, its raw value is a tuple.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any, ClassVar, Protocol
+
+# Characters of a value; more would hold up everybody while it is passed on.
+LONGEST = 100_000
+# Digits of a number; no database keeps more.
+LONGEST_NUMBER = 1_000
+# Decimal's own context would round a number of more than 28 digits.
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+class Unreadable(Exception):
+    """A raw value that the converter can't read; `kind` is that of a Trouble."""
+
+    kind = "unreadable"
+
+
+class UnknownCode(Unreadable):
+    """A code that the mapping's table does not name."""
+
+    kind = "unknown code"
+
+
+class Converter(Protocol):
+    """Decodes a raw value; encodes a value as every raw value that stands for it.
+
+    `compares`: whether raw values can be compared with what `encode` gives, and so filtered by.
+    """
+
+    @property
+    def compares(self) -> bool: ...
+
+    def decode(self, raw: Any) -> Any:
+        """The JSON form; None for no value; Unreadable."""
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        """The raw values that read back as `value`, the one to write first; () if there is none."""
+
+
+def whole(raw: Any) -> int | None:
+    """A key as a whole number, however it is kept; None for what is none."""
+    try:
+        key = int(raw)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return None if isinstance(raw, float | Decimal) and raw != key else key
+
+
+def by_value(raw: Any) -> Any:
+    """A key, or a part of one, by its value: 12.00 is the number 12, and 12.50 is 12.5.
+
+    Texts stay as they are: what looks like a number in one may be a code.
+    """
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:  # more were rounded
+        return int(raw)
+    if not isinstance(raw, Decimal) or not raw.is_finite() or raw.adjusted() > LONGEST_NUMBER:
+        return raw
+    number = whole(raw)
+    return Decimal(f"{raw.normalize(_EXACT):f}") if number is None else number
+
+
+def plain(raw: Any, encoding: str = "utf-8") -> str | None:
+    """Text without the blanks round it; None where nothing is left. What is huge is Unreadable.
+
+    `encoding` is that of a text which the driver could only hand over as bytes.
+    """
+    if raw is None:
+        return None
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, bytes | str) and len(raw) > LONGEST:
+        raise Unreadable
+    if isinstance(raw, bytes):
+        try:
+            raw = raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise Unreadable from error
+    return str(raw).strip() or None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text, stripped; blank is no value. What the encoding lacks is written as a question mark."""
+
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = True
+
+    def decode(self, raw: Any) -> str | None:
+        return plain(raw, self.encoding)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        if self.encoding == "utf-8":
+            return (value,)
+        return (value.encode(self.encoding, "replace").decode(self.encoding),)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedText:
+    """A text in several columns, or several texts as one; blank ones are left out."""
+
+    separator: str = ", "
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = False
+
+    def decode(self, raw: Any) -> str | None:
+        parts = raw if isinstance(raw, tuple) else (raw,)
+        texts = [text for each in parts if (text := plain(each, self.encoding))]
+        return self.separator.join(texts) or None
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfText:
+    """One part of a text such as `Last,First`: 1 is the first, -1 the last; None where it has none.
+
+    A text without the separator is its first part, and its last one too.
+    """
+
+    separator: str = ","
+    part: int = 1
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = False
+
+    def decode(self, raw: Any) -> str | None:
+        text = plain(raw, self.encoding)
+        if text is None:
+            return None
+        parts = [each.strip() for each in text.split(self.separator)]
+        place = self.part - 1 if self.part > 0 else self.part
+        return parts[place] or None if -len(parts) <= place < len(parts) else None
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Email:
+    """An e-mail address; what has no @ in it is unreadable."""
+
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = True
+
+    def decode(self, raw: Any) -> str | None:
+        text = plain(raw, self.encoding)
+        if text is not None and re.fullmatch(r"[^@\s]+@[^@\s]+", text) is None:
+            raise Unreadable
+        return text
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitText:
+    """Several texts in one, parted by a separator."""
+
+    separator: str = ";"
+    encoding: str = "utf-8"
+    compares: ClassVar[bool] = True
+
+    def decode(self, raw: Any) -> list[str] | None:
+        text = plain(raw, self.encoding)
+        if text is None:
+            return None
+        return [part.strip() for part in text.split(self.separator) if part.strip()]
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (self.separator.join(value),)
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A code table: raw code (as text) -> value. A code outside it is unknown, never passed on.
+
+    A code of None says that a value is known to mean nothing; "" is the code of no value.
+    """
+
+    table: Mapping[str, Any]
+    compares: ClassVar[bool] = True
+
+    def decode(self, raw: Any) -> Any:
+        text = plain(bits(raw))
+        if text is None:
+            return self.table.get("")
+        try:
+            return self.table[text]
+        except KeyError as error:
+            raise UnknownCode from error
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return tuple(code for code, meaning in self.table.items() if meaning == value)
+
+
+def bits(raw: Any) -> Any:
+    """The number in the bytes of a BIT column, which are no letters."""
+    is_bits = isinstance(raw, bytes) and raw != b"" and max(raw) < 0x20
+    return int.from_bytes(raw) if is_bits else raw
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """Spellings of yes and no."""
+
+    true: tuple[Any, ...] = (1, "1", "true")
+    false: tuple[Any, ...] = (0, "0", "false")
+    compares: ClassVar[bool] = True
+
+    def decode(self, raw: Any) -> bool | None:
+        raw = int.from_bytes(raw) if isinstance(raw, bytes) else raw
+        raw = raw.strip() if isinstance(raw, str) else raw
+        if raw is None or raw == "":
+            return None
+        if raw in self.true:
+            return True
+        if raw in self.false:
+            return False
+        raise UnknownCode
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return self.true if value else self.false

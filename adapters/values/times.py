@@ -1,0 +1,307 @@
+"""Converters of times and days: how an old database writes a moment, read and written.
+
+A time may stand in two columns, a day and a time of day: its raw value is then a pair. What a
+wall clock shows is converted with the clinic's zone at that date.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, ClassVar, Protocol
+from zoneinfo import ZoneInfo
+
+from adapters.values.convert import Unreadable, plain
+from adapters.values.numbers import decimal
+from adapters.values.wall_clock import PATTERN, ZERO_DATES, length, sorts, wall, written
+
+_ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").fullmatch
+# Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
+# time, needs some room. What really lies within is decided on the times that were read.
+ROOM = timedelta(days=1, hours=2)
+
+
+class TimeConverter(Protocol):
+    """A converter of times; `instant` reads one as an aware datetime in UTC.
+
+    `as_text`: whether raw values are texts that sort as their times do, and not times, or numbers,
+    of the database's own. `zero` are those that mean none. `compares` as for every converter.
+    """
+
+    @property
+    def zero(self) -> tuple[str, ...]: ...
+
+    @property
+    def as_text(self) -> bool: ...
+
+    @property
+    def compares(self) -> bool: ...
+
+    def instant(self, raw: Any) -> datetime | None: ...
+
+    def instants(self, raw: Any) -> tuple[datetime, ...]:
+        """All moments that a raw value may mean, the earliest first."""
+
+    def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        """All moments that are written as this one is, the earliest first."""
+
+    def decode(self, raw: Any) -> str | None: ...
+
+    def encode(self, value: Any) -> tuple[Any, ...]: ...
+
+    def since(self, moment: datetime) -> Any:
+        """The smallest raw value that reads as `moment` or later."""
+
+    def first_written(self, moment: datetime) -> Any:
+        """The smallest raw value that is written at `moment` or later, whatever it reads as."""
+
+
+class _Moments:
+    """What converters of times have in common, where they say nothing else."""
+
+    __slots__ = ()
+
+    def instant(self, raw: Any) -> datetime | None:
+        raise NotImplementedError
+
+    def instants(self, raw: Any) -> tuple[datetime, ...]:
+        found = self.instant(raw)
+        return () if found is None else self.readings(found)
+
+    def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        return (moment,)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def decode(self, raw: Any) -> str | None:
+        moment = self.instant(raw)
+        return None if moment is None else instant_text(moment)
+
+    def since(self, moment: datetime) -> Any:
+        return self.encode(whole_second(moment.astimezone(UTC)))[0]
+
+    def first_written(self, moment: datetime) -> Any:
+        return self.encode(moment)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTime(_Moments):
+    """The clinic's wall clock, without a zone.
+
+    Converted with the offset of that day. An hour that happens twice is its first occurrence
+    (`readings` has both); one that does not exist is moved on by the gap.
+    """
+
+    zone: ZoneInfo
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = PATTERN
+    as_text: bool = True
+    columns: int = 1
+
+    @property
+    def compares(self) -> bool:
+        return sorts(self.pattern)
+
+    def instant(self, raw: Any) -> datetime | None:
+        shown = wall(raw, self.zero, self.pattern)
+        if shown is None:
+            return None
+        try:
+            return shown.replace(tzinfo=self.zone).astimezone(UTC)
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        try:
+            shown = moment.astimezone(self.zone)
+            both = {shown.replace(fold=each).astimezone(UTC) for each in (0, 1)}
+        except OverflowError:  # an end of the calendar
+            return (moment,)
+        return tuple(sorted(both))
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
+
+    def since(self, moment: datetime) -> Any:
+        try:
+            shown = whole_second(moment).astimezone(self.zone)
+        except OverflowError:  # an end of the calendar, where no record is
+            shown = moment
+        while shown.fold:  # the second time round: all of that hour reads as the first
+            shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
+            shown = shown.replace(second=0)
+        return _raw(shown, self.pattern, self.columns)
+
+    def first_written(self, moment: datetime) -> Any:
+        try:
+            shown = moment.astimezone(self.zone)
+        except OverflowError:  # an end of the calendar, where no record is
+            shown = moment
+        comes_again = shown.utcoffset() > shown.replace(fold=1).utcoffset()  # type: ignore[operator]
+        if comes_again and not shown.fold:  # the clock will show all of that hour again
+            minute = shown.replace(second=0, microsecond=0)
+            while not minute.fold:
+                minute = (minute.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
+            shown = minute
+        return _raw(shown, self.pattern, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class UtcTime(_Moments):
+    """A time in UTC, without a zone."""
+
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = PATTERN
+    as_text: bool = True
+    columns: int = 1
+
+    @property
+    def compares(self) -> bool:
+        return sorts(self.pattern)
+
+    def instant(self, raw: Any) -> datetime | None:
+        shown = wall(raw, self.zero, self.pattern)
+        return None if shown is None else shown.replace(tzinfo=UTC)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (_raw(_moment(value).astimezone(UTC), self.pattern, self.columns),)
+
+
+@dataclass(frozen=True, slots=True)
+class ZonedTime(_Moments):
+    """A time with its offset: `2026-03-01 09:00:00+01`, with a T, a Z or a fraction as well.
+
+    Compared as a time of the database's own; texts with offsets do not sort.
+    """
+
+    zero: tuple[str, ...] = ZERO_DATES
+    compares: bool = True
+    as_text: ClassVar[bool] = False
+
+    def instant(self, raw: Any) -> datetime | None:
+        if isinstance(raw, datetime) and raw.tzinfo is not None:
+            return raw.astimezone(UTC)
+        text = plain(raw)
+        if text is None or text[:10] in self.zero:
+            return None
+        found = _ZONED(text)
+        shown = wall(found[1], self.zero) if found else None
+        if found is None or shown is None:
+            raise Unreadable
+        try:
+            return (shown.replace(tzinfo=UTC) - _offset(found[2])).astimezone(UTC)
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (f"{written(_moment(value).astimezone(UTC), PATTERN)}+00:00",)
+
+
+def _offset(text: str) -> timedelta:
+    if text == "Z":
+        return timedelta()
+    digits = text[1:].replace(":", "").ljust(6, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]), seconds=int(digits[4:6]))
+    return -offset if text[0] == "-" else offset
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch(_Moments):
+    """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number."""
+
+    zero: tuple[str, ...] = ("0",)
+    unit: timedelta = timedelta(seconds=1)
+    compares: ClassVar[bool] = True
+    as_text: ClassVar[bool] = False
+
+    def instant(self, raw: Any) -> datetime | None:
+        text = plain(raw)
+        if text is None or text in self.zero:
+            return None
+        number = decimal(text)
+        if number is None:
+            return None
+        try:
+            return _BEGINNING + int(number) * self.unit
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ((_moment(value) - _BEGINNING) // self.unit,)
+
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Later(_Moments):
+    """A time that is another one plus a length in real time: the raw value's last part."""
+
+    start: TimeConverter
+    zero: ClassVar[tuple[str, ...]] = ()
+    compares: ClassVar[bool] = False
+    as_text: ClassVar[bool] = False
+
+    def instant(self, raw: Any) -> datetime | None:
+        return next(iter(self.instants(raw)), None)
+
+    def instants(self, raw: Any) -> tuple[datetime, ...]:
+        *parts, lasts = raw
+        begins = self.start.instants(parts[0] if len(parts) == 1 else tuple(parts))
+        much = length(lasts)
+        if much is None:
+            return ()
+        try:
+            return tuple(each + much for each in begins)
+        except OverflowError as error:
+            raise Unreadable from error
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+    def since(self, moment: datetime) -> Any:
+        raise TypeError("a time that is worked out cannot be compared")
+
+    def first_written(self, moment: datetime) -> Any:
+        raise TypeError("a time that is worked out is not written")
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A calendar day, YYYY-MM-DD."""
+
+    zero: tuple[str, ...] = ZERO_DATES
+    pattern: str = "%Y-%m-%d"
+
+    @property
+    def compares(self) -> bool:
+        return sorts(self.pattern)
+
+    def decode(self, raw: Any) -> str | None:
+        shown = wall(raw, self.zero, self.pattern)
+        return None if shown is None else shown.date().isoformat()
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (written(date.fromisoformat(value), self.pattern),)
+
+
+def whole_second(moment: datetime) -> datetime:
+    """The first whole second that is not before the moment."""
+    whole = moment.replace(microsecond=0)
+    return whole if whole == moment else whole + timedelta(seconds=1)
+
+
+def instant_text(moment: datetime) -> str:
+    """An aware moment in its JSON form, in UTC and whole seconds."""
+    # isoformat, because strftime does not pad the years before 1000
+    shown = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{shown.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def _raw(moment: datetime, pattern: str, columns: int) -> Any:
+    text = written(moment, pattern)
+    return text if columns == 1 else tuple(text.split(" ", 1))
+
+
+def _moment(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(value)

@@ -1,0 +1,1 @@
+"""Adapters around an adapter: one that remembers, one that guards."""

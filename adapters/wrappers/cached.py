@@ -1,0 +1,238 @@
+"""An adapter around an adapter that remembers: whole records as bytes, for so many seconds.
+
+What is remembered knows nothing of keys, levels or policies: it lies beneath them. Errors and
+bookings are never remembered.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+from adapters.asking import joining
+from adapters.base import (
+    Adapter,
+    Condition,
+    Draft,
+    Filter,
+    Page,
+    Query,
+    Record,
+)
+from adapters.wrappers.around import Around
+from adapters.wrappers.memory import Memory
+from adapters.wrappers.memory.base import Found
+
+T = TypeVar("T")
+
+# A free time may be taken at the practice's own desk at any moment: so long at most is it told.
+SLOTS_AT_MOST = 5.0
+# The mark under which all appointments are remembered; free times have one of their vet.
+APPOINTMENTS = "appointments"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """For how many seconds the answers to one kind of read are remembered; 0 for never.
+
+    `only` are filters that every such read has: where several kinds fit a query, the one with the
+    most of them is meant.
+    """
+
+    resource: str
+    many: bool
+    seconds: float
+    only: frozenset[Filter] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Form(Generic[T]):
+    """A kind of answer, to bytes and back."""
+
+    many: bool
+    write: Callable[[T], bytes]
+    read: Callable[[bytes], T]
+
+
+def _page(data: bytes) -> Page:
+    records, after, skipped = orjson.loads(data)
+    return Page(records=records, after=after, skipped=skipped)
+
+
+_ONE: _Form[Record] = _Form(False, orjson.dumps, orjson.loads)
+_MANY: _Form[Page] = _Form(
+    True, lambda page: orjson.dumps([page.records, page.after, page.skipped]), _page
+)
+
+
+class Cached(Around):
+    """The inner adapter, asked once for what many want to read at about the same time.
+
+    Who asks for what is being read waits for that answer, which comes even where the one who
+    asked first has gone. A booking drops the free times of its vet and all appointments, before
+    and after: what is under way meanwhile is told to those who asked before, and to nobody else.
+    """
+
+    def __init__(self, inner: Adapter, kept: Iterable[Kept], memory: Memory) -> None:
+        super().__init__(inner)
+        self._memory = memory
+        self._kinds: dict[tuple[str, bool], list[Kept]] = {}
+        for each in sorted(kept, key=lambda kind: -len(kind.only)):
+            self._kinds.setdefault((each.resource, each.many), []).append(each)
+        for kind, found in list(self._kinds.items()):
+            if not any(each.seconds for each in found):
+                del self._kinds[kind]
+        self._drops = 0
+        # of what may be remembered: told from memory, told with another's answer, asked
+        self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
+        self._reads: dict[tuple[str, bytes | None, int], asyncio.Task[Any]] = {}
+
+    async def read_one(self, query: Query) -> Record:
+        """The record, perhaps as it was some seconds ago."""
+        seconds = self._seconds(query, many=False)
+        if not seconds:
+            return await self._inner.read_one(query)
+        return await self._remembered(query, seconds, _ONE, self._inner.read_one)
+
+    async def read_many(self, query: Query) -> Page:
+        """The page, perhaps as it was; a free time that has begun since is not told."""
+        seconds = self._seconds(query, many=True)
+        if not seconds:
+            return await self._inner.read_many(query)
+        page = await self._remembered(query, seconds, _MANY, self._inner.read_many)
+        return _later(page, query.now) if query.resource == "slots" else page
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        """As it is; whatever became of it, nothing older is told thereafter."""
+        await self._drop(draft.vet_id)
+        try:
+            return await self._inner.create_appointment(draft)
+        finally:
+            await self._drop(draft.vet_id)
+
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        """As it is; an appointment that is found may be newer than what is remembered."""
+        try:
+            return await self._inner.find_appointments(draft, since)
+        finally:
+            await self._drop(draft.vet_id)
+
+    async def aclose(self) -> None:
+        """End what nobody waits for any more, and let go of the inner adapter."""
+        reads = list(self._reads.values())
+        for read in reads:
+            read.cancel()
+        await asyncio.gather(*reads, return_exceptions=True)
+        await self._memory.aclose()
+        await super().aclose()
+
+    def _seconds(self, query: Query, *, many: bool) -> float:
+        for kind in self._kinds.get((query.resource, many), ()):
+            if not kind.only or kind.only.issubset(query.filters):
+                slots = query.resource == "slots"
+                return min(kind.seconds, SLOTS_AT_MOST) if slots else kind.seconds
+        return 0
+
+    async def _drop(self, vet: str) -> None:
+        self._drops += 1
+        await self._memory.drop([_vet(vet), APPOINTMENTS])
+
+    async def _remembered(
+        self, query: Query, seconds: float, form: _Form[T], ask: Callable[[Query], Awaitable[T]]
+    ) -> T:
+        key = _key(query, form.many)
+        if key is None:
+            return await ask(query)
+        version, data = await self._memory.look(key, _mark(query))
+        kept: Any = data
+        # who asks after a booking does not wait for what was read before it
+        turn = (key, version, self._drops)
+        if kept is not None:
+            self.outcomes["hit"] += 1
+        elif (read := self._reads.get(turn)) is not None:
+            self.outcomes["joined"] += 1
+            with joining():
+                kept = await asyncio.shield(read)
+        else:
+            self.outcomes["miss"] += 1
+
+            async def keep(data: bytes) -> None:
+                await self._memory.keep(key, _mark(query), Found(version, data), seconds)
+
+            read = asyncio.create_task(_read(form, lambda: ask(query), keep))
+            self._reads[turn] = read
+            read.add_done_callback(lambda done: self._reads.pop(turn))
+            kept = await asyncio.shield(read)
+        # each gets records of its own
+        return form.read(kept) if isinstance(kept, bytes) else deepcopy(kept)
+
+
+async def _read(
+    form: _Form[T], ask: Callable[[], Awaitable[T]], keep: Callable[[bytes], Awaitable[None]]
+) -> bytes | T:
+    """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
+    answer = await ask()
+    try:
+        data = form.write(answer)
+    except TypeError:
+        return answer
+    await keep(data)
+    return data
+
+
+def _mark(query: Query) -> str:
+    """What a booking drops of what is remembered."""
+    if query.resource == "slots":
+        return _vet(query.values.get("vetId"))
+    return APPOINTMENTS if query.resource == "appointments" else ""
+
+
+def _vet(vet: object) -> str:
+    return f"vet {vet}"
+
+
+def _key(query: Query, many: bool) -> str | None:
+    """All of a query that changes the answer, in one spelling; None where it has none.
+
+    `now` is no part of it: of what is remembered only free times look at it.
+    """
+    try:
+        filters = sorted(map(orjson.dumps, query.filters))
+        parts = [
+            many,
+            query.resource,
+            query.id,
+            [each.decode() for each in filters],
+            [list(map(_spelt, only)) for only in (query.only, query.within_only)],
+            query.within,
+            query.values,
+            query.limit,
+            query.after,
+        ]
+        return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:
+        return None
+
+
+def _spelt(condition: Condition) -> tuple[str, str, Any]:
+    """JSON has no decimals; no other value is one, so a text may stand for it."""
+    value = condition.value
+    bound = str(value) if isinstance(value, Decimal) else value
+    return condition.field, condition.test, bound
+
+
+def _later(page: Page, now: datetime) -> Page:
+    """The free times that have not begun."""
+    shown = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    records = [each for each in page.records if not _begun(each, shown)]
+    return Page(records=records, after=page.after, skipped=page.skipped)
+
+
+def _begun(slot: Record, now: str) -> bool:
+    start = slot.get("startTime")
+    return isinstance(start, str) and start <= now

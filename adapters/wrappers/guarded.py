@@ -1,0 +1,261 @@
+"""An adapter around an adapter: a deadline, at most so many calls at once, a retry, a breaker."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import ceil
+from time import perf_counter
+from typing import Any, TypeVar
+
+from adapters.asking import ASKING, waiting
+from adapters.base import (
+    WATCHED_AT_ONCE,
+    WATCHED_IN_A_READ,
+    Adapter,
+    AdapterError,
+    BackendTimeout,
+    BackendUnavailable,
+    Draft,
+    OutcomeUnknown,
+    Page,
+    Query,
+    Record,
+    Watched,
+)
+from adapters.wrappers.around import Around
+from adapters.wrappers.breaker import Breaker
+from adapters.wrappers.deadline import Deadline, Span
+from adapters.wrappers.retry import again
+from adapters.wrappers.room import Room
+
+T = TypeVar("T")
+Called = Callable[[str, str, str, float | None], None]
+
+# What says that the practice system is down or does not answer. Whatever else an adapter raises
+# was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
+FAILURES = (BackendUnavailable, BackendTimeout, OutcomeUnknown)
+# The same of a call that is about much: that it took too long says nothing of the others.
+DOWN = (BackendUnavailable, OutcomeUnknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one practice system is asked at most; times in seconds.
+
+    `timeout` bounds a read with its retry, `booking_timeout` a booking or the search for one.
+    Adapters hold to both by themselves and know best what became of a call: `grace` is what they
+    get beyond. Of the `in_flight` calls half may be bookings, so that neither bookings that wait
+    for a lock hold up all reads nor the other way round; `queue` more wait for `patience`.
+    """
+
+    timeout: float = 3.0
+    booking_timeout: float = 10.0
+    in_flight: int = 20
+    queue: int = 100
+    failures: int = 5
+    pause: float = 10.0
+    patience: float = 1.0
+    grace: float = 0.5
+
+
+class Guarded(Around):
+    """The inner adapter, asked with care.
+
+    `called` hears of each call the verb, the resource, the outcome and the seconds that it took.
+    The outcome is `answered`, the name of an AdapterError, `fault`, `given up` where who asked did
+    not wait, or `not asked` where there was no room or the breaker was open: then there are no
+    seconds. `changed` hears each new state of the breaker. The partner's call on whose behalf this
+    is, ASKING, is told the seconds too. Nobody is kept from a `check`: it wants the truth of this
+    moment.
+    """
+
+    def __init__(
+        self,
+        inner: Adapter,
+        limits: Limits,
+        *,
+        changed: Callable[[str], None] = lambda state: None,
+        called: Called = lambda verb, resource, outcome, seconds: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(inner)
+        self._breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
+        self._called = called
+        self._patience = limits.patience
+        self.room = Room(limits.in_flight, limits.queue, limits.patience)
+        bookings = max(1, limits.in_flight // 2)
+        self._bookings = Room(bookings, limits.queue, limits.patience)
+        self._reading = Deadline(limits.timeout + limits.grace)
+        self._booking = Deadline(limits.booking_timeout + limits.grace)
+        self._one = Kind("read_one", self._reading, _late_read)
+        self._many = Kind("read_many", self._reading, _late_read)
+        looks = ceil(WATCHED_AT_ONCE / WATCHED_IN_A_READ)
+        self._looking = Deadline(looks * limits.timeout + limits.grace)
+        self._look = Kind("find_overwritten", self._looking, _late_read, counted=DOWN)
+        self._quick_look = replace(self._look, deadline=self._reading)
+        self._find = Kind("find_appointments", self._booking, _late_read)
+        self._create = Kind("create_appointment", self._booking, _late_booking, retried=False)
+
+    @property
+    def breaker(self) -> str:
+        """The breaker's state: `closed`, `open` or `half-open`."""
+        return self._breaker.state
+
+    async def read_one(self, query: Query) -> Record:
+        """Retried once where nothing was done; BackendUnavailable too where it was not asked."""
+        return await self._ask(self._one, query.resource, self._inner.read_one, query)
+
+    async def read_many(self, query: Query) -> Page:
+        """The same of a page."""
+        return await self._ask(self._many, query.resource, self._inner.read_many, query)
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        """Never retried; OutcomeUnknown where the adapter itself says nothing in time."""
+        return await self._book(self._create, self._inner.create_appointment, draft)
+
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        """A read, with the room and the deadline of a booking: it may wait for the same lock."""
+        return await self._book(self._find, self._inner.find_appointments, draft, since)
+
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        """As several reads of appointments; that it took too long opens no breaker.
+
+        The call that tries whether the practice system is back keeps others out, and has the time
+        of one read.
+        """
+        kind = self._look if self._breaker.closed else self._quick_look
+        return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
+
+    async def ping(self) -> None:
+        """As it is; an answer ends the breaker's pause, and the next call tries."""
+        await super().ping()
+        self._breaker.end_pause()
+
+    async def aclose(self) -> None:
+        """Let go of the inner adapter."""
+        self._reading.aclose()
+        self._booking.aclose()
+        self._looking.aclose()
+        await super().aclose()
+
+    async def _book(self, kind: "Kind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
+        try:
+            # what cannot go through must not wait for room
+            await self._check()
+            with waiting():
+                await self._bookings.enter()
+        except BackendUnavailable:
+            self._called(kind.verb, "appointments", "not asked", None)
+            raise
+        try:
+            return await self._ask(kind, "appointments", ask, *given)
+        finally:
+            self._bookings.leave()
+
+    # one function, and long: each more that is awaited would cost every call
+    async def _ask(
+        self, kind: "Kind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
+    ) -> T:
+        at_once = self._breaker.closed and self.room.take()
+        turn = self._breaker.turn if at_once else await self._admit(kind, resource)
+        outcome, asking, began = "given up", ASKING.get(), perf_counter()
+        begun = asking.begin(kind.verb, resource) if asking.traced else None
+        try:
+            with kind.deadline.span() as span:
+                try:
+                    answer = await ask(*given)
+                except BackendUnavailable as error:
+                    if not self._worth_another(kind, span):
+                        raise
+                    answer = await again(lambda: ask(*given), error)
+        except Exception as error:
+            known = kind.late() if isinstance(error, TimeoutError) and span.late else error
+            self._learn(kind, turn, known)
+            outcome = _outcome(known)
+            if known is error:
+                raise
+            raise known from error
+        except BaseException:
+            self._breaker.left(turn)
+            raise
+        else:
+            self._breaker.answered(turn)
+            outcome = "answered"
+            return answer
+        finally:
+            self.room.leave()
+            seconds = perf_counter() - began
+            self._called(kind.verb, resource, outcome, seconds)
+            asking.seconds += seconds
+            if begun is not None:
+                asking.end(begun, outcome)
+
+    async def _admit(self, kind: "Kind", resource: str) -> int:
+        """The call's turn, once there is room; BackendUnavailable where it can't go through."""
+        try:
+            await self._check()
+            with waiting():
+                await self.room.enter()
+            try:
+                return self._breaker.enter(kind.deadline.seconds)
+            except BackendUnavailable:
+                self.room.leave()
+                raise
+        except BackendUnavailable:
+            self._called(kind.verb, resource, "not asked", None)
+            raise
+
+    async def _check(self) -> None:
+        """LeftAlone where no call goes through; while one tries, its end is waited for a moment."""
+        with waiting():
+            await self._breaker.probed(self._patience)
+        self._breaker.check()
+
+    def _worth_another(self, kind: "Kind", span: Span) -> bool:
+        """Whether a read is tried once more.
+
+        One that took long met a crowd, which a second try would only make larger; and of a
+        half-open breaker there is one probe.
+        """
+        left = span.until - asyncio.get_running_loop().time()
+        return kind.retried and left >= kind.deadline.seconds / 2 and self._breaker.closed
+
+    def _learn(self, kind: "Kind", turn: int, error: Exception) -> None:
+        if isinstance(error, kind.counted):
+            self._breaker.failed(turn, error)
+        elif isinstance(error, FAILURES):
+            self._breaker.left(turn)
+        elif isinstance(error, AdapterError):
+            self._breaker.answered(turn)
+        else:
+            self._breaker.left(turn)
+        if isinstance(error, BackendUnavailable):
+            error.retry_after = self._breaker.wait
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one verb is asked: its deadline, what it is to be late, whether it is tried again.
+
+    `counted` are the errors that count as failures for the breaker.
+    """
+
+    verb: str
+    deadline: Deadline
+    late: Callable[[], AdapterError]
+    retried: bool = True
+    counted: tuple[type[AdapterError], ...] = FAILURES
+
+
+def _outcome(error: Exception) -> str:
+    return type(error).__name__ if isinstance(error, AdapterError) else "fault"
+
+
+def _late_read() -> AdapterError:
+    return BackendTimeout("the adapter did not end a read in time")
+
+
+def _late_booking() -> AdapterError:
+    return OutcomeUnknown("the adapter did not end a booking in time")
