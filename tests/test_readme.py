@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.documents.modelled import models_in
+from adapters.documents.models import models_in
 from adapters.sql.mapping import Mapping
 from attack.__main__ import ATTACKS
 from gateway.cli import COMMANDS

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from adapters.base import FieldShape
 from adapters.documents.document import Document, Place, forgiving, read_document
-from adapters.documents.modelled import check
+from adapters.documents.models import check
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
 
 # Where a mapping has what only one kind has; * is any name.

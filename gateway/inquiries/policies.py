@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
-from gateway.policy.reading.document import load_policy
-from gateway.policy.reading.spots import Spots, spots_of
+from gateway.policy.reading.document import Spots, load_policy, spots_of
 from gateway.policy.rules import Rules
 from gateway.policy.running.found import find
 from gateway.policy.running.stored import read_version

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from adapters.documents.problems import Severity
 from adapters.sample import MAPPING
 from gateway.cli import main
-from gateway.policy.reading.kinds import KINDS, Severity
+from gateway.policy.reading.checks import CHECKS
 from tests.adapters.clinic import copy_to
 from tests.policies import TEXT, moved
 
@@ -80,7 +81,7 @@ def test_a_policy_that_cannot_be_used_is_told_alone(folder: Path) -> None:
 
 
 def test_every_kind_of_note_is_produced_here() -> None:
-    notes = {code for code, kind in KINDS.items() if kind.severity is Severity.NOTE}
+    notes = {code for code, kind in CHECKS.items() if kind.severity is Severity.NOTE}
     assert notes == {"never-gets-out", "never-filled"}
 
 

@@ -21,7 +21,7 @@ TWICE = (
 MASKS = "clients.phone can be masked by last(2), initial, city"
 NO_COLON = "this line has no colon: write NAME: [field, field], or # before a note"
 COLON = "a colon needs a blank behind it: write NAME: [field, field]"
-ALIAS = "no word begins with * or & (an alias, an anchor): write each field by its name"
+ALIAS = "no text begins with * or & (an alias, an anchor): write it out, or put it in quotes"
 TAG = "no word begins with ! (a tag): take it out; values to leave out are written {not: [A, B]}"
 BEHIND = (
     "nothing can stand behind the bracket or quote that closes: take it out, or begin a new line"
@@ -99,7 +99,7 @@ SLIPS = [
     (REASON, f"{REASON}  only: {{status: ^!CONFIRMED}}\n", "tag",
      TAG),
     (FULL, "  ^<<: {FULL: [address]}\n", "merge-key",
-     "merge keys (<<) are not allowed; write each list out"),
+     "merge keys (<<) are not allowed; write it out"),
     (FULL, "^\tFULL: [address]\n", "tab", "a tab stands here; indent with blanks"),
     (FULL, "  FULL:^\t[address]\n", "tab", "a tab stands here; indent with blanks"),
     (LIST, masked("{phone: ^last (2)}"), "mask-form",

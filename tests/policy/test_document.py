@@ -150,7 +150,7 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]",
         "FULL: ^&rest [address]",
-        "no word begins with * or & (an alias, an anchor): write each field by its name",
+        "no text begins with * or & (an alias, an anchor): write it out, or put it in quotes",
         id="an anchor",
     ),
     pytest.param(
@@ -162,7 +162,7 @@ ONE_PROBLEM = [
     pytest.param(
         "FULL: [address]",
         "^<<: {FULL: [address]}",
-        "merge keys (<<) are not allowed; write each list out",
+        "merge keys (<<) are not allowed; write it out",
         id="a merge key",
     ),
     pytest.param(
@@ -251,7 +251,7 @@ def test_what_is_wrong_inside_a_doubled_name_is_said_too() -> None:
 def test_after_a_key_that_is_no_name_the_rest_is_checked() -> None:
     text = changed("version: 1\n", "<<: {version: 1}\n").replace("[address]", "[adress]")
     assert [each.partition(": ")[2] for each in problems(text)] == [
-        "merge keys (<<) are not allowed; write each list out",
+        "merge keys (<<) are not allowed; write it out",
         "clients has no field 'adress' (did you mean address?)",
     ]
 
@@ -293,7 +293,8 @@ def test_a_word_that_looks_like_a_boolean_stays_a_word(word: str) -> None:
         (b"policy", "1:1: a policy begins with version: 1, then names each resource"),
         (
             b"a: &a [*a]",
-            "1:4: no word begins with * or & (an alias, an anchor): write each field by its name",
+            "1:4: no text begins with * or & (an alias, an anchor): write it out, or put it in"
+            " quotes",
         ),
         (
             b"a: " + b"[" * 5000,

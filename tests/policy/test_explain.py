@@ -2,8 +2,7 @@
 
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED
-from gateway.policy.reading.document import parse_policy
-from gateway.policy.reading.spots import spots_of
+from gateway.policy.reading.document import parse_policy, spots_of
 from gateway.policy.telling.explain import Reason, reasons
 from tests.policies import moved
 

@@ -11,7 +11,7 @@ import click
 
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.tried import try_again
+from gateway.cli.policy.cases import try_again
 from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
 from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
 from gateway.policy.cases.run import summary, verify

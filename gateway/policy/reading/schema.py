@@ -11,10 +11,9 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import MaskKind, fitting
-from gateway.policy.reading.comparisons import BOUNDS, NOT
+from gateway.policy.reading.conditions import BOUNDS, NOT, ONLY
 from gateway.policy.reading.document import VERSION
 from gateway.policy.reading.lists import NEVER
-from gateway.policy.reading.only import ONLY
 from gateway.policy.rows import is_ordered
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

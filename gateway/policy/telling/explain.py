@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import Mask
-from gateway.policy.reading.spots import Spot, Spots
+from gateway.policy.reading.document import Spot, Spots
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Sight
 from gateway.policy.spelling import conditions_in_file
 

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from adapters.documents.document import Document, Place
+from adapters.documents.document import Document, Place, is_number
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
-from adapters.documents.scalars import is_number
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -35,7 +34,7 @@ def _model_problems(
         at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
     for place, found in at.items():
         kinds = {each["type"] for each in found}
-        if kinds <= _SCALARS.keys() and any(_within(other, place) for other in at):
+        if kinds <= _SCALARS.keys() and any(other[: len(place)] == place != other for other in at):
             continue  # of a list, one member of a union says that it is none; the other knows more
         if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
             wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
@@ -63,10 +62,6 @@ def _model_problem(
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
 
 
-def _within(inner: Place, outer: Place) -> bool:
-    return len(inner) > len(outer) and inner[: len(outer)] == outer
-
-
 def _example(name: str, model: type[BaseModel]) -> str:
     """What could be written for a name that is missing, where the models have an example."""
     for each in models_in(model):
@@ -88,14 +83,14 @@ def _remedy(place: Place, model: type[BaseModel]) -> str:
         group, _, inner = name.rpartition(".")
         for other, members in _groups(model):
             if group == other:
-                return f": indent {inner} under {group}:{_near(inner, members)}"
+                near = "" if inner in members else did_you_mean(inner, members)
+                return f": indent {inner} under {group}:{near}"
             if name in members:
                 return f": indent it under {other}:"
-    return did_you_mean(name, [other for other in _names(model) if other != name])
-
-
-def _near(name: str, known: list[str]) -> str:
-    return "" if name in known else did_you_mean(name, known)
+    known = [
+        field.alias or own for kind in models_in(model) for own, field in kind.model_fields.items()
+    ]
+    return did_you_mean(name, [other for other in known if other != name])
 
 
 def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
@@ -110,20 +105,13 @@ def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
 # What pydantic says in its own words, said in the words of who writes the file.
 _WORDS: dict[str, str] = {
     "string_type": "must be a text",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     "bool_type": "must be true or false",
-    "dict_type": "must be a group of names and values",
-    "model_type": "must be a group of names and values",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
+    **dict.fromkeys(("dict_type", "model_type"), "must be a group of names and values"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     "path_type": "must be a path",
 }
-
-
 # What a plain value can be, in the order in which it is said.
 _SCALARS: dict[str, str] = {
     "string_type": "a text",
@@ -131,14 +119,8 @@ _SCALARS: dict[str, str] = {
     "float_type": "a number",
     "bool_type": "true or false",
 }
-
-
 _LISTS = frozenset({"list_type", "tuple_type"})
-
-
 _PLAIN = _SCALARS.keys() | _LISTS
-
-
 # A text that can be shown as the item of a list as it is.
 _WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
 
@@ -169,32 +151,14 @@ def _existing(document: Document, place: Place) -> Place:
     return found
 
 
-def _names(model: type[BaseModel]) -> list[str]:
-    """The names of all fields, those of the groups too."""
-    return [
-        info.alias or name for each in models_in(model) for name, info in each.model_fields.items()
-    ]
-
-
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
     """The model, and all that its fields are made of."""
     found: list[type[BaseModel]] = []
-    stack: list[type[BaseModel]] = [model]
-    while stack:
-        current = stack.pop()
-        if current not in found:
-            found.append(current)
-            for info in current.model_fields.values():
-                stack.extend(_models_named_in(info.annotation))
-    return found
-
-
-def _models_named_in(annotation: Any) -> list[type[BaseModel]]:
-    found: list[type[BaseModel]] = []
-    pending = [annotation]
+    pending: list[Any] = [model]
     while pending:
-        each = pending.pop()
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            found.append(each)
-        pending.extend(getattr(each, "__args__", ()))
+        kind = pending.pop()
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in found:
+            found.append(kind)
+            pending.extend(info.annotation for info in kind.model_fields.values())
+        pending.extend(getattr(kind, "__args__", ()))
     return found
