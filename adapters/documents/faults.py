@@ -12,30 +12,14 @@ from typing import Any, NamedTuple
 from adapters.documents.problems import Check
 
 FILE_CHECKS: Sequence[Check[Any]] = (
-    Check(
-        "unreadable",
-        "the file cannot be read",
-        "See that it is there, and that the gateway may read it.",
-    ),
+    Check("unreadable", "the file cannot be read", "The gateway must be able to read it."),
     Check("too-large", "the file is too large", "Most likely this is another file."),
     Check("empty-file", "the file is empty", "Begin with a copy of the file that is shipped."),
     Check("not-utf8", "an old encoding", "Save the file as UTF-8; every editor offers that."),
     Check("hidden-sign", "an invisible sign", "Text pasted from web pages often has such signs."),
-    Check(
-        "odd-quotes",
-        "quotes of a word processor",
-        "A plain text editor leaves quotes as they are typed.",
-    ),
-    Check(
-        "cut-off",
-        "the end is missing",
-        "Save or copy the whole file again, or take it from a backup.",
-    ),
-    Check(
-        "second-document",
-        "a second file within the file",
-        "Lines of dashes or dots have no place in it.",
-    ),
+    Check("odd-quotes", "quotes of a word processor", "A plain text editor leaves quotes alone."),
+    Check("cut-off", "the end is missing", "Save or copy the whole file again."),
+    Check("second-document", "a second file within the file", "No line has dashes or dots alone."),
     Check("not-yaml", "not understood", "Names, colons, brackets, commas and blanks matter."),
     Check("tab", "a tab", "Blanks say what belongs to what; let your editor write them for tabs."),
     Check("indentation", "blanks at the beginning", "Names of one group begin in the same column."),
@@ -48,11 +32,7 @@ FILE_CHECKS: Sequence[Check[Any]] = (
     Check("open-quote", "an open quote", "The same sign opens and closes a quote."),
     Check("text-behind", "text behind the end", "Nothing follows a closing bracket or quote."),
     Check("dash", "a dash out of place", "Each item has its own line, behind a dash and a blank."),
-    Check(
-        "sign-at-start",
-        "a sign at the beginning",
-        "Signs such as > @ % ` mean something of their own.",
-    ),
+    Check("sign-at-start", "a sign at the beginning", "Signs such as > @ % ` stand in quotes."),
     Check("escape", "a backslash", "In single quotes a backslash is a sign like any other."),
     Check("half-letter", "half of a letter", "Write the letter itself, not its number."),
     Check("odd-name", "a name that is none", "A name is one plain word before a colon."),

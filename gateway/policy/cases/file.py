@@ -69,23 +69,18 @@ def read_cases(path: Path) -> Cases:
     return Cases(document.file, tuple(cases))
 
 
-class _PartReader:
-    """A walk through a part of the document, which notes the problems on its way."""
+class _CaseReader:
+    """One walk through a document; named records are read when the first case asks for them."""
 
-    def __init__(self, document: Document, problems: list[Problem]) -> None:
+    def __init__(self, document: Document) -> None:
         self.document = document
-        self.problems = problems
+        self.problems: list[Problem] = []
+        self.names: dict[str, int] = {}
+        # name -> what it is a record of, the line that says so, and how it was read
+        self.records: dict[str, tuple[Resource, int, Record]] = {}
 
     def say(self, place: Place, text: str, *, at_key: bool = False) -> None:
         self.problems.append(self.document.problem(place, text, at_key=at_key))
-
-
-class _CaseReader(_PartReader):
-    """One walk through a document."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__(document, [])
-        self.names: dict[str, int] = {}
 
     def cases(self) -> list[PolicyCase]:
         data = self.document.data
@@ -96,10 +91,8 @@ class _CaseReader(_PartReader):
         version = data.get("version", VERSION)
         if version != VERSION or not isinstance(version, int) or isinstance(version, bool):
             self.say(("version",), f"version must be {VERSION}")
-        records = data.get("records")
-        if not isinstance(records, dict | None):
+        if not isinstance(data.get("records"), dict | None):
             self.say(("records",), "records must name records, such as anna: {id: ..., phone: ...}")
-        self.records = _RecordReader(self.document, self.problems, records)
         listed = data.get("cases", ())
         if "cases" in data and not (isinstance(listed, list) and listed):
             self.say(("cases",), "cases must be a list of cases, each begun by `- name:`")
@@ -130,7 +123,7 @@ class _CaseReader(_PartReader):
         operation = self.operation((*place, "operation"), data.get("operation", ...))
         record, sees = None, None
         if operation is not None and "record" in data:
-            record = self.records.of((*place, "record"), data["record"], operation)
+            record = self.record((*place, "record"), data["record"], operation)
         if operation is not None and "sees" in data:
             sees = self.sees((*place, "sees"), data["sees"], operation.returns, record)
         if len(self.problems) > before or not (level and operation and record is not None):
@@ -242,25 +235,11 @@ class _CaseReader(_PartReader):
         self.say(place, f"{path} {said}")
         return None
 
-
-class _RecordReader(_PartReader):
-    """Reads the named records, when the first case asks for them, and those within a case.
-
-    `written` are the named ones: a dict, None where there are none; what else cannot be read.
-    """
-
-    def __init__(self, document: Document, problems: list[Problem], written: Any) -> None:
-        super().__init__(document, problems)
-        self.is_whole = isinstance(written, dict | None) and ("records",) not in document.partial
-        self.written: dict[str, Any] = written if isinstance(written, dict) else {}
-        # name -> what it is a record of, the line that says so, and how it was read
-        self.read: dict[str, tuple[Resource, int, Record]] = {}
-
-    def of(self, place: Place, written: Any, operation: Operation) -> Record | None:
+    def record(self, place: Place, written: Any, operation: Operation) -> Record | None:
         """The record that a case names or holds; None where there is none, which is said."""
         found = None
         if isinstance(written, dict):
-            found = dict(self.members(place, operation.returns.fields, written, operation.returns))
+            found = dict(self.fields(place, operation.returns.fields, written, operation.returns))
         elif isinstance(written, str):
             found = self.by_name(place, written, operation)
         else:
@@ -273,35 +252,35 @@ class _RecordReader(_PartReader):
 
     def by_name(self, place: Place, name: str, operation: Operation) -> Record | None:
         resource, at = operation.returns, ("records", name)
-        if name not in self.written:
-            if self.is_whole:
-                near = did_you_mean(name, self.written)
+        written = self.document.data.get("records") or {}
+        if name not in written:
+            if isinstance(written, dict) and at[:1] not in self.document.partial:
+                near = did_you_mean(name, written)
                 self.say(place, f"no record is named {name}{near}; write it under records")
             return None
-        if name not in self.read:
-            data = self.written[name]
-            if not isinstance(data, dict):
+        if name not in self.records:
+            if not isinstance(written[name], dict):
                 self.say(at, f"{name} must be a record, with its fields and their values")
                 return None
-            found = dict(self.members(at, resource.fields, data, resource))
-            self.read[name] = resource, self.document.marks[place][0], found
-        known, line, found = self.read[name]
+            found = dict(self.fields(at, resource.fields, written[name], resource))
+            self.records[name] = resource, self.document.marks[place][0], found
+        known, line, found = self.records[name]
         if known is resource:
             return found
         text = f"{name} is read as one of {known.name} (line {line}), and {operation.id} answers"
         self.say(place, f"{text} {resource.name}")
         return None
 
-    def members(
+    def fields(
         self,
         place: Place,
-        fields: tuple[Field, ...],
+        of: tuple[Field, ...],
         data: dict[str, Any],
         resource: Resource,
         prefix: str = "",
     ) -> Iterator[tuple[str, Any]]:
         """The members as answers carry them; says what is no field, and no value of one."""
-        known = {field.name: field for field in fields}
+        known = {field.name: field for field in of}
         for name, written in data.items():
             here = (*place, name)
             if name not in known:
@@ -322,7 +301,7 @@ class _RecordReader(_PartReader):
             self.say(place, f"{field.name} is a list of objects, such as [{{...}}, {{...}}]")
             return None
         return [
-            dict(self.members((*place, n), field.fields, item, resource, f"{field.name}[]."))
+            dict(self.fields((*place, n), field.fields, item, resource, f"{field.name}[]."))
             for n, item in enumerate(written)
         ]
 

@@ -33,44 +33,16 @@ _LARGEST = ", ".join(
 POLICY_CHECKS: Sequence[Check[Any]] = (
     Check("no-policy", "no policy at all", "Begin with a copy of the policy that is shipped."),
     Check("bad-version", "the version", "version: 1 says by which rules the file is read."),
-    Check(
-        "missing-resource",
-        "a missing resource",
-        "Decide on each, so that nothing opens by accident.",
-    ),
-    Check(
-        "unknown-resource",
-        "an unknown resource",
-        "The names of resources are those that partners use, in the plural.",
-    ),
-    Check(
-        "whole-resource",
-        "a resource that is always whole",
-        "Types and free times have nothing to hide.",
-    ),
+    Check("missing-resource", "a missing resource", "Decide on each: nothing opens by accident."),
+    Check("unknown-resource", "an unknown resource", "Partners use the same names, in the plural."),
+    Check("whole-resource", "a resource that is always whole", "Types and times hide nothing."),
     Check("bad-resource", "a resource without lists", "Below it stand BASIC, STANDARD and FULL."),
-    Check(
-        "list-for-group",
-        "a list in place of a group",
-        "Below a resource stand names of levels, each with its list.",
-    ),
+    Check("list-for-group", "a list in place of a group", "Each level below it has a list."),
     Check("missing-level", "a missing level", "A level that adds nothing has an empty list: []."),
-    Check(
-        "unknown-level",
-        "an unknown level",
-        "The levels are BASIC, STANDARD and FULL; never is for no key at all.",
-    ),
-    Check(
-        "level-case",
-        "capitals and small letters",
-        "BASIC, STANDARD and FULL are capitals; never and only are not.",
-    ),
+    Check("unknown-level", "an unknown level", "The levels are BASIC, STANDARD, FULL."),
+    Check("level-case", "capitals and small letters", "Only never and only have small letters."),
     Check("bad-level", "no list", "A list stands in brackets with commas, such as [id, name]."),
-    Check(
-        "group-for-list",
-        "a group in place of a list",
-        "A list names fields; only masks and conditions have braces.",
-    ),
+    Check("group-for-list", "a group in place of a list", "Only masks and conditions have braces."),
     Check("list-in-list", "a list in a list", "Fields stand in one pair of brackets."),
     Check("only-in-list", "only behind a level", "Conditions stand beside the resource's levels."),
     Check("only-outside", "only outside a resource", "Conditions are about one resource's fields."),
@@ -83,63 +55,31 @@ POLICY_CHECKS: Sequence[Check[Any]] = (
     Check("prefixed-field", "a field with its resource", "The resource is named once, above."),
     Check("missing-comma", "a missing comma", "Without commas several words are taken for one."),
     Check("list-of-objects", "a list of objects", "Each member is decided on by itself."),
-    Check(
-        "doubled-field",
-        "a field twice",
-        "A field stands where it opens; each higher level sees it as well.",
-    ),
-    Check("missing-field", "a missing field", "Decide on each, so that nothing opens by accident."),
+    Check("doubled-field", "a field twice", "Higher levels see what a lower one opens."),
+    Check("missing-field", "a missing field", "Decide on each: nothing opens by accident."),
     Check("mask-form", "a mask written otherwise", "Write {phone: last(2)}, in a lower level."),
     Check("unknown-mask", "an unknown mask", f"The masks are {_MASKS}."),
     Check("bad-mask", "a mask's number", f"Numbers: {_LARGEST}; the other masks take none."),
     Check("unfit-mask", "a mask that does not fit", "Each mask is for values of certain kinds."),
     Check("doubled-mask", "a mask twice", "A field has one mask, from one level on."),
+    Check("mask-under-never", "a mask under never", "A hidden field has no mask."),
+    Check("mask-not-lower", "a mask that is never seen", "Mask it at a lower level."),
+    Check("bad-only", "conditions in no form", "Write only: {status: [ACTIVE]} for those records."),
     Check(
-        "mask-under-never",
-        "a mask under never",
-        "never hides a field whole; a mask stands under a level.",
+        "bad-condition", "an unknown comparison", "Write values, or not, min, above, max, below."
     ),
-    Check(
-        "mask-not-lower",
-        "a mask that is never seen",
-        "A mask is for levels below the one that opens the field.",
-    ),
-    Check(
-        "bad-only", "conditions in no form", "only: {status: [ACTIVE]} shows just those records."
-    ),
-    Check(
-        "bad-condition",
-        "an unknown comparison",
-        "A condition is a list of values, or not, min, above, max, below.",
-    ),
-    Check(
-        "condition-on-hidden",
-        "a condition on a hidden field",
-        "Who sees that records are left out learns what the field says.",
-    ),
-    Check(
-        "condition-on-list",
-        "a condition on a list",
-        "Conditions are about fields that have one plain value.",
-    ),
+    Check("condition-on-hidden", "a condition on a hidden field", "What is left out would tell."),
+    Check("condition-on-list", "a condition on a list", "A condition needs one plain value."),
     Check(
         "empty-condition",
         "a condition that nothing meets",
-        "To show no record, take the permission from the key.",
+        "Rather take the permission from the key.",
     ),
     Check("unordered-field", "a field without order", "min and max are for numbers and times."),
-    Check(
-        "bad-value",
-        "a value that the field never has",
-        "Values are written as partners see them in answers.",
-    ),
+    Check("bad-value", "a value that the field never has", "Write values as answers show them."),
     Check("yes-no", "yes or no", "Truth values are written true and false."),
     Check("unquoted-text", "a text without quotes", "A number in quotes is a text."),
-    Check(
-        "narrower-level",
-        "a higher level that sees less",
-        "Of records too, each level sees what the one below does.",
-    ),
+    Check("narrower-level", "a higher level that sees less", "A higher level sees more."),
 )
 
 
@@ -259,47 +199,48 @@ def _told_elsewhere(subject: RiskSubject) -> Iterator[Problem]:
                 break
 
 
+_WARNING, _NOTE = Severity.WARNING, Severity.NOTE
 RISKS: Sequence[Check[RiskSubject]] = (
     Check(
         "personal-at-basic",
         "what reaches a person, at BASIC",
-        "Every key sees BASIC: move the field to a higher level, or show it there under a mask.",
-        Severity.WARNING,
+        "Every key sees BASIC: open it higher, or mask it.",
+        _WARNING,
         _personal_at_basic,
     ),
     Check(
         "opened-early",
         "a field at a lower level than usual",
-        "Usual is what the shipped policy says; a mask at the lower level would show less.",
-        Severity.WARNING,
+        "A mask at the lower level would show less.",
+        _WARNING,
         _opened_early,
     ),
     Check(
         "weak-mask",
         "a mask that hardly hides",
-        "Who sees most of a value can guess the rest, or find it in a directory.",
-        Severity.WARNING,
+        "Who sees most of a value can guess the rest.",
+        _WARNING,
         _weak_mask,
     ),
     Check(
         "odd-comparison",
         "a text that looks like a comparison",
         "Without braces it is a value, which a record must have just so.",
-        Severity.WARNING,
+        _WARNING,
         _odd_comparison,
     ),
     Check(
         "equal-levels",
         "two levels that see the same",
-        "A key of the higher level gets nothing for it; maybe something was left out by mistake.",
-        Severity.WARNING,
+        "Maybe something was left out by mistake.",
+        _WARNING,
         _equal_levels,
     ),
     Check(
         "told-elsewhere",
         "hidden, and told elsewhere",
         "What other fields tell is hidden only together with them.",
-        Severity.WARNING,
+        _WARNING,
         _told_elsewhere,
     ),
 )
@@ -338,14 +279,14 @@ BACKEND_CHECKS: Sequence[Check[_SurveySubject]] = (
         "never-filled",
         "open, and never filled",
         "Partners get null there, until the mapping says where the field comes from.",
-        Severity.NOTE,
+        _NOTE,
         _never_filled,
     ),
     Check(
         "never-gets-out",
         "what no field is made of",
         "Only what the mapping makes a field of can be opened at all.",
-        Severity.NOTE,
+        _NOTE,
         _never_gets_out,
     ),
 )

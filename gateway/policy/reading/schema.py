@@ -117,31 +117,24 @@ def _only(resource: Resource) -> Schema:
 
 def _conditions(resource: Resource) -> Schema:
     fields = {
-        each.name: _described(each, _condition(each) if each.values else _on(each))
-        for each in resource.fields
-        if not (each.fields or each.many)
+        field.name: _described(
+            field, _condition(field) if field.values else _ref(f"condition-on-{field.format.name}")
+        )
+        for field in resource.fields
+        if not (field.fields or field.many)
     }
     return _object(fields) | {"minProperties": 1}
 
 
-def _on(field: Field) -> Schema:
-    return _ref(f"condition-on-{field.format.name}")
-
-
 def _condition(field: Field) -> Schema:
-    value = _value(field)
+    value: Schema = {"enum": list(field.values)}
+    if not field.values:
+        value = _VALUES.get(field.format.name) or dict(field.format.schema)
     values = {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
     words: Schema = {NOT: values}
     if is_ordered(field):
         words |= dict.fromkeys(BOUNDS, value)
     return {"anyOf": [*values["anyOf"], _object(words) | {"minProperties": 1}]}
-
-
-def _value(field: Field) -> Schema:
-    """One value as a condition has it."""
-    if field.values:
-        return {"enum": list(field.values)}
-    return _VALUES.get(field.format.name) or dict(field.format.schema)
 
 
 _AMOUNTS: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _AMOUNT}]}
