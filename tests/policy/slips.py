@@ -274,4 +274,32 @@ SLIPS = [
     ("version: 1\n", "^The policy of May\nversion: 1\n", "no-colon", NO_COLON),
     ("stock:\n", "stock: ^[]\nx:\n", "list-for-group",
      "stock holds lists, each with its name: write BASIC: [id] in a line below it"),
+    (LIST, "[id, ^firstNam, lastName]", "unknown-field",
+     "clients has no field 'firstNam' (did you mean firstName?)"),
+    (LIST, "[id, firstName, lastName, ^passport]", "unknown-field",
+     "clients has no field 'passport'"),
+    ("clients:\n  BASIC: [id, firstName, lastName]\n  STANDARD: [phone, email,",
+     "^clients:\n  BASIC: [id, firstName, lastName]\n  STANDARD: [email,", "missing-field",
+     "clients.phone is missing; add it to the first level that may see it (BASIC, STANDARD or"
+     " FULL), or to never"),
+    ('"lines[].unitPrice"', '^"lines[].unitprice"', "unknown-field",
+     "invoices has no field 'lines[].unitprice' (did you mean lines[].unitPrice?)"),
+    (FULL, "  FULL: [address, ^null]\n", "bad-field",
+     "a field of clients must be named by text, such as id"),
+    (FULL, f"{FULL}  ^EXTRA: []\n", "unknown-level",
+     "EXTRA is not a level; it must be one of BASIC, STANDARD, FULL, never, only"),
+    ("stock:", "^stok:", "unknown-resource", "stok is not a resource (did you mean stock?)"),
+    ("stock:", "^prescriptions: {}\nstock:", "unknown-resource",
+     "prescriptions is not a resource; it must be one of appointments, clients, patients,"
+     " consultations, invoices, stock"),
+    ("version: 1", "version: ^2", "bad-version", "version must be 1"),
+    ("version: 1", 'version: ^"1"', "bad-version", "version must be 1"),
+    ("version: 1", "version: ^true", "bad-version", "version must be 1"),
+    (FULL, "  FULL: ^!!set [address]\n", "tag", TAG),
 ]  # fmt: skip
+# Slips that lead to a second problem.
+TWO_PROBLEMS = {
+    *("half-letter", "list-for-group", "missing-level"),
+    *(masked("^last(phone, 2)"), masked("{phone: last(0,^5)}")),
+    "clients:\n  only: {STANDARD: {createdAt: {min: 1,^50}}}\n",
+}

@@ -11,7 +11,7 @@ from adapters.documents.problems import DocumentErrors, Problem, Severity
 from gateway.policy.reading.checks import CHECKS
 from gateway.policy.reading.document import load_policy, parse_policy
 from tests.policies import TEXT
-from tests.policy.slips import LIST, SLIPS
+from tests.policy.slips import LIST, SLIPS, TWO_PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,6 +39,7 @@ def test_a_slip_is_told_at_its_place(old: str, new: str, code: str, text: str) -
     text = text.replace("LINE", str(line - 1)).replace("HERE", str(line))
     said = [(each.line, each.column, each.code, each.text) for each in found(before + after)]
     assert (line, column, code, text) in said
+    assert len(said) == 1 + bool({code, new} & TWO_PROBLEMS)
 
 
 @pytest.mark.parametrize(

@@ -175,4 +175,4 @@ def test_the_quick_loader_finds_what_the_slow_one_finds(text: str) -> None:
 def test_the_shipped_files_are_read_by_the_quick_loader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "_StrictLoader", None)
     for file in ("policies.yaml", "adapters/sample/clinic.yaml"):
-        assert read_document(Path(__file__).parents[2] / file).data
+        assert read_document(Path(__file__).parents[3] / file).data
