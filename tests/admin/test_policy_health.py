@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.admin.views.traffic.health import parts_told
+from gateway.admin.views.traffic import part_states
 from gateway.admin.words import words
 
 FAILING = {"text": "1 of its cases fails", "problems": [], "more": 0}
@@ -24,7 +24,7 @@ FAILING = {"text": "1 of its cases fails", "problems": [], "more": 0}
 def test_cases_that_fail_are_told_with_what_to_do(
     more: Mapping[str, Any], text: str | None, language: str
 ) -> None:
-    [told] = parts_told({"policy": {"ready": True, **more}})
+    [told] = part_states({"policy": {"ready": True, **more}})
     assert told.do == (text and f"traffic.do_{text}")
     said = words(language)
     assert said.has(told.said)
