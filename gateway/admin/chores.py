@@ -23,7 +23,8 @@ REST = 20.0
 T = TypeVar("T")
 # What a deed's last line in the audit says more than its first.
 Noted = dict[str, Any]
-Deed = AbstractAsyncContextManager[Noted]
+NotedDeed = AbstractAsyncContextManager[Noted]
+Work = Callable[[Noted], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,7 @@ class Chore(Generic[T]):
         self._events = events
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(
-        self, run: UnderWay[T], deed: Deed, work: Callable[[Noted], Awaitable[None]]
-    ) -> bool:
+    async def begin(self, run: UnderWay[T], deed: NotedDeed, work: Work) -> bool:
         """Returns whether it begins now; False where it goes on already.
 
         Back once the audit knows of it: raises what kept the deed from being begun,
@@ -71,9 +70,7 @@ class Chore(Generic[T]):
         with contextlib.suppress(Exception):
             await ended(self._task)
 
-    async def _do(
-        self, deed: Deed, work: Callable[[Noted], Awaitable[None]], begun: asyncio.Future[None]
-    ) -> None:
+    async def _do(self, deed: NotedDeed, work: Work, begun: asyncio.Future[None]) -> None:
         try:
             async with deed as noted:
                 if not begun.done():

@@ -56,7 +56,8 @@ class Words:
         """KeyError for a name that no text has; `n` chooses between one and several."""
         text = self.texts[name]
         if not isinstance(text, str):
-            text = text[0 if self._is_one(n or 0) else 1]
+            is_one = n == 1 or (self.language == "fr" and not n)
+            text = text[0 if is_one else 1]
         if n is not None:
             values["n"] = self.number(n)
         return text.format(**values) if values else text
@@ -85,9 +86,6 @@ class Words:
         hundredths = share * 100
         text = "<1" if 0 < hundredths < 1 else f"{hundredths:.0f}"
         return f"{text}\u202f%" if self.language == "fr" else f"{text}%"
-
-    def _is_one(self, n: int) -> bool:
-        return n <= 1 if self.language == "fr" else n == 1
 
 
 def _set(text: Text, language: str) -> Text:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -139,15 +139,8 @@ class AdministratorStore:
         added = Administrator(
             id=str(uuid4()), name=name, role=role, one_time=one_time, created_at=now
         )
-        row = {
-            "id": added.id,
-            "name": name,
-            "name_key": name_key(name),
-            "role": role.value,
-            "password": password,
-            "one_time": int(one_time),
-            "created_at": now,
-        }
+        row = asdict(added) | {"role": role.value, "one_time": int(one_time)}
+        row |= {"name_key": name_key(name), "password": password}
         try:
             async with self._store.begin() as connection:
                 await connection.execute(insert(table).values(row))

@@ -166,27 +166,20 @@ def _digest(token: str) -> bytes:
 
 def _lasting(now: datetime) -> Any:
     """Selects the sessions that are not over, with their administrators."""
-    session = [
-        table.c.id.label("session_id"),
-        table.c.data,
-        table.c.created_at.label("begun_at"),
-        table.c.seen_at,
-        table.c.address,
-        table.c.agent,
-    ]
     return (
-        select(administrators, *session)
+        select(administrators, table)
         .join(administrators, administrators.c.id == table.c.administrator_id)
         .where(table.c.created_at > now - LASTS, table.c.seen_at > now - IDLE)
     )
 
 
 def _read(row: Row[Any]) -> SignedIn:
+    # what both tables have, a row has twice
     return SignedIn(
-        id=row.session_id,
+        id=row.id_1,
         administrator=read(row),
         data=json.loads(row.data),
-        created_at=row.begun_at,
+        created_at=row.created_at_1,
         seen_at=row.seen_at,
         address=row.address,
         agent=row.agent,

@@ -253,7 +253,7 @@ def lacking(resource: Resource, key: Key) -> list[Permission]:
     return sorted(needed) if needed.isdisjoint(key.permissions) else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Sighted:
     """One resource that a key may read; `level` is None where no policy is about it.
 
@@ -287,17 +287,12 @@ def _readable(key: Key) -> Iterator[Resource]:
 
 def _sight(policy: Policy, key: Key, resource: Resource, phrases: Phrases) -> Sighted:
     if not resource.governed:
-        return Sighted(resource=resource, level=None, whole=resource.paths)
+        return Sighted(resource, None, resource.paths)
     level, rules = key.level_for(resource.name), policy.rules[resource.name]
     seen = {path: rules.sight(path, level) for path in resource.paths}
     whole = [path for path, sight in seen.items() if sight is WHOLE]
     masked = [(path, sight) for path, sight in seen.items() if isinstance(sight, Mask)]
     rows = rules.rows_of(level)
-    return Sighted(
-        resource=resource,
-        level=level,
-        whole=whole,
-        masked=masked,
-        hidden=[path for path in seen if path not in {*whole, *dict(masked)}],
-        condition=conditions(resource, rows, phrases) if rows else "",
-    )
+    hidden = [path for path in seen if path not in {*whole, *dict(masked)}]
+    condition = conditions(resource, rows, phrases) if rows else ""
+    return Sighted(resource, level, whole, masked, hidden, condition)

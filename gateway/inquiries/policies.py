@@ -33,7 +33,7 @@ _hash = re.compile("[0-9a-f]{8,64}").fullmatch
 _line_end = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Named:
     """A policy by the name it was asked for, with its text.
 
@@ -74,13 +74,7 @@ async def policy_named(name: str, store: Store | None) -> Named:
 
 def _in_file(path: Path) -> Named:
     policy = load_policy(path, lambda trouble: None)
-    return Named(
-        name=policy.file,
-        hash=policy.hash,
-        content=path.read_bytes(),
-        rules=policy.rules,
-        place=policy.file,
-    )
+    return Named(policy.file, policy.hash, path.read_bytes(), policy.rules, policy.file)
 
 
 def is_kept(name: str) -> bool:
@@ -96,13 +90,8 @@ def _stored(name: str, version: Version) -> Named:
     except DocumentErrors as error:
         raise StartRefused(f"the policy {version.hash[:12]} in the store is damaged") from error
     is_file = find(Path(version.file)).hash == version.hash
-    return Named(
-        name=name,
-        hash=version.hash,
-        content=version.content,
-        rules=rules,
-        place=version.file if is_file else name,
-    )
+    place = version.file if is_file else name
+    return Named(name, version.hash, version.content, rules, place)
 
 
 def lines_of(content: bytes) -> list[str]:

@@ -129,7 +129,7 @@ async def test_a_key_near_no_limit_is_not_told_and_nobody_knows_where_what_count
         return None
 
     context = sampler_of(running_gateway)._context
-    object.__setattr__(parts, "used", nobody)
+    object.__setattr__(context, "used", nobody)
     text = await looked(manager, running_gateway)
     assert "nobody can say how much of its limit" in section(text, "near")
     assert "A test's partner 1 0 0" in section(text, "top")

@@ -123,7 +123,7 @@ def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
     return read.astimezone(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EntryRow:
     """An entry as it is shown; `name` is "" of a key that is gone."""
 
@@ -140,17 +140,7 @@ async def _entries(visit: Visit) -> web.Response:
     filters = await read_filters(visit, visit.request.query)
     found, unread = await _found(visit, filters, visit.asked("after"))
     names = await visit.keys.names()
-    rows = [
-        EntryRow(
-            entry=entry,
-            at=datetime.fromisoformat(entry.time),
-            name=names.get(entry.key_id or "", ""),
-            resource=_RESOURCES.get(entry.operation, ""),
-            records=entry.record_ids[:MOST_RECORDS],
-            more=len(entry.record_ids[MOST_RECORDS:]),
-        )
-        for entry in found.entries
-    ]
+    rows = [_row(entry, names) for entry in found.entries]
     return visit.page(
         "audit/list.html",
         422 if filters.errors else 200,
@@ -166,6 +156,12 @@ async def _entries(visit: Visit) -> web.Response:
         most_lines=MOST,
         verification=await verification.audit_status(visit),
     )
+
+
+def _row(entry: Line, names: Mapping[str, str]) -> EntryRow:
+    at, name = datetime.fromisoformat(entry.time), names.get(entry.key_id or "", "")
+    records, more = entry.record_ids[:MOST_RECORDS], len(entry.record_ids[MOST_RECORDS:])
+    return EntryRow(entry, at, name, _RESOURCES.get(entry.operation, ""), records, more)
 
 
 async def _found(visit: Visit, filters: EntryFilters, after: str) -> tuple[EntryPage, str]:

@@ -2,9 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
+from typing import Any
 
 from aiohttp import web
 
@@ -66,11 +68,9 @@ async def _policy(visit: Visit, wrong: Mapping[str, str] | None = None) -> web.R
         processes=await versions.running(visit.now),
         waiting=held,
         past=await versions.history(EVENTS),
-        said_of=PolicyWords(visit.words),
         resources=GOVERNED,
         levels=LEVELS,
-        days=DAYS,
-        most_named=NAMED,
+        **_known(visit),
         most_problems=PROBLEMS,
         longest=LONGEST,
         wrong=wrong or {},
@@ -85,14 +85,13 @@ async def _answers(visit: Visit) -> web.Response:
     if not visit.is_part:
         return visit.go("/policy?answers=1#waiting")
     standing = visit.context.standing()
-    return visit.page(
-        "policy/touched.html",
-        waiting=await _waiting(visit, standing, counts=True),
-        standing=standing,
-        said_of=PolicyWords(visit.words),
-        days=DAYS,
-        most_named=NAMED,
-    )
+    held = await _waiting(visit, standing, counts=True)
+    return visit.page("policy/touched.html", waiting=held, standing=standing, **_known(visit))
+
+
+def _known(visit: Visit) -> dict[str, Any]:
+    """Returns what both pages with a change are rendered with."""
+    return {"said_of": PolicyWords(visit.words), "days": DAYS, "most_named": NAMED}
 
 
 async def _waiting(visit: Visit, standing: Standing, *, counts: bool) -> Waiting | None:
@@ -174,18 +173,8 @@ async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
         return found, None
 
 
-async def _sheet(visit: Visit) -> web.Response:
-    """The matrix as a page to print, for the clinic's data protection officer."""
-    return await _file(visit, lambda policy: as_page(policy, visit.today), "html")
-
-
-async def _table(visit: Visit) -> web.Response:
-    """The matrix for spreadsheets: a line for each field at each level."""
-    return await _file(visit, as_csv, "csv")
-
-
-async def _file(visit: Visit, write: Callable[[Policy], str], ending: str) -> web.Response:
-    """Of what runs, or of the version that is asked for."""
+async def _file(visit: Visit, *, ending: str) -> web.Response:
+    """The matrix of what runs, or of a version, as a page to print (html) or a table (csv)."""
     policy = visit.context.standing().policy
     if asked := visit.asked("version"):
         version, rules = await _found(visit, asked)
@@ -194,24 +183,15 @@ async def _file(visit: Visit, write: Callable[[Policy], str], ending: str) -> we
         policy = compile_policy(version.file, version.hash, rules, lambda trouble: None)
     name = f"what-partners-see.{ending}"
     return web.Response(
-        text=write(policy),
+        text=as_csv(policy) if ending == "csv" else as_page(policy, visit.today),
         content_type=f"text/{ending}",
         charset="utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
 
 
-async def _approve(visit: Visit) -> web.Response:
-    """It runs from now on, on every process of the store."""
-    return await _decide(visit, APPROVED)
-
-
-async def _decline(visit: Visit) -> web.Response:
-    """What runs goes on, and the page says who declined what waits."""
-    return await _decide(visit, DECLINED)
-
-
-async def _decide(visit: Visit, decision: str) -> web.Response:
+async def _decide(visit: Visit, *, decision: str) -> web.Response:
+    """Has what was APPROVED run from now on, on every process; what was DECLINED only waits on."""
     digest, versions, now = visit.text("hash"), Versions(visit.store), visit.context.now
     if digest not in waiting(await versions.running(now())):
         return await _policy(visit, {"form": visit.words("policy.gone")})
@@ -235,8 +215,8 @@ PAGES = (
     get("/policy/answers", _answers),
     get("/policy/history", _history),
     get("/policy/versions/{hash}", _version),
-    get("/policy/page", _sheet),
-    get("/policy/table", _table),
-    post("/policy/approve", _approve, Right.POLICY),
-    post("/policy/decline", _decline, Right.POLICY),
+    get("/policy/page", partial(_file, ending="html")),
+    get("/policy/table", partial(_file, ending="csv")),
+    post("/policy/approve", partial(_decide, decision=APPROVED), Right.POLICY),
+    post("/policy/decline", partial(_decide, decision=DECLINED), Right.POLICY),
 )
