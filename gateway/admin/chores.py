@@ -15,6 +15,7 @@ from adapters.examination import Finding
 from gateway.background import ended
 from gateway.inquiries.verification import VerifyProgress
 from gateway.observe.logs import Events
+from gateway.settings import StartRefused
 
 # Seconds that a page waits for news: where it has something older to show, and where it has not.
 MOMENT, FIRST = 0.25, 2.5
@@ -75,7 +76,11 @@ class Chore(Generic[T]):
             async with deed as noted:
                 if not begun.done():
                     begun.set_result(None)
-                await work(noted)
+                try:
+                    await work(noted)
+                except (OSError, StartRefused) as error:
+                    noted["why"] = str(error)
+                    raise
         except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
             if begun.done():
                 self._events.fault("a chore of the panel failed", error)

@@ -19,7 +19,6 @@ from gateway.administrators.administrator import Right
 from gateway.administrators.log import DONE, Deed
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.inquiries.practice import examine, first
-from gateway.settings import StartRefused
 
 # Records of each kind at most; with more than a few there is a search.
 MOST, MANY = 500, 20
@@ -124,13 +123,9 @@ async def _check(visit: Visit) -> web.Response:
     async def look(noted: Noted) -> None:
         began = time.monotonic()
         examination = Examination(now=context.now())
-        try:
-            async with aclosing(examine(context.settings, context.store, examination)) as findings:
-                async for finding in findings:
-                    found.append(finding)  # noqa: PERF401 - pages tell meanwhile how many there are
-        except StartRefused as error:
-            noted["why"] = str(error)
-            raise
+        async with aclosing(examine(context.settings, context.store, examination)) as findings:
+            async for finding in findings:
+                found.append(finding)  # noqa: PERF401 - pages tell meanwhile how many there are
         told = told_of(found) | {"who": who, "at": context.now().isoformat()}
         told["seconds"] = round(time.monotonic() - began, 1)
         await context.store.set_meta(KEPT, json.dumps(told))

@@ -15,15 +15,7 @@ from uuid import UUID, uuid4
 import orjson
 from aiohttp import web
 
-from gateway.admin.views.keys import (
-    card,
-    found_key,
-    key_list,
-    revoke,
-    rotate,
-    seen_by,
-    shown_once,
-)
+from gateway.admin.views.keys import card, found_key, key_list, revoke, rotate, seen_by, shown_once
 from gateway.admin.visit import Visit, get, post
 from gateway.administrators.administrator import Right
 from gateway.contract.access import LEVELS, AccessLevel, Permission
@@ -179,9 +171,12 @@ def _is_line(text: str) -> bool:
     return all(unicodedata.category(letter) not in _ASIDE for letter in text)
 
 
-async def _making(visit: Visit) -> web.Response:
-    """The form of a new key. Its id is made here, so that one form makes one key."""
-    return _page(visit, KeyForm(), key_id=str(uuid4()))
+async def _form(visit: Visit) -> web.Response:
+    """The form of a key that there is, or of a new one: its id is made here, once for a form."""
+    if "id" not in visit.request.match_info:
+        return _page(visit, KeyForm(), key_id=str(uuid4()))
+    key, _ = await found_key(visit)
+    return _page(visit, of_key(key, visit), key=key)
 
 
 async def _make(visit: Visit) -> web.Response:
@@ -201,12 +196,6 @@ async def _make(visit: Visit) -> web.Response:
     except KeyExists:
         return visit.page("keys/already.html", 409, key_id=key_id, reason="already_made")
     return shown_once(visit, key, secret, "made")
-
-
-async def _editing(visit: Visit) -> web.Response:
-    """The form of a key that there is."""
-    key, _ = await found_key(visit)
-    return _page(visit, of_key(key, visit), key=key)
 
 
 async def _edit(visit: Visit) -> web.Response:
@@ -265,11 +254,11 @@ def _page(visit: Visit, form: KeyForm, *, key_id: str = "", key: Key | None = No
 
 PAGES = (
     get("/keys", key_list),
-    get("/keys/new", _making, Right.KEYS),
+    get("/keys/new", _form, Right.KEYS),
     post("/keys/new", _make, Right.KEYS),
     post("/keys/sees", _sees, Right.KEYS),
     get("/keys/{id}", card),
-    get("/keys/{id}/edit", _editing, Right.KEYS),
+    get("/keys/{id}/edit", _form, Right.KEYS),
     post("/keys/{id}/edit", _edit, Right.KEYS),
     post("/keys/{id}/rotate", rotate, Right.KEYS),
     post("/keys/{id}/revoke", revoke, Right.KEYS),

@@ -5,7 +5,7 @@ written into the audit.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,15 +57,6 @@ class PreviewQuery:
     scopes: Mapping[str, AccessLevel]
     resource: str
     wants_ids: bool
-
-    def members(self, key: Key | None = None, resource: str = "") -> Iterator[tuple[str, str]]:
-        """Yields the same as names and values of a form, with the key that was found for it."""
-        if key is not None or self.key:
-            yield "key", self.key if key is None else key.id
-        else:
-            yield "level", self.level.value
-            yield from ((f"scope.{name}", level.value) for name, level in self.scopes.items())
-        yield "resource", resource or self.resource
 
 
 def read_query(given: MultiMapping[str]) -> PreviewQuery:
@@ -134,9 +125,9 @@ async def _page(
         written=keys[0].name if len(keys) == 1 else text,
         keys=keys[:MOST] if len(keys) > 1 else [],
         has_more=len(keys) > MOST,
-        to=lambda key: f"/preview?{urlencode(list(query.members(key)))}",
+        to=lambda key: f"/preview?{urlencode({'key': key.id, 'resource': query.resource})}",
         result=result,
-        members=list(query.members(result.viewer.key, result.resource.name)) if result else [],
+        members=_members(result) if result else [],
         offered=await _ids(visit, result.resource) if query.wants_ids and result else None,
         levels=LEVELS,
         resources=list(_RESOURCES),
@@ -144,6 +135,15 @@ async def _page(
         ABSENT=ABSENT,
         wrong=wrong or {},
     )
+
+
+def _members(result: "Result") -> list[tuple[str, str]]:
+    """Returns what other forms of the page send along, so that they are about the same."""
+    viewer, resource = result.viewer, ("resource", result.resource.name)
+    if viewer.key is not None:
+        return [("key", viewer.key.id), resource]
+    scopes = [(f"scope.{name}", level.value) for name, level in viewer.scopes.items()]
+    return [("level", viewer.level.value), *scopes, resource]
 
 
 def _first_of(viewer: Viewer) -> Resource:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -48,39 +49,31 @@ class Latencies:
     spans: Sequence[str]
 
 
-async def _page(visit: Visit) -> web.Response:
-    """All of it; with `still` it stays as it is until it is asked for again."""
-    is_still = visit.asked("still") == "1"
-    return visit.page("traffic/page.html", is_still=is_still, **await _known(visit))
-
-
-async def _live(visit: Visit) -> web.Response:
-    """What changes, which the page asks for again and again."""
-    return visit.page("traffic/live.html", **await _known(visit))
-
-
-async def _known(visit: Visit) -> dict[str, Any]:
+async def _page(visit: Visit, *, template: str) -> web.Response:
+    """All, or what changes of it; with `still` it stays as it is until it is asked for again."""
     sampler = visit.request.app[SAMPLER]
     await sampler.look()
     report, keys, bookings = sampler.readiness.value, sampler.keys.value, sampler.bookings.value
     parts = {} if report is None else report["parts"]
     state, mark = _BREAKERS[sampler.gauge("backend_breaker")]
-    return {
+    return visit.page(
+        template,
+        is_still=visit.asked("still") == "1",
         **_figures(visit, sampler),
-        "bookings": bookings,
-        "bookings_failed": sampler.bookings.has_failed,
-        "names": {} if keys is None else keys.names,
-        "vets": sampler.vets.value or {},
-        "ledger": {} if bookings is None else bookings.states,
-        "unwritten": sampler.gauge("ledger_unwritten"),
-        "overwritten": sampler.gauge("bookings_overwritten"),
-        "parts": part_states(parts),
-        "is_up": parts.get("backend", {}).get("ready", False),
-        "breaker": {"state": state, "mark": mark, "since": sampler.breaker_since},
-        "keys": keys,
-        "keys_failed": sampler.keys.has_failed,
-        "span": lambda seconds: _in_words(visit.words, Latency(seconds)),
-    }
+        bookings=bookings,
+        bookings_failed=sampler.bookings.has_failed,
+        names={} if keys is None else keys.names,
+        vets=sampler.vets.value or {},
+        ledger={} if bookings is None else bookings.states,
+        unwritten=sampler.gauge("ledger_unwritten"),
+        overwritten=sampler.gauge("bookings_overwritten"),
+        parts=part_states(parts),
+        is_up=parts.get("backend", {}).get("ready", False),
+        breaker={"state": state, "mark": mark, "since": sampler.breaker_since},
+        keys=keys,
+        keys_failed=sampler.keys.has_failed,
+        span=lambda seconds: _in_words(visit.words, Latency(seconds)),
+    )
 
 
 def _figures(visit: Visit, sampler: Sampler) -> dict[str, Any]:
@@ -224,4 +217,7 @@ def _note(name: str, part: Part) -> str:
     return notes.get(name) or ""
 
 
-PAGES = (get("/traffic", _page), get("/traffic/live", _live, polled=True))
+PAGES = (
+    get("/traffic", partial(_page, template="traffic/page.html")),
+    get("/traffic/live", partial(_page, template="traffic/live.html"), polled=True),
+)

@@ -12,7 +12,6 @@ from gateway.admin.visit import Visit
 from gateway.administrators.log import DONE, Deed
 from gateway.audit.files import audit_folder, place_of
 from gateway.inquiries.verification import AuditReport, VerifyProgress, verify_audit
-from gateway.settings import StartRefused
 
 DEED = "audit verified"
 # What is kept of what is to be said.
@@ -64,11 +63,7 @@ async def verify(visit: Visit) -> web.Response:
     context, progress = visit.context, VerifyProgress()
 
     async def look(noted: Noted) -> None:
-        try:
-            noted.update(told(await verify_audit(context.settings, context.store, progress)))
-        except (OSError, StartRefused) as error:
-            noted["why"] = str(error)
-            raise
+        noted.update(told(await verify_audit(context.settings, context.store, progress)))
 
     run = UnderWay(visit.who.name, visit.now, progress)
     deed = visit.deed(DEED, _subject(visit))
