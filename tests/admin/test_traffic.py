@@ -34,6 +34,7 @@ from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.world import OTHER_ID, SOME_ID, World
 
+FAILING = {"text": "1 of its cases fails", "problems": [], "more": 0}
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 
 
@@ -355,3 +356,23 @@ async def test_an_answer_that_takes_long_is_not_waited_for_while_there_is_an_old
     await question.fresh(5.0)
     assert (question.value, question.has_failed) == (2, True)
     await question.aclose()
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"state": "current", "cases": FAILING}, "cases"),
+        ({"state": "held back", "waitsFor": "cases", "cases": FAILING}, "cases_wait"),
+        ({"state": "held back", "waitsFor": "approval", "cases": None}, "held_back"),
+        ({"state": "current", "waitsFor": None, "cases": None}, None),
+    ],
+)
+def test_cases_that_fail_are_told_with_what_to_do(
+    more: Mapping[str, Any], text: str | None, language: str
+) -> None:
+    [told] = part_states({"policy": {"ready": True, **more}})
+    assert told.do == (text and f"traffic.do_{text}")
+    said = words(language)
+    assert said.has(told.said)
+    assert told.do is None or said.has(told.do)
