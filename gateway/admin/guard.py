@@ -10,7 +10,6 @@ from hmac import compare_digest
 from typing import Any
 from urllib.parse import quote
 
-import orjson
 from aiohttp import web
 from aiohttp_session import Session, get_session
 from multidict import MultiDictProxy
@@ -204,8 +203,5 @@ async def failure(request: web.Request, status: int, reason: str) -> web.Respons
     except (StoreError, RuntimeError):
         session = Session(None, data=None, new=True)
     visit = Visit(request, session, _who(request), _words(request))
-    if request.headers.get("Accept", "").startswith("application/json"):
-        told = {"message": visit.words(f"errors.{reason}")}
-        return web.Response(status=status, body=orjson.dumps(told), content_type="application/json")
     template = "failure-part.html" if visit.is_part else "failure.html"
     return visit.page(template, status, reason=reason, code=status)

@@ -1,7 +1,6 @@
 """The panel's pages, a module for each area; PAGES is all of them."""
 
 from gateway.admin.views import (
-    account,
     audit,
     directory,
     key_form,
@@ -15,7 +14,6 @@ from gateway.admin.visit import PanelPage
 
 PAGES: tuple[PanelPage, ...] = (
     *sign_in.PAGES,
-    *account.PAGES,
     *key_form.PAGES,
     *audit.PAGES,
     *directory.PAGES,

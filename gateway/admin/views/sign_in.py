@@ -1,4 +1,7 @@
-"""Signing in and out. A failed attempt counts before the password is looked at."""
+"""Signing in and out, and one's own account: another password, and where one is signed in.
+
+A failed attempt counts before the password is looked at.
+"""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -8,16 +11,19 @@ from aiohttp import web
 from aiohttp_session import new_session
 
 from gateway.admin.guard import CHOOSE, SIGN_IN, Refusal, is_same
-from gateway.admin.session import ADMINISTRATOR, CSRF, PROVED
+from gateway.admin.session import ADMINISTRATOR, CSRF, PROVED, SIGNED_IN
 from gateway.admin.visit import Visit, get, post
 from gateway.administrators.administrator import Credential, Right
 from gateway.administrators.passwords import (
     ALL_TURNS,
     LONGEST,
+    SHORTEST,
     TooManyWaiting,
+    check,
     is_one_time,
     of_device,
     of_name,
+    of_session,
 )
 from gateway.administrators.sessions import DEVICE_LASTS, device_of, device_token
 
@@ -34,7 +40,7 @@ class PasswordAttempt:
     wait: int = 0
 
 
-async def attempt(
+async def _attempt(
     visit: Visit, subject: str, kept: Credential | None, password: str, *, is_known: bool
 ) -> PasswordAttempt:
     """Tries a password, which counts for that subject until it is forgiven; TooManyWaiting.
@@ -54,7 +60,7 @@ async def attempt(
         return PasswordAttempt(await administration.passwords.is_right(known, password))
 
 
-async def begin_session(visit: Visit, administrator_id: str, password: str) -> None:
+async def _begin_session(visit: Visit, administrator_id: str, password: str) -> None:
     """Begins one once the answer is made, if `password` is still what is kept of theirs then.
 
     Whatever the browser held before means nothing from now on.
@@ -68,7 +74,7 @@ async def begin_session(visit: Visit, administrator_id: str, password: str) -> N
     visit.request[PROVED] = password
 
 
-def remember_device(
+def _remember_device(
     visit: Visit, response: web.Response, administrator_id: str, password: str
 ) -> None:
     """From now on the browser is known, and by another token than before."""
@@ -107,7 +113,7 @@ async def _sign_in(visit: Visit) -> web.Response:
     administration = visit.administration
     kept = await administration.administrators.find(name)
     try:
-        tried, device = await _attempt(visit, name, kept, password)
+        tried, device = await _try(visit, name, kept, password)
     except TooManyWaiting:
         return await _page(visit, 503, is_busy=True, wait=ALL_TURNS, name=name)
     if tried.wait:
@@ -121,15 +127,15 @@ async def _sign_in(visit: Visit) -> web.Response:
     await administration.attempts.forgive(of_device(device) if device else of_name(name))
     who, browser = kept.administrator, "known" if device else "new"
     await administration.note(who.name, "signed in", address=address, browser=browser)
-    await begin_session(visit, who.id, "" if who.one_time else kept.password)
+    await _begin_session(visit, who.id, "" if who.one_time else kept.password)
     response = visit.go(CHOOSE if who.one_time else _next(visit.text("next")))
     response.del_cookie(_ASKED)
     if not who.one_time:
-        remember_device(visit, response, who.id, kept.password)
+        _remember_device(visit, response, who.id, kept.password)
     return response
 
 
-async def _attempt(
+async def _try(
     visit: Visit, name: str, kept: Credential | None, password: str
 ) -> tuple[PasswordAttempt, str | None]:
     """Returns the attempt, and the known browser that it counts for; None for a stranger's.
@@ -142,11 +148,11 @@ async def _attempt(
         token = visit.request.cookies.get(_device_cookie(visit, kept.administrator.id), "")
         device = device_of(token, kept, visit.now)
     if device is not None:
-        own = await attempt(visit, of_device(device), kept, password, is_known=True)
+        own = await _attempt(visit, of_device(device), kept, password, is_known=True)
         if not own.wait:
             return own, device
         pause = own.wait
-    tried = await attempt(visit, of_name(name), kept, password, is_known=False)
+    tried = await _attempt(visit, of_name(name), kept, password, is_known=False)
     return replace(tried, wait=min(tried.wait, pause or tried.wait)), None
 
 
@@ -184,9 +190,8 @@ async def _page(
     *,
     wanted: str | None = None,
     name: str = "",
-    is_wrong: bool = False,
-    is_busy: bool = False,
     wait: int = 0,
+    **wrong: bool,
 ) -> web.Response:
     asked = _asked(visit) or secrets.token_urlsafe(24)
     response = visit.page(
@@ -195,12 +200,15 @@ async def _page(
         asked=asked,
         wanted=visit.text("next") if wanted is None else wanted,
         name=name,
-        is_wrong=is_wrong,
-        is_busy=is_busy,
         wait=wait,
         is_empty=not await visit.administration.administrators.count(),
+        **{"is_wrong": False, "is_busy": False} | wrong,
     )
     _set_cookie(visit, response, _ASKED, asked)
+    return _later(response, wait)
+
+
+def _later(response: web.Response, wait: int) -> web.Response:
     if wait:
         response.headers["Retry-After"] = str(wait)
     return response
@@ -210,9 +218,72 @@ async def _first(visit: Visit) -> web.Response:
     return visit.go(FIRST)
 
 
+async def _account(
+    visit: Visit, errors: dict[str, str] | None = None, wait: int = 0
+) -> web.Response:
+    """Both, on one page; `wait` are the seconds before the present password counts again."""
+    response = visit.page(
+        "account.html",
+        429 if wait else 422 if errors else 200,
+        errors=errors or {},
+        sessions=await visit.administration.sessions.list(visit.now, of=visit.who.id),
+        this=visit.request[SIGNED_IN].id,
+        shortest=SHORTEST,
+        longest=LONGEST,
+    )
+    return _later(response, wait)
+
+
+async def _change_password(visit: Visit) -> web.Response:
+    """Sets another password; whoever is signed in elsewhere with the old one no longer is."""
+    who, administration = visit.who, visit.administration
+    kept = await administration.administrators.get(who.id)
+    if kept is None:
+        raise web.HTTPNotFound
+    old, new, again = (str(visit.form.get(name, "")) for name in ("old", "new", "again"))
+    errors: dict[str, str] = {}
+    if not kept.administrator.one_time:
+        subject = of_session(visit.request[SIGNED_IN].id)
+        tried = await _attempt(visit, subject, kept, old, is_known=True)
+        if tried.wait:
+            told = visit.words("sign-in.wait", tried.wait)
+            return await _account(visit, {"old": told}, tried.wait)
+        if tried.is_right:
+            await administration.attempts.forgive(subject)
+        else:
+            await administration.note(who.name, "password change refused", who.id, name=who.name)
+            errors["old"] = visit.words("account.wrong_old")
+    try:
+        check(new, who.name)
+    except ValueError:
+        errors["new"] = visit.words("account.weak", shortest=SHORTEST, longest=LONGEST)
+    if new != again:
+        errors["again"] = visit.words("account.differ")
+    if errors:
+        return await _account(visit, errors)
+    async with visit.deed("password changed", who.id, name=who.name):
+        hashed = await administration.passwords.hash(new)
+        await administration.administrators.set_password(
+            who.id, hashed, one_time=False, instead_of=kept.password
+        )
+    await _begin_session(visit, who.id, hashed)
+    response = visit.go(FIRST, "account.changed")
+    _remember_device(visit, response, who.id, hashed)
+    return response
+
+
+async def _end_session(visit: Visit) -> web.Response:
+    async with visit.deed("session ended", visit.who.id, name=visit.who.name):
+        await visit.administration.sessions.end_one(visit.text("session"), of=visit.who.id)
+    return visit.go(CHOOSE, "account.ended")
+
+
 PAGES = (
     get("/", _first),
     get(SIGN_IN, _form, None),
     post(SIGN_IN, _sign_in, None),
     post("/sign-out", _sign_out, Right.READ, while_choosing=True),
+    get(CHOOSE, _account, while_choosing=True),
+    post("/account/password", _change_password, Right.READ, while_choosing=True),
+    post("/account/sessions", _end_session, Right.READ),
 )
