@@ -15,10 +15,9 @@ from aiohttp_session import Session, get_session
 from multidict import MultiDictProxy
 
 from gateway.admin.context import CONTEXT
-from gateway.admin.session import CSRF, SIGNED_IN
+from gateway.admin.session import CSRF
 from gateway.admin.visit import PanelPage, Visit
-from gateway.admin.words import Words, language_of, words
-from gateway.administrators.administrator import Administrator, PasswordChanged
+from gateway.administrators.administrator import PasswordChanged
 from gateway.audit.buffer import Unwritten
 from gateway.contract.errors import GatewayError, NotARequest
 from gateway.inquiries.deeds import Unended
@@ -60,22 +59,21 @@ def answer(page: PanelPage) -> Handler:
     """Returns what aiohttp calls for a page."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
-        session = await get_session(request)
-        who = _who(request)
+        visit = Visit(request, await get_session(request))
         if page.needs is not None:
-            if who is None:
+            if visit.signed_in is None:
                 return _to_sign_in(request)
-            if who.one_time and not page.while_choosing:
-                return web.Response(status=303, headers={"Location": CHOOSE})
-            if not who.may(page.needs):
+            if visit.who.one_time and not page.while_choosing:
+                return visit.go(CHOOSE)
+            if not visit.may(page.needs):
                 raise Refusal(403, "right")
-        form = None
         if page.method == "POST":
             _check_origin(request)
-            form = await _read_form(request)
-            if page.needs is not None and not is_same(form.get("csrf"), session.get(CSRF)):
+            visit.form = await _read_form(request)
+            csrf = visit.form.get("csrf")
+            if page.needs is not None and not is_same(csrf, visit.session.get(CSRF)):
                 raise Refusal(403, "form")
-        return await page.view(Visit(request, session, who, _words(request), form))
+        return await page.view(visit)
 
     return handler
 
@@ -88,15 +86,6 @@ def is_same(told: object, known: object) -> bool:
         and bool(known)
         and compare_digest(printable(told).encode(), printable(known).encode())
     )
-
-
-def _who(request: web.Request) -> Administrator | None:
-    signed_in = request.get(SIGNED_IN)
-    return None if signed_in is None else signed_in.administrator
-
-
-def _words(request: web.Request) -> Words:
-    return words(language_of(request.headers.get("Accept-Language", "")))
 
 
 def _to_sign_in(request: web.Request) -> web.Response:
@@ -131,28 +120,28 @@ async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
 
 
 def _check_place(request: web.Request) -> None:
-    """Refused where it was not addressed to this panel, or comes past the proxy.
+    """Raises Refusal where it was not addressed to this panel, or comes past the proxy.
 
     A page elsewhere whose name was made to lead here (DNS rebinding) has another host.
     HTTPNotFound for a letter that no database takes.
     """
-    parts = request.app[CONTEXT]
-    if parts.only_through_proxies and not parts.trusts(request.remote or ""):
+    context = request.app[CONTEXT]
+    if context.only_through_proxies and not context.trusts(request.remote or ""):
         raise Refusal(403, "proxy")
-    hosts = {origin.partition("://")[2] for origin in parts.origins}
+    hosts = {origin.partition("://")[2] for origin in context.origins}
     host = request.headers.get("Host", "").lower()
     if host not in hosts and host.removesuffix(":443") not in hosts:
         raise Refusal(421, "host")
     target = request.raw_path.lower()
     # a whole address (RFC 9112 3.2.2) counts for more than the Host
-    if target[:1] != "/" and not any(target.startswith(f"{each}/") for each in parts.origins):
+    if target[:1] != "/" and not any(target.startswith(f"{each}/") for each in context.origins):
         raise Refusal(421, "host")
     if "%00" in request.raw_path:
         raise web.HTTPNotFound
 
 
 def _check_origin(request: web.Request) -> None:
-    """Refused where the form comes from a page of anybody else."""
+    """Raises Refusal where the form comes from a page of anybody else."""
     origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
     if origin is not None and origin.lower() not in request.app[CONTEXT].origins:
         raise Refusal(403, "origin")
@@ -162,7 +151,7 @@ def _check_origin(request: web.Request) -> None:
 
 @web.middleware
 async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every answer has the headers; every failure is a page in plain words."""
+    """Puts the headers on every answer, and makes of every failure a page in plain words."""
     try:
         _check_place(request)
         response = await handler(request)
@@ -202,6 +191,6 @@ async def failure(request: web.Request, status: int, reason: str) -> web.Respons
         session = await get_session(request)
     except (StoreError, RuntimeError):
         session = Session(None, data=None, new=True)
-    visit = Visit(request, session, _who(request), _words(request))
+    visit = Visit(request, session)
     template = "failure-part.html" if visit.is_part else "failure.html"
     return visit.page(template, status, reason=reason, code=status)

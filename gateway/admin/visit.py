@@ -13,42 +13,32 @@ from aiohttp_session import Session
 from multidict import MultiDict, MultiDictProxy
 
 from gateway.admin.context import ADMINISTRATION, CONTEXT, KEYS
-from gateway.admin.session import CSRF, SAID
-from gateway.admin.words import PageClock, Words
+from gateway.admin.session import CSRF, SAID, SIGNED_IN
+from gateway.admin.words import PageClock, language_of, words
 from gateway.administrators.administrator import Administrator, Right
 from gateway.store import Store
 
 
 class Visit:
-    """What a view has to do with; `form` is empty but where something was posted.
+    """What a view has to do with; `form` is empty but where something was posted."""
 
-    `who` raises RuntimeError on the pages that ask for nobody.
-    """
-
-    def __init__(
-        self,
-        request: web.Request,
-        session: Session,
-        who: Administrator | None,
-        words: Words,
-        form: MultiDictProxy[Any] | None = None,
-    ) -> None:
+    def __init__(self, request: web.Request, session: Session) -> None:
         self.request = request
         self.session = session
-        self.words = words
-        self.form = form if form is not None else MultiDictProxy(MultiDict[Any]())
+        self.form = MultiDictProxy(MultiDict[Any]())
+        self.words = words(language_of(request.headers.get("Accept-Language", "")))
         self.context = request.app[CONTEXT]
         self.administration = request.app[ADMINISTRATION]
         self.keys = request.app[KEYS]
-        self.clock = PageClock(self.context.zone, words, self.context.now)
-        self._who = who
+        self.clock = PageClock(self.context.zone, self.words, self.context.now)
+        self.signed_in = request[SIGNED_IN].administrator if SIGNED_IN in request else None
 
     @property
     def who(self) -> Administrator:
-        """Who is signed in."""
-        if self._who is None:
+        """Who is signed in; raises RuntimeError on the pages that ask for nobody."""
+        if self.signed_in is None:
             raise RuntimeError("nobody is signed in here")
-        return self._who
+        return self.signed_in
 
     @property
     def store(self) -> Store:
@@ -81,18 +71,16 @@ class Visit:
 
     def may(self, right: Right) -> bool:
         """Returns whether whoever is signed in has that right."""
-        return self._who is not None and self._who.may(right)
+        return self.signed_in is not None and self.signed_in.may(right)
 
     def page(self, template: str, status: int = 200, **context: Any) -> web.Response:
         """Renders a template; every one knows these beside its own context."""
-        said = None if self.is_part else self.session.get(SAID)
-        if said is not None:
-            del self.session[SAID]
+        said = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
         known: dict[str, Any] = {
             "t": self.words,
             "clock": self.clock,
             "language": self.words.language,
-            "who": self._who,
+            "who": self.signed_in,
             "may": self.may,
             "Right": Right,
             "csrf": self.session.get(CSRF, ""),
