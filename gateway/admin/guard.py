@@ -14,13 +14,15 @@ from aiohttp import web
 from aiohttp_session import Session, get_session
 from multidict import MultiDictProxy
 
+from adapters.base import AdapterError
 from gateway.admin.context import CONTEXT
 from gateway.admin.session import CSRF
 from gateway.admin.visit import PanelPage, Visit
-from gateway.administrators.administrator import PasswordChanged
+from gateway.administrators.administrator import NoSuchAdministrator, PasswordChanged
 from gateway.audit.buffer import Unwritten
 from gateway.contract.errors import GatewayError, NotARequest
 from gateway.inquiries.deeds import Unended
+from gateway.keys.told import OddKey, RevokedKey, UnknownKey
 from gateway.observe.lines import printable
 from gateway.store import StoreError
 
@@ -164,8 +166,9 @@ async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
     except StoreError as error:
         request.app[CONTEXT].events.fault("the panel cannot use the store", error, said=str(error))
         response = await failure(request, 503, "store")
-    except (NotARequest, PasswordChanged, Unended, Unwritten) as error:
-        response = await failure(request, *_SAID[type(error)])
+    except tuple(_SAID) as error:
+        said = next(said for kind, said in _SAID.items() if isinstance(error, kind))
+        response = await failure(request, *said)
     except GatewayError as error:
         response = await failure(request, 502 if error.status < 500 else error.status, "practice")
     except Exception as error:  # noqa: BLE001 - whoever works here gets a page, and the log the fault
@@ -177,8 +180,13 @@ async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 _REASONS = {400: "unread", 404: "missing", 405: "method", 408: "unread", 413: "large"}
-_SAID = {
+_SAID: dict[type[Exception], tuple[int, str]] = {
     NotARequest: (400, "proxy"),  # it does not say who calls, or in a way that nobody can read
+    UnknownKey: (404, "missing"),
+    OddKey: (404, "missing"),
+    RevokedKey: (404, "missing"),
+    NoSuchAdministrator: (404, "missing"),
+    AdapterError: (502, "practice"),
     PasswordChanged: (403, "form"),
     Unended: (503, "unended"),
     Unwritten: (503, "audit"),

@@ -64,7 +64,7 @@ async def _close(app: web.Application) -> None:
 
 @cache
 def _templates() -> jinja2.Environment:
-    """Of this process: what one panel has compiled the next one need not."""
+    """Returns the templates, which each process compiles once."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("gateway.admin"),
         autoescape=True,

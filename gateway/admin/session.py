@@ -62,7 +62,7 @@ class StoreStorage(AbstractStorage):
             await self._sessions.save(session.identity, dict(session))
 
     def _set(self, response: web.StreamResponse, value: str, max_age: int | None) -> None:
-        """A cookie of the browser's session; to take one away needs the same marks."""
+        """Sets a cookie of the browser's session; to take one away needs the same marks."""
         response.set_cookie(
             self.cookie_name,
             value,

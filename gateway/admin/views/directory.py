@@ -111,7 +111,6 @@ async def _last_check(visit: Visit) -> Check:
 
 
 async def _checked(visit: Visit) -> web.Response:
-    """The part of the page that says so."""
     return visit.page("directory/checked.html", check=await _last_check(visit))
 
 

@@ -26,7 +26,7 @@ from gateway.keys.networks import MOST as MOST_NETWORKS
 from gateway.keys.networks import read_network
 from gateway.keys.rows import row_of
 from gateway.keys.store import KeyStore
-from gateway.keys.told import ChangedKey, KeyExists, RevokedKey
+from gateway.keys.told import ChangedKey, KeyExists
 
 LONGEST = 200
 MOST = 1_000_000_000
@@ -94,8 +94,8 @@ def mark_of(key: Key) -> str:
     return hashlib.sha256(orjson.dumps(row_of(key))).hexdigest()
 
 
-def settings(form: KeyForm, visit: Visit, before: Key | None = None) -> dict[str, Any]:
-    """Returns the fields of a key, read from the form; notes in it what is wrong."""
+async def _settings(visit: Visit, form: KeyForm, before: Key | None = None) -> dict[str, Any]:
+    """Returns the fields of a key, read from the form; none where it notes in it what is wrong."""
     limit = int(form.limit) if _number(form.limit) else 0
     bookings = int(form.bookings) if _number(form.bookings) else None
     wrong = {
@@ -110,6 +110,11 @@ def settings(form: KeyForm, visit: Visit, before: Key | None = None) -> dict[str
         text = "limit" if name == "bookings" else name
         form.errors[name] = visit.words(f"keys.wrong_{text}")
     networks, expires_at = _networks(form, visit), _expiry(form, visit, before)
+    # two active keys of one name would be taken for each other
+    if "name" not in form.errors and (before is None or before.name != form.name):
+        same = await visit.keys.named(form.name, visit.now)
+        if any(before is None or key.id != before.id for key in same):
+            form.errors["name"] = visit.words("keys.same_name")
     if form.errors:
         return {}
     return {
@@ -215,19 +220,7 @@ async def _edit(visit: Visit) -> web.Response:
             await KeyStore(visit.store).update(key.id, key, **chosen)
     except ChangedKey:
         return visit.page("keys/already.html", 409, key_id=key.id, reason="already_changed")
-    except RevokedKey as error:
-        raise web.HTTPNotFound from error
     return visit.go(f"/keys/{key.id}", "keys.saved")
-
-
-async def _settings(visit: Visit, form: KeyForm, key: Key | None = None) -> dict[str, Any]:
-    """Reads the form; two active keys of one name would be taken for each other."""
-    chosen = settings(form, visit, key)
-    if "name" not in form.errors and (key is None or key.name != form.name):
-        same = await visit.keys.named(form.name, visit.now)
-        if any(key is None or other.id != key.id for other in same):
-            form.errors["name"] = visit.words("keys.same_name")
-    return {} if form.errors else chosen
 
 
 async def _sees(visit: Visit) -> web.Response:

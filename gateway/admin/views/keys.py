@@ -18,7 +18,7 @@ from gateway.inquiries.audit import find_entries
 from gateway.inquiries.keys import UNUSED, Listed, Selection, Which, closed_to, sights, states_of
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import ChangedKey, OddKey, RevokedKey, Secret, UnknownKey
+from gateway.keys.told import ChangedKey, Secret
 from gateway.usage.store import Sums, by_day
 
 AT_ONCE = 50
@@ -105,11 +105,8 @@ async def _last_used(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, datet
 
 
 async def found_key(visit: Visit) -> tuple[Key, tuple[Secret, ...]]:
-    """Returns the key of the address, with what may be told of its secrets; else 404."""
-    try:
-        return await KeyStore(visit.store).show(visit.request.match_info["id"])
-    except (UnknownKey, OddKey) as error:
-        raise web.HTTPNotFound from error
+    """Returns the key of the address, with what may be told of its secrets."""
+    return await KeyStore(visit.store).show(visit.request.match_info["id"])
 
 
 async def card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
@@ -200,8 +197,6 @@ async def rotate(visit: Visit) -> web.Response:
             )
     except ChangedKey:
         return visit.page("keys/already.html", 409, key_id=key.id, reason="already_rotated")
-    except RevokedKey as error:
-        raise web.HTTPNotFound from error
     return shown_once(visit, made.key, made.secret, "rotated", made.secrets)
 
 

@@ -8,7 +8,6 @@ from gateway.admin.visit import Visit, get, post
 from gateway.administrators.administrator import (
     LastAdmin,
     NameTaken,
-    NoSuchAdministrator,
     Right,
     Role,
     name_of,
@@ -64,8 +63,6 @@ async def _act(visit: Visit) -> web.Response:
         return await action(visit, kept.administrator.id, kept.administrator.name)
     except LastAdmin:
         return await _people(visit, {"last": visit.words("people.last")})
-    except NoSuchAdministrator as error:
-        raise web.HTTPNotFound from error
 
 
 async def _role(visit: Visit, administrator_id: str, name: str) -> web.Response:

@@ -191,7 +191,7 @@ async def _file(visit: Visit, *, ending: str) -> web.Response:
 
 
 async def _decide(visit: Visit, *, decision: str) -> web.Response:
-    """Has what was APPROVED run from now on, on every process; what was DECLINED only waits on."""
+    """Lets the policy that waits run from now on, on every process, or declines it."""
     digest, versions, now = visit.text("hash"), Versions(visit.store), visit.context.now
     if digest not in waiting(await versions.running(now())):
         return await _policy(visit, {"form": visit.words("policy.gone")})

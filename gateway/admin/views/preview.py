@@ -16,9 +16,8 @@ import orjson
 from aiohttp import web
 from multidict import MultiMapping
 
-from adapters.base import AdapterError, NotFound, Query, Record, Trouble
+from adapters.base import NotFound, Query, Record, Trouble
 from gateway.admin.context import PanelContext
-from gateway.admin.guard import Refusal
 from gateway.admin.policy_words import PolicyWords
 from gateway.admin.visit import Visit, get, post
 from gateway.administrators.administrator import Right
@@ -93,8 +92,6 @@ async def _look(visit: Visit) -> web.Response:
             record = await visit.context.adapter.read_one(wanted)
     except NotFound:
         return await _page(visit, query, wrong={"id": visit.words("preview.unknown_id")})
-    except AdapterError as error:
-        raise Refusal(502, "practice") from error
     return await _page(visit, query, record=record, record_id=record_id)
 
 
@@ -156,10 +153,7 @@ def _first_of(viewer: Viewer) -> Resource:
 
 async def _ids(visit: Visit, resource: Resource) -> list[str]:
     """Returns some ids of the clinic's own records of that kind."""
-    try:
-        records = await first(visit.context.adapter, resource.name, OFFERED, visit.now)
-    except AdapterError as error:
-        raise Refusal(502, "practice") from error
+    records = await first(visit.context.adapter, resource.name, OFFERED, visit.now)
     return [record["id"] for record in records if isinstance(record.get("id"), str)]
 
 

@@ -77,7 +77,7 @@ async def _begin_session(visit: Visit, administrator_id: str, password: str) -> 
 def _remember_device(
     visit: Visit, response: web.Response, administrator_id: str, password: str
 ) -> None:
-    """From now on the browser is known, and by another token than before."""
+    """Makes the browser known, by another token than before."""
     token = device_token(administrator_id, password, visit.now)
     max_age = int(DEVICE_LASTS.total_seconds())
     _set_cookie(visit, response, _device_cookie(visit, administrator_id), token, max_age)
@@ -106,7 +106,7 @@ async def _form(visit: Visit) -> web.Response:
 
 
 async def _sign_in(visit: Visit) -> web.Response:
-    """With a name and a password, or once more."""
+    """Signs in with a name and a password, or shows the form again."""
     if not is_same(visit.text("asked"), _asked(visit)):
         raise Refusal(403, "form")
     name, password = visit.text("name"), str(visit.form.get("password", ""))
@@ -164,7 +164,7 @@ async def _use_up(visit: Visit, kept: Credential) -> bool:
 
 
 async def _sign_out(visit: Visit) -> web.Response:
-    """The session is over, here and in the store."""
+    """Ends the session, here and in the store."""
     await visit.administration.note(visit.who.name, "signed out")
     visit.session.invalidate()
     response = visit.go(SIGN_IN)
