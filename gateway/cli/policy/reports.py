@@ -18,7 +18,7 @@ from rich.text import Text
 import gateway
 from adapters.documents.problems import Check, Problem, Severity
 from gateway.cli.lines import legible
-from gateway.inquiries.lines import lines_of
+from gateway.inquiries.policies import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.reading.checks import CHECKS, Checked
 
