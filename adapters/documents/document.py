@@ -29,8 +29,6 @@ DEEPEST = 32
 _ODD = re.compile(
     rb"[\0\t\r?]|---|\.\.\.|[|>][-+0-9]*#|:\s*[]},]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf"
 ).search
-
-
 Place = tuple[str | int, ...]
 
 
@@ -101,20 +99,18 @@ class FlawedDocument(DocumentErrors):
         self.document = document
 
 
-def read_document(path: Path, name: str | None = None, largest: int = LARGEST) -> Document:
+def read_document(path: Path, largest: int = LARGEST) -> Document:
     """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML.
 
     FlawedDocument where only its keys are wrong. `largest` is in bytes.
     """
-    file = name or str(path)
     try:
         with path.open("rb") as stream:
             content = stream.read(largest + 1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        text = f"cannot be read: {reason}"
-        raise DocumentErrors([Problem(file, 0, 0, text, "unreadable")]) from error
-    return parse_document(content, file, largest)
+        text = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        raise DocumentErrors([Problem(str(path), 0, 0, text, "unreadable")]) from error
+    return parse_document(content, str(path), largest)
 
 
 def forgiving(read: Callable[[], Document]) -> tuple[Document, tuple[Problem, ...]]:

@@ -106,14 +106,9 @@ def fault_of(error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
     stop = _Stop(what, mark, error.context_mark, lines, tokens)
     for beginning, explain in _EXPLANATIONS:
         if re.match(beginning, what, re.DOTALL) and (fault := explain(stop)) is not None:
-            return _at_the_end(fault, lines)
+            torn = fault.line == len(lines) - 1 and fault.code in ("no-colon", "open-quote", "dash")
+            return fault._replace(code="cut-off") if torn else fault
     return stop.here("not-yaml", f"{NO_YAML}{one_line(what)}")
-
-
-def _at_the_end(fault: Fault, lines: Sequence[str]) -> Fault:
-    """What is wrong in a last line that does not end was most likely cut off."""
-    torn = fault.line == len(lines) - 1 and fault.code in ("no-colon", "open-quote", "dash")
-    return fault._replace(code="cut-off") if torn else fault
 
 
 def misread_bytes(content: bytes, error: Any) -> Fault:

@@ -62,8 +62,6 @@ def test_programs_are_told_in_their_formats() -> None:
     assert "notes" not in json.loads(check("--json").stdout)
     log = json.loads(check("--against-backend", "--format", "sarif").stdout)
     assert {each["level"] for each in log["runs"][0]["results"]} == {"note"}
-    lines = check("--against-backend", "--format", "github").stdout.splitlines()
-    assert all(each.startswith("::notice file=") for each in lines)
 
 
 def test_a_backend_that_cannot_be_read_is_said_in_a_sentence(folder: Path) -> None:

@@ -52,7 +52,7 @@ def run_cases(
     what the key must see of it. Covered is a field at a level when a case at that level has a
     record with a value there.
     """
-    policy = loaded(file, config, as_json=as_json, does="tries")
+    policy = loaded(file, config, as_json=as_json)
     cases = _read(cases_file or cases_beside(Path(policy.file)), as_json=as_json)
     outcomes, found = run(policy, cases), coverage(policy, cases)
     failed = [outcome for outcome in outcomes if outcome.differences]

@@ -53,7 +53,7 @@ def check(
     system only gives notes.
     """
     as_json = as_json or form == "json"
-    path = chosen(file, config, as_json=as_json, does="checks")
+    path = chosen(file, config, as_json=as_json)
     checked = check_policy(path)
     if against_backend and checked.policy is not None:
         checked = asyncio.run(_against_backend(checked, checked.policy, config))

@@ -28,20 +28,17 @@ file_argument = click.argument(
 )
 
 
-def loaded(file: Path | None, config: Path | None, *, as_json: bool, does: str = "shows") -> Policy:
+def loaded(file: Path | None, config: Path | None, *, as_json: bool) -> Policy:
     """The policy, or its problems and the end of the command."""
-    path = chosen(file, config, as_json=as_json, does=does)
+    path = chosen(file, config, as_json=as_json)
     try:
         return load_policy(path, lambda trouble: None)
     except DocumentErrors as error:
         _refuse(error, as_json=as_json)
 
 
-def chosen(file: Path | None, config: Path | None, *, as_json: bool, does: str = "shows") -> Path:
-    """The file that is named, or the policy in force; the end where the configuration is wrong.
-
-    `does` says in a word what the command does with it, where a policy in this folder is another.
-    """
+def chosen(file: Path | None, config: Path | None, *, as_json: bool) -> Path:
+    """The file that is named, or the policy in force; the end where the configuration is wrong."""
     if file is not None:
         return file
     try:
@@ -51,7 +48,7 @@ def chosen(file: Path | None, config: Path | None, *, as_json: bool, does: str =
     here = Path.cwd() / _OWN_NAME
     if here.exists() and realpath(here) != realpath(used):
         other = f"{_OWN_NAME} in this folder is another file"
-        click.echo(legible(f"note: this {does} {used}, which is in use; {other}"), err=True)
+        click.echo(legible(f"note: this is about {used}, which is in use; {other}"), err=True)
     return used
 
 

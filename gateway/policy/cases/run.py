@@ -11,7 +11,6 @@ import msgspec
 from adapters.base import Record
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
-from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.cases.file import Cases, PolicyCase, read_cases
 from gateway.policy.policy import Policy
@@ -106,14 +105,16 @@ def differences(policy: Policy, case: PolicyCase) -> Iterator[str]:
         shown, wanted = _is_in(answer, path), path in case.sees
         value, expected = at(answer, path), case.sees.get(path)
         if shown and not wanted:
-            yield f"{resource.name}.{path}: shown {spelt(value)}, expected hidden"
+            yield f"{resource.name}.{path}: shown {_spelt(value)}, expected hidden"
         elif wanted and not shown and not _is_empty(answer, path):
-            yield f"{resource.name}.{path}: hidden, expected {spelt(expected)}"
+            yield f"{resource.name}.{path}: hidden, expected {_spelt(expected)}"
         elif wanted and value != expected:
-            yield f"{resource.name}.{path}: shown {spelt(value)}, expected {spelt(expected)}"
-    for name in _empty_lists(resource, answer):
-        if not any(path.startswith(f"{name}[].") for path in case.sees):
-            yield f"{resource.name}.{name}: shown without items, expected hidden"
+            yield f"{resource.name}.{path}: shown {_spelt(value)}, expected {_spelt(expected)}"
+    expected_lists = {path.partition("[].")[0] for path in case.sees if "[]." in path}
+    for field in resource.fields:
+        is_empty = field.fields and field.name in answer and not answer[field.name]
+        if is_empty and field.name not in expected_lists:
+            yield f"{resource.name}.{field.name}: shown without items, expected hidden"
 
 
 def _found(policy: Policy, case: PolicyCase, answer: Record | None) -> Iterator[str]:
@@ -141,13 +142,7 @@ def _is_empty(answer: Record, path: str) -> bool:
     return "[]." in path and name in answer and not answer[name]
 
 
-def _empty_lists(resource: Resource, answer: Record) -> Iterator[str]:
-    for each in resource.fields:
-        if each.fields and each.name in answer and not answer[each.name]:
-            yield each.name
-
-
-def spelt(value: Any) -> str:
+def _spelt(value: Any) -> str:
     """A value in a line, shortened where it is long."""
     if value is None:
         return "nothing"

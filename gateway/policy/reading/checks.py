@@ -204,21 +204,21 @@ RISKS: Sequence[Check[RiskSubject]] = (
     Check(
         "personal-at-basic",
         "what reaches a person, at BASIC",
-        "Every key sees BASIC: open it higher, or mask it.",
+        "Every key sees BASIC: move the field to a higher level, or show it there under a mask.",
         _WARNING,
         _personal_at_basic,
     ),
     Check(
         "opened-early",
         "a field at a lower level than usual",
-        "A mask at the lower level would show less.",
+        "Usual is what the shipped policy says; a mask at the lower level would show less.",
         _WARNING,
         _opened_early,
     ),
     Check(
         "weak-mask",
         "a mask that hardly hides",
-        "Who sees most of a value can guess the rest.",
+        "Who sees most of a value can guess the rest, or find it in a directory.",
         _WARNING,
         _weak_mask,
     ),
@@ -232,7 +232,7 @@ RISKS: Sequence[Check[RiskSubject]] = (
     Check(
         "equal-levels",
         "two levels that see the same",
-        "Maybe something was left out by mistake.",
+        "A key of the higher level gets nothing for it; maybe something was left out by mistake.",
         _WARNING,
         _equal_levels,
     ),

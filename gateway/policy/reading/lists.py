@@ -89,8 +89,11 @@ class Lists:
         """A field under a mask."""
         name = f"{self.resource.name}.{path}"
         if path not in self.resource.paths:
-            slip = _in_parentheses(self.resource, path, written) or _of_path(self.resource, path)
-            self._slip(place, slip)
+            mask, inner = _meant_mask(written), path.lstrip("(")  # `(phone: last(2))` for braces
+            if mask and inner in self.resource.paths:
+                self._slip(place, _mask_form(inner, mask))
+            else:
+                self._slip(place, _of_path(self.resource, path))
         elif level is None:
             text = f"{name} under {NEVER} is hidden altogether; take the mask out"
             self.noted.say(place, "mask-under-never", text)
@@ -99,9 +102,9 @@ class Lists:
             text = f"{name} is masked already in line {line}; keep one of the two"
             self.noted.say(place, "doubled-mask", text, at_key=True)
         else:
-            mask = read_mask(written)
-            if isinstance(mask, Mask) and mask.kind in fitting(self.resource.at(path)):
-                self.masks[path] = level, mask, place
+            read = read_mask(written)
+            if isinstance(read, Mask) and read.kind in fitting(self.resource.at(path)):
+                self.masks[path] = level, read, place
             else:
                 slip = _of_misfit(self.resource, path, written)
                 at_key = slip.code == "unknown-mask" and not isinstance(written, str)
@@ -244,12 +247,6 @@ def _with_mask(resource: Resource, written: str) -> Slip | None:
 def _mask_form(path: str, mask: str) -> Slip:
     text = f"a field under a mask is written {{{path_in_list(path)}: {mask}}}"
     return Slip("mask-form", text, (path,))
-
-
-def _in_parentheses(resource: Resource, path: str, written: Any) -> Slip | None:
-    """`(phone: last(2))` for braces."""
-    mask, path = _meant_mask(written), path.lstrip("(")
-    return _mask_form(path, mask) if mask and path in resource.paths else None
 
 
 def _meant_mask(written: Any) -> str | None:

@@ -69,16 +69,15 @@ def _definitions(resource: Resource) -> dict[str, Schema]:
 
 
 def _resource(resource: Resource) -> Schema:
-    lists = {level.value: _level(resource, level.value) for level in LEVELS}
+    listed = _ref(f"{resource.name}-list")
+    lists: Schema = {
+        level.value: {"description": f"What {level} sees more.", **listed} for level in LEVELS
+    }
+    lists[LEVELS[0].value]["description"] = "What every key sees."
     name = {"anyOf": [_ref(f"{resource.name}-names"), {"type": "object", "maxProperties": 0}]}
     never = {"description": "Fields that no key sees.", "type": "array", "items": name}
     made = _object(lists | {NEVER: never, ONLY: _only(resource)})
     return {"description": resource.summary, **made, "required": list(lists)}
-
-
-def _level(resource: Resource, level: str) -> Schema:
-    added = "What every key sees." if level == LEVELS[0] else f"What {level} sees more."
-    return {"description": added, **_ref(f"{resource.name}-list")}
 
 
 def _list(resource: Resource) -> Schema:
