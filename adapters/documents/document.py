@@ -280,7 +280,7 @@ class _Reader:
             self.letters(node)
             return scalar(node)
         if isinstance(node, SequenceNode):
-            return [self.value(each, (*place, n)) for n, each in enumerate(node.value)]
+            return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
         if isinstance(node, MappingNode):
             return dict(self.members(node, place))
         raise TypeError(node)

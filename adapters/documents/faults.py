@@ -93,7 +93,7 @@ class _Stop:
     def last(self) -> Any:
         """The last token that ends before the mark and is no mere beginning or end; or None."""
         end = self.mark.index
-        read = (each for each in self.tokens if each.start_mark.index < each.end_mark.index <= end)
+        read = (one for one in self.tokens if one.start_mark.index < one.end_mark.index <= end)
         return max(read, key=lambda token: token.end_mark.index, default=None)
 
 

@@ -30,10 +30,10 @@ def _model_problems(
     document: Document, model: type[BaseModel], error: ValidationError
 ) -> Iterator[Problem]:
     at: dict[Place, list[Any]] = {}
-    for each in error.errors(include_url=False):
-        at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
+    for told in error.errors(include_url=False):
+        at.setdefault(_existing(document, tuple(told["loc"])), []).append(told)
     for place, found in at.items():
-        kinds = {each["type"] for each in found}
+        kinds = {told["type"] for told in found}
         if kinds <= _SCALARS.keys() and any(other[: len(place)] == place != other for other in at):
             continue  # of a list, one member of a union says that it is none; the other knows more
         if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
@@ -42,7 +42,7 @@ def _model_problems(
             yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}{more}")
         else:
             yield from (
-                said for each in found if (said := _model_problem(document, model, place, each))
+                said for told in found if (said := _model_problem(document, model, place, told))
             )
 
 
@@ -64,8 +64,8 @@ def _model_problem(
 
 def _example(name: str, model: type[BaseModel]) -> str:
     """What could be written for a name that is missing, where the models have an example."""
-    for each in models_in(model):
-        for inner, info in each.model_fields.items():
+    for part in models_in(model):
+        for inner, info in part.model_fields.items():
             if (info.alias or inner) == name and info.is_required() and info.examples:
                 return f", such as {name}: {info.examples[0]}"
     return ""
@@ -99,7 +99,7 @@ def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
         kind = info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             own = kind.model_fields.items()
-            yield info.alias or name, [each.alias or inner for inner, each in own]
+            yield info.alias or name, [member.alias or inner for inner, member in own]
 
 
 # What pydantic says in its own words, said in the words of who writes the file.

@@ -86,9 +86,9 @@ class DocumentErrors(Exception):
 def warnings_of(found: Iterable[Found]) -> tuple[Problem, ...]:
     """Returns what only samples say; raises DocumentErrors with all else where there is any."""
     all_ = list(found)
-    if certain := [each.problem for each in all_ if not each.only_sampled]:
+    if certain := [one.problem for one in all_ if not one.only_sampled]:
         raise DocumentErrors(certain)
-    return tuple(each.problem for each in all_)
+    return tuple(one.problem for one in all_)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -101,7 +101,8 @@ def _print(checked: Checked, file: Path | None, config: Path | None) -> None:
         if waits_for_approval(checked.policy, config):
             click.echo("It waits for an approval: `clinic-gateway policy status` says more.")
         return
-    does = "lists them" if any(each.code == FAILED for each in checked.errors) else "says why"
+    has_failed = any(problem.code == FAILED for problem in checked.errors)
+    does = "lists them" if has_failed else "says why"
     failing = f"{summary(checked.errors)}; `{try_again(file)}` {does}"
     click.echo(legible(f"{checked.policy.file}: in order, but {failing}"))
     for line in outlook_lines(checked.policy, config):

@@ -166,7 +166,7 @@ def print_annotations(found: Sequence[Annotation]) -> None:
             console.print(line, soft_wrap=True)
         helped.add(annotation.problem.code)
     count = Counter(annotation.check.severity for annotation in found)
-    told = [f"{count[each]} {each}{'s' * (count[each] > 1)}" for each in Severity if count[each]]
+    told = [f"{n} {severity}{'s' * (n > 1)}" for severity in Severity if (n := count[severity])]
     console.print(Text(", ".join(told)), soft_wrap=True)
 
 

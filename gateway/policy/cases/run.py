@@ -60,13 +60,13 @@ def verify(policy: Policy, path: Path) -> Sequence[Problem]:
     try:
         cases = read_cases(beside)
     except DocumentErrors as error:
-        return [replace(each, code=UNREADABLE) for each in error.problems]
-    return [each.problem() for each in run(policy, cases) if each.differences]
+        return [replace(problem, code=UNREADABLE) for problem in error.problems]
+    return [outcome.problem() for outcome in run(policy, cases) if outcome.differences]
 
 
 def summary(problems: Sequence[Problem]) -> str:
     """What the problems with a policy's cases come to: `3 of its cases fail`."""
-    failed = sum(each.code == FAILED for each in problems)
+    failed = sum(problem.code == FAILED for problem in problems)
     if not failed:
         return "its cases cannot be read"
     return f"{failed} of its cases {'fails' if failed == 1 else 'fail'}"
@@ -74,7 +74,7 @@ def summary(problems: Sequence[Problem]) -> str:
 
 def run(policy: Policy, cases: Cases) -> Sequence[Outcome]:
     """Each case with what differs."""
-    return [Outcome(cases.file, each, tuple(differences(policy, each))) for each in cases.cases]
+    return [Outcome(cases.file, case, tuple(differences(policy, case))) for case in cases.cases]
 
 
 def _answer(policy: Policy, case: PolicyCase) -> Record | None:

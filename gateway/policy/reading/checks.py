@@ -169,10 +169,10 @@ def _equal_levels(subject: RiskSubject) -> Iterator[Problem]:
     rules = {} if subject.reading.problems else subject.reading.rules
     for lower, higher in pairwise(LEVELS) if rules else ():
         same = all(
-            no_more(each.sight(path, higher), each.sight(path, lower))
-            for each in rules.values()
-            for path in each.fields
-        ) and all(each.rows_of(higher).within(each.rows_of(lower)) for each in rules.values())
+            no_more(resource.sight(path, higher), resource.sight(path, lower))
+            for resource in rules.values()
+            for path in resource.fields
+        ) and all(own.rows_of(higher).within(own.rows_of(lower)) for own in rules.values())
         if same:
             text = f"{higher} adds nothing to {lower} in any resource: both see the same"
             yield subject.problem((next(iter(rules)), higher.value), text, at_key=True)

@@ -30,10 +30,10 @@ Schema = dict[str, Any]
 def policy_schema() -> Schema:
     """The schema, derived from the contract's tables."""
     version = {"const": VERSION, "description": "By which rules the file is read."}
-    resources = {each.name: _ref(each.name) for each in GOVERNED}
+    resources = {resource.name: _ref(resource.name) for resource in GOVERNED}
     definitions: dict[str, Schema] = {}
-    for each in GOVERNED:
-        definitions |= _definitions(each)
+    for resource in GOVERNED:
+        definitions |= _definitions(resource)
     return {
         "$schema": DIALECT,
         "title": "Policy of a clinic gateway",
@@ -60,11 +60,11 @@ def _definitions(resource: Resource) -> dict[str, Schema]:
         f"{name}-list": _list(resource),
         f"{name}-conditions": _conditions(resource),
     }
-    for each in map(resource.at, resource.paths):
-        if fitting(each):
-            made[f"mask-of-{each.format.name}"] = {"anyOf": [*map(_mask, fitting(each))]}
-        if not (each.many or each.values):
-            made[f"condition-on-{each.format.name}"] = _condition(each)
+    for field in map(resource.at, resource.paths):
+        if fitting(field):
+            made[f"mask-of-{field.format.name}"] = {"anyOf": [*map(_mask, fitting(field))]}
+        if not (field.many or field.values):
+            made[f"condition-on-{field.format.name}"] = _condition(field)
     return made
 
 
