@@ -91,9 +91,9 @@ ADAPTERS = {
         "adapters.documents",
         "adapters.draft",
         "adapters.examination",
-        "adapters.rest",
+        "adapters.mapped",
+        "adapters.mapping",
         "adapters.sample",
-        "adapters.sql",
     },
 }
 ROOMS_OF = {
