@@ -9,7 +9,7 @@ from gateway.affected import answers, operations_of, reach
 from gateway.inquiries.policies import Named
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.policy.telling.diff import Change, changes
+from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.store import Store
 from gateway.usage.store import answered
 
@@ -20,7 +20,7 @@ DAYS = 30
 class Touched:
     """A change, the active keys that it touches, and in how many answers they saw the resource."""
 
-    change: Change
+    change: PolicyChange
     keys: Sequence[Key]
     answers: int
 
@@ -58,7 +58,7 @@ async def compared(
 
 
 async def whom(
-    found: Sequence[Change], keys: Sequence[Key], store: Store, now: datetime
+    found: Sequence[PolicyChange], keys: Sequence[Key], store: Store, now: datetime
 ) -> list[Touched]:
     """Each change with those of the active keys that it touches, and their answers of the DAYS."""
     if not found:
@@ -69,7 +69,7 @@ async def whom(
 
 
 def touched(
-    found: Iterable[Change], keys: Sequence[Key], counts: Mapping[tuple[str, str], int]
+    found: Iterable[PolicyChange], keys: Sequence[Key], counts: Mapping[tuple[str, str], int]
 ) -> list[Touched]:
     """Each change with whom it reaches of these keys."""
     reached = [(each, reach(each, keys)) for each in found]

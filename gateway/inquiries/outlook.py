@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.policy.rules import Rules, no_wider
-from gateway.policy.running.decision import narrowed
-from gateway.policy.telling.diff import Change, changes
+from gateway.policy.rules import Rules, narrowed, no_wider
+from gateway.policy.telling.wording import PolicyChange, changes
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """The changes of a policy that take effect at once, and those that wait."""
 
-    at_once: Sequence[Change]
-    waits: Sequence[Change]
+    at_once: Sequence[PolicyChange]
+    waits: Sequence[PolicyChange]
 
 
 def outlook(running: Rules, new: Rules) -> Outlook:

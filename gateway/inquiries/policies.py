@@ -8,8 +8,8 @@ from adapters.documents.problems import DocumentErrors
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.spots import Spots, spots_of
 from gateway.policy.rules import Rules
-from gateway.policy.running.found import find
-from gateway.policy.running.stored import read_version
+from gateway.policy.running.file import find
+from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Version, Versions
 from gateway.settings import StartRefused
 from gateway.store import Store

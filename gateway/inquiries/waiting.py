@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from gateway.policy.running.standing import APPROVAL
+from gateway.policy.running.keeper import APPROVAL
 from gateway.policy.running.versions import Event, Process, Versions
 
 # Seconds that the running gateways have to look, and between two questions whether they have.

@@ -17,8 +17,8 @@ from msgspec.structs import force_setattr
 from adapters.base import Only, Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
 from gateway.policy.masks import Mask
-from gateway.policy.rows import EVERY, Rows
-from gateway.policy.shape import Soundness, struct, value_type, written_value
+from gateway.policy.rows import EVERY, RowFilter
+from gateway.policy.values import Soundness, struct, value_type, written_value
 
 # All that reading or writing a value may raise; a lone surrogate is a ValueError.
 _BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
@@ -61,7 +61,7 @@ class Redactor:
         report: Report,
         *,
         masks: Mapping[str, Mask] = NO_MASKS,
-        rows: Rows = EVERY,
+        rows: RowFilter = EVERY,
     ) -> None:
         self.visible = frozenset(visible)
         self.masks = MappingProxyType(dict(masks))

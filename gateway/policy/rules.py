@@ -1,14 +1,14 @@
 """What a policy decides, as data: how much each level sees of each field, and which records."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
 
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.masks import Mask
-from gateway.policy.rows import EVERY, Rows
+from gateway.policy.rows import EVERY, NOTHING, RowFilter
 
 
 class AllOrNothing(Enum):
@@ -63,7 +63,7 @@ class ResourceRules:
     """
 
     fields: Mapping[str, Sights]
-    rows: Mapping[AccessLevel, Rows]
+    rows: Mapping[AccessLevel, RowFilter]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
@@ -73,7 +73,7 @@ class ResourceRules:
         """How much the level sees of the field."""
         return self.fields[path][LEVELS.index(level)]
 
-    def rows_of(self, level: AccessLevel) -> Rows:
+    def rows_of(self, level: AccessLevel) -> RowFilter:
         """Which records exist for the level."""
         return self.rows.get(level, EVERY)
 
@@ -115,6 +115,39 @@ def no_wider(one: Rules, other: Rules) -> bool:
 def _no_wider(one: ResourceRules, other: ResourceRules, level: AccessLevel) -> bool:
     return one.rows_of(level).within(other.rows_of(level)) and all(
         no_more(one.sight(path, level), other.sight(path, level)) for path in one.fields
+    )
+
+
+def narrowed(running: Rules, new: Rules) -> Rules | None:
+    """What may run without approval of the new rules, which show more somewhere.
+
+    None where that is what runs already: the change does nothing but widen. Where the new rules
+    have a condition on a field that the running ones do not show whole to that level, no record
+    exists for it: which records met the condition would tell what the field says.
+    """
+    if no_wider(running, new):
+        return None
+    return {
+        name: replace(
+            shared,
+            rows={
+                level: _telling_nothing(rows, running[name], level)
+                for level, rows in shared.rows.items()
+            },
+        )
+        for name, shared in both(running, new).items()
+    }
+
+
+def _telling_nothing(shared: RowFilter, running: ResourceRules, level: AccessLevel) -> RowFilter:
+    before = running.rows_of(level).tests
+    return RowFilter(
+        {
+            name: test
+            if running.sight(name, level) is WHOLE or test == before.get(name)
+            else NOTHING
+            for name, test in shared.tests.items()
+        }
     )
 
 

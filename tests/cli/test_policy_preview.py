@@ -16,7 +16,7 @@ from gateway.cli.policy import policy
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import CLIENT, GOVERNED
 from gateway.policy.reading.document import load_policy
-from gateway.policy.telling.specimen import specimen
+from gateway.policy.telling.preview import specimen
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
 from tests.policies import NEW, TEXT

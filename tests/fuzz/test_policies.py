@@ -27,7 +27,7 @@ from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.rows import closed
-from gateway.policy.shape import value_type
+from gateway.policy.values import value_type
 from tests.policy.records import records
 
 CASES = int(os.environ.get("FUZZ_CASES", "100"))

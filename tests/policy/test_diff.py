@@ -9,7 +9,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.rules import Rules, both, no_wider
-from gateway.policy.telling.diff import Effect, changes
+from gateway.policy.telling.wording import Effect, changes
 from tests.policies import TEXT, never, part
 from tests.policy.decisions import rules as any_rules
 
@@ -154,7 +154,7 @@ def test_a_change_that_widens_nothing_is_no_wider_and_the_other_way_round(
 
 def same(rules: Rules, name: str) -> object:
     """By what two policies are the same for a resource."""
-    conditions = [rules[name].rows_of(level).wanted for level in LEVELS]
+    conditions = [rules[name].rows_of(level).tests for level in LEVELS]
     return dict(rules[name].fields), [dict(each) for each in conditions]
 
 

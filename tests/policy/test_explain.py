@@ -4,7 +4,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.reading.spots import spots_of
-from gateway.policy.telling.explain import Reason, reasons
+from gateway.policy.telling.wording import Reason, reasons
 from tests.policies import moved
 
 BASIC, STANDARD, FULL = LEVELS

@@ -6,7 +6,7 @@ from gateway.contract.access import AccessLevel
 from gateway.contract.resources import INVOICE, PATIENT
 from gateway.policy.masks import Mask, read_mask
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.rows import NOTHING, Rows, Wanted
+from gateway.policy.rows import NOTHING, RowFilter, ValueTest
 from gateway.policy.rules import HIDDEN, WHOLE, Rules
 from gateway.policy.telling.wording import (
     conditions,
@@ -54,7 +54,7 @@ def test_conditions_are_said_in_words(only: str, words: str) -> None:
 
 def test_a_condition_that_nothing_meets_is_said_too() -> None:
     """As of what two policies both show: no file can ask for it."""
-    rows = Rows({"status": NOTHING, "species": Wanted(allowed=frozenset({"Dog"}))})
+    rows = RowFilter({"status": NOTHING, "species": ValueTest(allowed=frozenset({"Dog"}))})
     assert conditions(PATIENT, rows) == "status is nothing at all, and species is Dog"
 
 

@@ -16,7 +16,7 @@ from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
 from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
 from gateway.policy.cases.run import summary, verify
 from gateway.policy.reading.document import load_policy
-from gateway.policy.telling.diff import Effect
+from gateway.policy.telling.wording import Effect
 from gateway.settings import Settings, load_settings
 from gateway.state import opened_if_begun
 

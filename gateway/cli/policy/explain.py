@@ -23,7 +23,7 @@ from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_na
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.keys.told import OddKey, UnknownKey
-from gateway.policy.telling.explain import Reason, reasons
+from gateway.policy.telling.wording import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import opened_if_begun
 from gateway.store import Store

@@ -11,7 +11,7 @@ from gateway.inquiries.policies import RUNNING, Named, policy_named
 from gateway.inquiries.waiting import waiting
 from gateway.policy.policy import Policy
 from gateway.policy.running.versions import Versions
-from gateway.policy.telling.diff import Change
+from gateway.policy.telling.wording import PolicyChange
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import opened_if_begun
 from gateway.store import StoreError
@@ -62,7 +62,7 @@ def _compared(policy: Policy, last: Named, settings: Settings) -> Iterator[str]:
     yield from _listed(found.waits)
 
 
-def _listed(changes: Sequence[Change]) -> Iterator[str]:
+def _listed(changes: Sequence[PolicyChange]) -> Iterator[str]:
     yield from (f"  {each.sentence}" for each in changes)
     if not changes:
         yield "  nothing"

@@ -23,9 +23,8 @@ from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.rules import WHOLE
-from gateway.policy.telling.preview import Preview, SeenField
+from gateway.policy.telling.preview import Preview, SeenField, specimen
 from gateway.policy.telling.preview import preview as previewed
-from gateway.policy.telling.specimen import specimen
 from gateway.policy.telling.wording import kind_of
 
 WIDTH = 80

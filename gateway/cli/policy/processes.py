@@ -13,7 +13,7 @@ from gateway.cli.options import fail
 from gateway.cli.stores import with_store
 from gateway.contract.fields import write_instant
 from gateway.inquiries.waiting import Asked
-from gateway.policy.running.standing import CASES
+from gateway.policy.running.keeper import CASES
 from gateway.policy.running.versions import Event, Process, Versions
 
 T = TypeVar("T")

@@ -23,8 +23,7 @@ from gateway.contract.resources import GOVERNED
 from gateway.inquiries.policies import is_kept, policy_named
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.rules import AllOrNothing, Sight
-from gateway.policy.telling.page import as_page
-from gateway.policy.telling.sheets import as_csv, as_markdown
+from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
 from gateway.policy.telling.wording import mask_in_words, masks_of, row_sentences
 from gateway.settings import Settings, load_settings
 from gateway.state import opened_if_begun

@@ -17,10 +17,10 @@ from gateway.inquiries.key_book import Which
 from gateway.inquiries.lines import lines_of
 from gateway.keys.key import Key
 from gateway.policy.policy import Policy
-from gateway.policy.running.found import find
-from gateway.policy.running.standing import APPROVAL, CASES, Standing
+from gateway.policy.running.file import find
+from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
 from gateway.policy.running.versions import Event, Versions
-from gateway.policy.telling.diff import changes
+from gateway.policy.telling.wording import changes
 
 # Events, problems and names of keys that stand on the page; of more it says how many.
 EVENTS, PROBLEMS, NAMED = 5, 20, 3
@@ -88,7 +88,7 @@ async def answers(visit: Visit) -> web.Response:
     )
 
 
-async def _waiting(visit: Visit, standing: Standing, *, counts: bool) -> Waiting | None:
+async def _waiting(visit: Visit, standing: PolicyStatus, *, counts: bool) -> Waiting | None:
     waiting, store = standing.waiting, visit.parts.store
     if waiting is None:
         return None
@@ -108,7 +108,7 @@ async def _active(visit: Visit) -> list[Key]:
     return [each.key for each in found.keys]
 
 
-def _told(standing: Standing) -> list[tuple[Problem, str, str]]:
+def _told(standing: PolicyStatus) -> list[tuple[Problem, str, str]]:
     """What is wrong with the file: each with its place, and its line while the file has it."""
     if not standing.problems:
         return []

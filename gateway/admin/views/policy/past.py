@@ -11,9 +11,9 @@ from gateway.admin.policy_words import PolicyWords
 from gateway.admin.visit import Visit, number_of
 from gateway.inquiries.lines import lines_of
 from gateway.policy.rules import Rules
-from gateway.policy.running.stored import read_version
+from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Version, Versions
-from gateway.policy.telling.diff import changes
+from gateway.policy.telling.wording import changes
 
 AT_ONCE = 25
 _hash = re.compile("[0-9a-f]{12,64}").fullmatch

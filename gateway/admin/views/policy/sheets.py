@@ -7,8 +7,7 @@ from aiohttp import web
 from gateway.admin.views.policy.past import kept
 from gateway.admin.visit import Visit
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.telling.page import as_page
-from gateway.policy.telling.sheets import as_csv
+from gateway.policy.telling.sheets import as_csv, as_page
 
 
 async def page(visit: Visit) -> web.Response:

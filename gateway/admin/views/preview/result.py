@@ -17,12 +17,11 @@ from gateway.inquiries.policies import deciding_lines
 from gateway.inquiries.viewers import Viewer, lacking
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import NoUsableId
-from gateway.policy.rows import Rows
+from gateway.policy.rows import RowFilter
 from gateway.policy.rules import ResourceRules
 from gateway.policy.running.versions import Version
-from gateway.policy.telling.explain import Reason, reasons
-from gateway.policy.telling.preview import Preview, SeenField, preview
-from gateway.policy.telling.specimen import specimen
+from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
+from gateway.policy.telling.wording import Reason, reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +37,7 @@ class Result:
     level: AccessLevel
     record_id: str
     rules: ResourceRules
-    rows: Rows
+    rows: RowFilter
     seen: Preview | None
     fields: Sequence[tuple[SeenField, Reason]]
     records: Reason
