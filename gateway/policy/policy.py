@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from adapters.base import Only, Report
+from adapters.base import Report
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View
@@ -45,23 +45,11 @@ class Policy:
         """The only view of a resource that no level governs; KeyError for a governed one."""
         return self.whole[resource]
 
-    def visible(self, resource: str, level: AccessLevel) -> frozenset[str]:
-        """The paths of the fields that the level sees whole of a governed resource."""
-        return self.redactors[resource, level].visible
-
-    def masked(self, resource: str, level: AccessLevel) -> Mapping[str, Mask]:
-        """The paths of the fields that the level sees under a mask."""
-        return self.redactors[resource, level].masks
-
     def view(self, resource: Resource, level: AccessLevel) -> View:
         """What the level sees of a governed resource, as the interface's description has it."""
         redactor = self.redactors[resource.name, level]
         masked = {path: mask.schema(resource.at(path)) for path, mask in redactor.masks.items()}
         return View(redactor.visible, masked, level)
-
-    def only(self, resource: str, level: AccessLevel) -> Only:
-        """Which records of a governed resource exist for the level."""
-        return self.redactors[resource, level].only
 
 
 def compile_policy(

@@ -126,7 +126,7 @@ async def test_who_hides_a_field_and_starts_anew_finds_it_hidden(
     write(file, MIXED)
     again = await build(settings)
     try:
-        visible = again.policy().visible("clients", STANDARD)
+        visible = again.policy().redactor("clients", STANDARD).visible
         assert not {"email", "address"} & visible
         assert again.keeper.status.waits_for == "cases"
     finally:
@@ -209,4 +209,4 @@ async def test_the_panel_names_the_cases_and_what_waits_for_them(
     form = {"hash": standing.waiting.hash, "running": standing.policy.hash, "reason": "x"}
     forged = await manager.send("/policy/approve", {"csrf": page.csrf, **form})
     assert forged.status == 422
-    assert "address" not in gateway.gateway.policy().visible("clients", STANDARD)
+    assert "address" not in gateway.gateway.policy().redactor("clients", STANDARD).visible

@@ -103,7 +103,7 @@ class Kept:
         return self.keeper.policy()
 
     def sees(self, path: str, level: str = "STANDARD") -> bool:
-        return path in self.policy.visible("clients", level)  # type: ignore[arg-type]
+        return path in self.policy.redactor("clients", level).visible  # type: ignore[arg-type]
 
     def events(self) -> list[str]:
         return [each.event for each in self.keeper.unwritten]
