@@ -28,7 +28,7 @@ STARS = "***"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MaskKind:
-    """One kind of mask.
+    """A way to show a part of a value.
 
     `formats` are those of the fields that it fits; `hide` takes a value as msgspec reads it (a day
     is a date, an amount is text) and the argument, and gives one of the same type, or None;
@@ -93,10 +93,6 @@ def _last(text: str, count: int) -> str:
     return STARS + text[-count:] if len(text) >= 2 * count else STARS
 
 
-def _domain(text: str, _: int) -> str:
-    return f"{STARS}@{text.rpartition('@')[2]}"
-
-
 def _initial(text: str, _: int) -> str:
     first = next((letter for letter in text if letter.isalnum()), "*")
     return f"{first}."
@@ -108,39 +104,25 @@ def _year(value: date, _: int) -> date:
     return value.replace(month=1, day=1)
 
 
-def _city(text: str, _: int) -> str | None:
-    return town_of(text)
-
-
 def _rounded(value: Any, step: int) -> Any:
     try:
         if isinstance(value, str):  # an amount or a percentage, with two places
-            hundredths = _nearest(int(value.replace(".", "")), step * 100)
+            hundredths = _steps(int(value.replace(".", "")), step * 100) * step * 100
             sign, digits = "-" if hundredths < 0 else "", f"{abs(hundredths):03d}"
             return f"{sign}{digits[:-2]}.{digits[-2:]}"
-        if isinstance(value, int):
-            nearest = _nearest(value, step)
-            return nearest if abs(nearest) < 2**63 else None  # what JSON is written of ends there
-        return _nearest_of_float(value, step)
+        numerator, denominator = value.as_integer_ratio()
+        nearest = _steps(numerator, step * denominator) * step
+        # what JSON is written of ends there; a float tells no whole numbers beyond from each other
+        largest = 2**63 if isinstance(value, int) else 2**53
+        return nearest if abs(nearest) < largest else None
     except (ValueError, OverflowError):
         return None
-
-
-def _nearest(value: int, step: int) -> int:
-    return _steps(value, step) * step
 
 
 def _steps(value: int, step: int) -> int:
     """How many whole steps are nearest; of two the even one."""
     whole, rest = divmod(value, step)
     return whole + (2 * rest > step or (2 * rest == step and whole % 2 == 1))
-
-
-def _nearest_of_float(value: float, step: int) -> int | None:
-    """None where a float no longer tells one whole number from the next."""
-    numerator, denominator = value.as_integer_ratio()
-    nearest = _steps(numerator, step * denominator) * step
-    return nearest if abs(nearest) < 2**53 else None
 
 
 LAST = MaskKind(
@@ -155,7 +137,7 @@ LAST = MaskKind(
 DOMAIN = MaskKind(
     name="domain",
     formats=(EMAIL,),
-    hide=_domain,
+    hide=lambda text, _: f"{STARS}@{text.rpartition('@')[2]}",
     says=f"{STARS} and what follows the @.",
     example="domain",
     pattern={EMAIL.name: r"^\*{3}@"},
@@ -179,7 +161,7 @@ YEAR = MaskKind(
 CITY = MaskKind(
     name="city",
     formats=(TEXT,),
-    hide=_city,
+    hide=lambda text, _: town_of(text),
     says="the town, null where no postal code tells it from the street.",
     example="city",
 )

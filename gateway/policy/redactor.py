@@ -7,6 +7,7 @@ that can't be used become null and are reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
 from uuid import UUID
@@ -22,8 +23,6 @@ from gateway.policy.values import Soundness, struct, value_type, written_value
 
 # All that reading or writing a value may raise; a lone surrogate is a ValueError.
 _BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
-
-
 NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
 
 
@@ -131,21 +130,14 @@ def hiding(
     return hide
 
 
+@dataclass(frozen=True, slots=True)
 class _Mender:
     """Reads a record value by value, replacing by null what can't be used."""
 
-    def __init__(
-        self,
-        resource: str,
-        fields: tuple[Field, ...],
-        report: Report,
-        masks: Mapping[str, Mask],
-    ) -> None:
-        self.resource = resource
-        self.fields = fields
-        self.masks = masks
-        self.report = report
-        self.encode = msgspec.json.Encoder().encode
+    resource: str
+    fields: tuple[Field, ...]
+    report: Report
+    masks: Mapping[str, Mask]
 
     def record(self, raw: Any) -> Record:
         if not isinstance(raw, dict):
@@ -186,7 +178,7 @@ class _Mender:
     def value(self, field: Field, raw: Any, path: str, record: str) -> Any:
         try:
             value = msgspec.convert(raw, value_type(field))
-            if written_value(field).fullmatch(self.encode(value)):
+            if written_value(field).fullmatch(msgspec.json.encode(value)):
                 return self.masks[path](value) if path in self.masks else value
         except _BROKEN:
             pass

@@ -147,16 +147,12 @@ def _print_wrapped(text: str, indent: str = "") -> None:
     click.echo("\n".join(lines))
 
 
-class PublicId(click.ParamType[Any]):
-    """The public id of a record."""
-
-    name = "UUID"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        try:
-            return read_uuid(str(value))
-        except ValueError:
-            self.fail("write a public id, a UUID in lower case; `sample` lists some", param, ctx)
+def _public_id(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    try:
+        return value and read_uuid(value)
+    except ValueError as error:
+        text = "write a public id, a UUID in lower case; `sample` lists some"
+        raise click.BadParameter(text) from error
 
 
 @click.command("preview")
@@ -176,7 +172,8 @@ class PublicId(click.ParamType[Any]):
 @click.option(
     "--id",
     "record_id",
-    type=PublicId(),
+    metavar="UUID",
+    callback=_public_id,
     help="A record of the practice system; a made-up one where it is left out.",
 )
 @config_option

@@ -22,48 +22,35 @@ from gateway.settings import load_settings
 from gateway.store import Store
 
 NOBODY = "no gateway is running on this store"
-_digits = re.compile("[0-9a-f]{64}").fullmatch
+_is_whole = re.compile("[0-9a-f]{64}").fullmatch
 
 
-class Digits(click.ParamType[Any]):
+def _digits(context: click.Context, option: click.Parameter, value: str) -> str:
     """A hash, whole: who writes policies can make two files whose hashes begin alike."""
-
-    name = "HASH"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        text = str(value).lower()
-        if _digits(text) is None:
-            self.fail(
-                "write all 64 digits of the waiting policy's hash: others may begin like it",
-                param,
-                ctx,
-            )
-        return text
+    if _is_whole(value.lower()) is None:
+        text = "write all 64 digits of the waiting policy's hash: others may begin like it"
+        raise click.BadParameter(text)
+    return value.lower()
 
 
-class Remark(Line):
-    """A text of one line that is not blank."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        text = super().convert(value, param, ctx).strip()
-        if not text:
-            self.fail("it must not be blank", param, ctx)
-        return text
+def _remark(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("it must not be blank")
+    return value and value.strip()
 
 
-def decision_options(reason: str) -> Callable[[CommandT], CommandT]:
-    """`HASH`, `--by` and `--reason`; `reason` is the help of the last."""
+def decision_options(why: str) -> Callable[[CommandT], CommandT]:
+    """`HASH`, `--by` and `--reason`; `why` is the help of the last."""
+    who = (
+        "Who asked for it: a remark beside the reason. The audit and the history name the"
+        " system account that runs this."
+    )
 
     def with_options(command: CommandT) -> CommandT:
-        command = click.option("--reason", required=True, type=Remark(), help=reason)(command)
-        command = click.option(
-            "--by",
-            type=Remark(),
-            metavar="NAME",
-            help="Who asked for it: a remark beside the reason. The audit and the history name the"
-            " system account that runs this.",
-        )(command)
-        return click.argument("digest", metavar="HASH", type=Digits())(command)
+        line: Any = {"type": Line(), "callback": _remark}
+        command = click.option("--reason", required=True, help=why, **line)(command)
+        command = click.option("--by", metavar="NAME", help=who, **line)(command)
+        return click.argument("digest", metavar="HASH", callback=_digits)(command)
 
     return with_options
 
