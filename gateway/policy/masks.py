@@ -10,17 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from gateway.contract.fields import (
-    DAY,
-    EMAIL,
-    INSTANT,
-    MONEY,
-    NUMBER,
-    PERCENT,
-    TEXT,
-    Field,
-    Format,
-)
+from gateway.contract.fields import DAY, EMAIL, INSTANT, MONEY, NUMBER, PERCENT, TEXT, Field, Format
 from gateway.policy.towns import town_of
 
 STARS = "***"

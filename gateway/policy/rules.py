@@ -73,6 +73,11 @@ class ResourceRules:
         """How much the level sees of the field."""
         return self.fields[path][LEVELS.index(level)]
 
+    def sights(self, level: AccessLevel) -> Mapping[str, Sight]:
+        """What the level sees of each field."""
+        number = LEVELS.index(level)
+        return {path: sights[number] for path, sights in self.fields.items()}
+
     def rows_of(self, level: AccessLevel) -> RowFilter:
         """Which records exist for the level."""
         return self.rows.get(level, EVERY)
@@ -95,6 +100,15 @@ class ResourceRules:
         rows = {level: self.rows_of(level).both(other.rows_of(level)) for level in LEVELS}
         return ResourceRules(fields, {level: each for level, each in rows.items() if each})
 
+    def no_wider(self, other: "ResourceRules") -> bool:
+        """Whether the other shows at least what this one does, to each level."""
+        rows = all(self.rows_of(level).within(other.rows_of(level)) for level in LEVELS)
+        return rows and all(
+            no_more(*pair)
+            for path, sights in self.fields.items()
+            for pair in zip(sights, other.fields[path], strict=True)
+        )
+
 
 # resource name -> its rules, for every governed resource in the order of the contract
 Rules: TypeAlias = Mapping[str, ResourceRules]
@@ -107,15 +121,7 @@ def both(one: Rules, other: Rules) -> Rules:
 
 def no_wider(one: Rules, other: Rules) -> bool:
     """Whether the other policy shows at least what this one does, to each level."""
-    return all(
-        _no_wider(rules, other[name], level) for name, rules in one.items() for level in LEVELS
-    )
-
-
-def _no_wider(one: ResourceRules, other: ResourceRules, level: AccessLevel) -> bool:
-    return one.rows_of(level).within(other.rows_of(level)) and all(
-        no_more(one.sight(path, level), other.sight(path, level)) for path in one.fields
-    )
+    return all(rules.no_wider(other[name]) for name, rules in one.items())
 
 
 def narrowed(running: Rules, new: Rules) -> Rules | None:

@@ -61,15 +61,10 @@ class Explanation:
 @click.command()
 @click.option("--key", "key_id", metavar="ID", help="A key, by its id or its name.")
 @click.option(
-    "--operation",
-    type=OneOf("OPERATION", _BY_ID),
-    help="What it calls, such as get_client.",
+    "--operation", type=OneOf("OPERATION", _BY_ID), help="What it calls, such as get_client."
 )
 @click.option(
-    "--request",
-    type=Line(),
-    metavar="ID",
-    help="An answer that went out: its X-Request-Id.",
+    "--request", type=Line(), metavar="ID", help="An answer that went out: its X-Request-Id."
 )
 @click.option(
     "--policy",
