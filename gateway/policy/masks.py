@@ -50,11 +50,11 @@ class Mask:
         return f"{self.kind.name}({self.argument})" if self.kind.largest else self.kind.name
 
     def __call__(self, value: Any) -> Any:
-        """The masked value; None where nothing of it can be shown."""
+        """Returns the masked value; None where nothing of it can be shown."""
         return self.kind.hide(value, self.argument)
 
     def shows_no_more_than(self, other: "Mask") -> bool:
-        """Whether what this mask shows can be told from what the other one does, of every value.
+        """Whether this mask shows no more of any value than the other one.
 
         `last(4)` hides short texts of which `last(2)` shows something. Of two roundings the finer
         one tells the coarser only where halves go the same way and no step is cut in two.
@@ -65,7 +65,7 @@ class Mask:
         return rest == 0 and times % 4 == 1
 
     def schema(self, field: Field) -> dict[str, Any]:
-        """What the field's schema says more than that of the whole value."""
+        """Returns what the schema of a masked field adds to that of the whole field."""
         told = self.kind.says.replace("{n}", str(self.argument))
         about = f"{field.summary} " if field.summary else ""
         extra: dict[str, Any] = {"description": f"{about}Masked: {told}", "x-mask": str(self)}
@@ -78,7 +78,7 @@ class Mask:
 
 
 def _last(text: str, count: int) -> str:
-    """At least as much is hidden as is shown."""
+    """Hides at least as much as it shows."""
     text = text.strip()
     return STARS + text[-count:] if len(text) >= 2 * count else STARS
 
@@ -110,7 +110,7 @@ def _rounded(value: Any, step: int) -> Any:
 
 
 def _steps(value: int, step: int) -> int:
-    """How many whole steps are nearest; of two the even one."""
+    """Returns the nearest number of whole steps; of two the even one."""
     whole, rest = divmod(value, step)
     return whole + (2 * rest > step or (2 * rest == step and whole % 2 == 1))
 
@@ -171,12 +171,12 @@ _written = re.compile(r"([A-Za-z]+)(?:\( *([0-9]{1,7}) *\))?").fullmatch
 
 
 def fitting(field: Field) -> list[MaskKind]:
-    """The kinds of mask that a field can have."""
+    """Returns the kinds of mask that fit a field."""
     return [kind for kind in KINDS.values() if kind.fits(field)]
 
 
 def read_mask(text: Any) -> Mask | str | None:
-    """The mask that is written so; what is wrong with its argument; None where it is no mask."""
+    """Returns the mask, or what is wrong with its argument; None where it is no mask."""
     found = _written(text) if isinstance(text, str) else None
     kind = KINDS.get(found[1]) if found else None
     if found is None or kind is None:

@@ -1,7 +1,7 @@
 """Row conditions: which records exist at all for a level, by the values of fields that it sees.
 
-A condition says of one field which values are let be; a record must meet all of them, and what has
-no value meets none. Values are compared as the record shows them, exactly.
+A condition admits some values of one field; a record must meet all conditions, and a field without
+a value meets none. Values are compared exactly, as the record shows them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,12 +22,12 @@ _ORDERED = {*_NUMERIC, formats.DAY.name, formats.INSTANT.name}
 
 
 def is_ordered(field: Field) -> bool:
-    """Whether one value of the field is less than another."""
+    """Whether the values of the field have an order."""
     return field.format.name in _ORDERED
 
 
 def comparable(field: Field, shown: Any) -> Value:
-    """A value of the field as answers carry it, as it is compared; ValueError where it is none."""
+    """Returns a value of an answer as it is compared; raises ValueError where it is none."""
     name = field.format.name
     if name == formats.BOOLEAN.name:
         fits = isinstance(shown, bool)
@@ -55,7 +55,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def shown(field: Field, value: Value) -> Any:
-    """The value as answers carry it."""
+    """Returns a compared value as answers carry it."""
     if field.format.name == formats.NUMBER.name:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, Decimal):
@@ -75,7 +75,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTest:
-    """What is let be of one field's values; a missing part lets all be.
+    """Which values of one field are admitted; a missing part admits all.
 
     Where the field has a closed list of values, or is a truth value, `allowed` says it all.
     """
@@ -86,7 +86,7 @@ class ValueTest:
     high: Bound | None = None
 
     def admits(self, value: Value) -> bool:
-        """Whether a value is let be."""
+        """Whether a value is admitted."""
         if self.allowed is not None and value not in self.allowed:
             return False
         low, high = self.low, self.high
@@ -98,7 +98,7 @@ class ValueTest:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it certainly lets nothing be: no value is allowed, or the bounds leave none."""
+        """Whether it certainly admits nothing: no value is allowed, or the bounds leave none."""
         if self.allowed is not None:
             return not any(map(self.admits, self.allowed))
         low, high = self.low, self.high
@@ -108,24 +108,22 @@ class ValueTest:
         return bool(low.value > high.value or (low.value == high.value and not closed))
 
     def within(self, other: "ValueTest") -> bool:
-        """Whether the other lets be all that this one does."""
+        """Whether the other admits all that this one does."""
         if self.allowed is not None:
             return all(map(other.admits, filter(self.admits, self.allowed)))
-        if other.allowed is not None or _tighter(self.low, other.low, low=True) is not self.low:
-            return False
-        if _tighter(self.high, other.high, low=False) is not self.high:
-            return False
-        return not any(map(self.admits, other.barred))
+        return (
+            other.allowed is None
+            and _lower(self.low, other.low) is self.low
+            and _higher(self.high, other.high) is self.high
+            and not any(map(self.admits, other.barred))
+        )
 
     def both(self, other: "ValueTest") -> "ValueTest":
-        """What this and the other let be, without what says nothing more."""
+        """Returns what both admit, without redundant parts."""
         allowed = self.allowed if other.allowed is None else other.allowed
         if self.allowed is not None and other.allowed is not None:
             allowed = self.allowed & other.allowed
-        bounds = ValueTest(
-            low=_tighter(self.low, other.low, low=True),
-            high=_tighter(self.high, other.high, low=False),
-        )
+        bounds = ValueTest(low=_lower(self.low, other.low), high=_higher(self.high, other.high))
         barred = self.barred | other.barred
         if allowed is not None:
             return ValueTest(allowed=frozenset(filter(bounds.admits, allowed - barred)))
@@ -134,10 +132,7 @@ class ValueTest:
         return replace(bounds, barred=frozenset(filter(bounds.admits, barred)))
 
     def comparisons(self) -> Iterator[tuple[str, Any]]:
-        """What it asks, as adapters name it.
-
-        `in` and `not in` come with sorted values; `min`, `above`, `max` and `below` with one.
-        """
+        """Yields `in` and `not in` with sorted values, `min`, `above`, `max`, `below` with one."""
         if self.allowed is not None:
             yield "in", sorted(filter(self.admits, self.allowed))
             return
@@ -154,18 +149,18 @@ NOTHING = ValueTest(allowed=frozenset())
 _ANYTHING = ValueTest()
 
 
-def _tighter(one: Bound | None, other: Bound | None, *, low: bool) -> Bound | None:
-    """The bound from below, or from above, that leaves out more; of two alike the first."""
-    if one is None or other is None:
-        return one or other
-    if one.value == other.value:
-        return other if one.included and not other.included else one
-    return one if (one.value > other.value) is low else other
+def _lower(*bounds: Bound | None) -> Bound | None:
+    """The bound from below that leaves out most; of several alike the first."""
+    return max(filter(None, bounds), key=lambda it: (it.value, not it.included), default=None)
+
+
+def _higher(*bounds: Bound | None) -> Bound | None:
+    return min(filter(None, bounds), key=lambda it: (it.value, it.included), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which records of a resource exist: field name -> what is let be; nothing lets all be."""
+    """Which records of a resource exist: field name -> its test; all exist where it is empty."""
 
     tests: Mapping[str, ValueTest]
 
@@ -180,7 +175,7 @@ class RowFilter:
         )
 
     def both(self, other: "RowFilter") -> "RowFilter":
-        """The records that exist here and there."""
+        """Returns the filter of the records that exist here and there."""
         return RowFilter(
             {
                 name: self.tests.get(name, _ANYTHING).both(other.tests.get(name, _ANYTHING))
@@ -189,7 +184,7 @@ class RowFilter:
         )
 
     def admits(self, resource: Resource) -> Callable[[Record], bool]:
-        """What says of a record, in its JSON form, whether it exists."""
+        """Returns a function that says of a record, in its JSON form, whether it exists."""
         fields = [(name, resource.at(name), test) for name, test in self.tests.items()]
 
         def exists(record: Record) -> bool:
@@ -203,7 +198,7 @@ class RowFilter:
         return exists
 
     def conditions(self, resource: Resource) -> Only:
-        """The same as adapters are told of it."""
+        """Returns the conditions as adapters read them."""
         return tuple(
             Condition(name, asked, _carried(resource.at(name), value))
             for name, test in self.tests.items()
@@ -215,7 +210,7 @@ EVERY = RowFilter({})
 
 
 def _carried(field: Field, value: Any) -> Any:
-    """A list of values as answers carry them; what none can carry, as 10.005, is no record's."""
+    """Lists values as answers carry them; one that none can carry, such as 10.005, is left out."""
     if not isinstance(value, list):
         return value
     written = ((each, shown(field, each)) for each in value)
@@ -223,25 +218,25 @@ def _carried(field: Field, value: Any) -> Any:
 
 
 def closed(field: Field) -> frozenset[Value] | None:
-    """All values that a field may have, where they are few."""
+    """Returns all values that a field may have, where they are few."""
     if field.format is formats.BOOLEAN:
         return frozenset({True, False})
     return frozenset(field.values) or None
 
 
 def in_closed(field: Field, test: ValueTest) -> ValueTest:
-    """The test by its allowed values alone, where the field's values are a closed list."""
+    """Returns the test by its allowed values alone, where the field's values are a closed list."""
     values = closed(field)
     return test if values is None else ValueTest(allowed=frozenset(filter(test.admits, values)))
 
 
 def path_in_list(path: str) -> str:
-    """A field as it stands in a list of a policy file."""
+    """Returns a field as it stands in a list of a policy file."""
     return f'"{path}"' if "[" in path else path
 
 
 def conditions_in_file(resource: Resource, rows: RowFilter) -> str:
-    """`{status: [VALIDATED]}`: fields and values in an order of their own."""
+    """Returns `{status: [VALIDATED]}`: fields in the contract's order, values sorted."""
     parts = (
         f"{path}: {_test_in_file(resource.at(path), rows.tests[path])}"
         for path in resource.paths
@@ -267,7 +262,7 @@ def _list_in_file(field: Field, values: Iterable[Value]) -> str:
 
 
 def _in_file(field: Field, value: Value) -> str:
-    """The value exactly; what answers show of it may be rounded."""
+    """Returns the exact value; answers may round it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
@@ -281,7 +276,7 @@ def _in_file(field: Field, value: Value) -> str:
 
 
 def _number_in_file(field: Field, value: Decimal) -> str:
-    """Amounts have two places; what a reader of numbers would round is a text."""
+    """Returns amounts with two places; a number that a reader would round becomes a text."""
     plain = format(value, "f")
     plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
     plain = "0" if plain == "-0" else plain

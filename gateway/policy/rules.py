@@ -92,7 +92,7 @@ class ResourceRules:
         return next((level for level, sight in sights if is_so(sight)), None)
 
     def both(self, other: "ResourceRules") -> "ResourceRules":
-        """What this and the other let be seen."""
+        """Returns what both show."""
         fields = {
             path: _three(less_of(*pair) for pair in zip(sights, other.fields[path], strict=True))
             for path, sights in self.fields.items()
@@ -115,7 +115,7 @@ Rules: TypeAlias = Mapping[str, ResourceRules]
 
 
 def both(one: Rules, other: Rules) -> Rules:
-    """What two policies both let be seen: never more than either."""
+    """Returns what two policies both show: never more than either."""
     return {name: rules.both(other[name]) for name, rules in one.items()}
 
 
@@ -125,11 +125,10 @@ def no_wider(one: Rules, other: Rules) -> bool:
 
 
 def narrowed(running: Rules, new: Rules) -> Rules | None:
-    """What may run without approval of the new rules, which show more somewhere.
+    """Returns what may run of the new rules without approval; None where that runs already.
 
-    None where that is what runs already: the change does nothing but widen. Where the new rules
-    have a condition on a field that the running ones do not show whole to that level, no record
-    exists for it: which records met the condition would tell what the field says.
+    Where the new rules have a condition on a field that the running ones do not show whole to that
+    level, no record exists for it: which records meet the condition would tell the field's value.
     """
     if no_wider(running, new):
         return None

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adapters.base import Record, Trouble
+from adapters.base import Trouble
 from gateway.cli.levels import LEVEL, RESOURCE, Scope
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
@@ -198,7 +198,11 @@ def preview_record(
     record = specimen(resource)
     if record_id:
         record = record_named(config, resource, record_id, troubles.append)
-    seen = _seen(policy, resource, viewer, record, troubles)
+    level = viewer.level_for(resource)
+    try:
+        seen = preview(policy, resource, level, record, troubles.append)
+    except NoUsableId:
+        fail("the practice system gives this record without a usable id; no partner is shown it")
     notes = [*_about_key(resource, viewer), *dict.fromkeys(map(_in_words, troubles))]
     if as_json:
         members = _members(resource, viewer, record_id, seen)
@@ -207,7 +211,7 @@ def preview_record(
         return
     for line in _head(resource, viewer, record_id, seen, notes):
         _print_wrapped(line)
-    _print_fields(seen, viewer.level_for(resource))
+    _print_fields(seen, level)
 
 
 def _viewer(
@@ -233,15 +237,6 @@ def _decided(viewer: Viewer, resource: Resource) -> str:
     if viewer.is_scoped(resource):
         return f"its scope {resource.name}={viewer.level_for(resource)} decides"
     return f"its level {viewer.level} decides"
-
-
-def _seen(
-    policy: Policy, resource: Resource, viewer: Viewer, record: Record, troubles: list[Trouble]
-) -> Preview:
-    try:
-        return preview(policy, resource, viewer.level_for(resource), record, troubles.append)
-    except NoUsableId:
-        fail("the practice system gives this record without a usable id; no partner is shown it")
 
 
 def _in_words(trouble: Trouble) -> str:

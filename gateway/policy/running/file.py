@@ -30,7 +30,7 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What lies where the policy should be; two that are equal have the same policy and cases.
+    """The policy file at one moment; equal snapshots have the same policy and the same cases.
 
     `content` is empty where nothing can be read, and `problem` says why. `hash` is the SHA-256 of
     the content in hexadecimal digits, "" where the whole of it was not read; `cases` that of the
@@ -44,7 +44,7 @@ class Snapshot:
 
 
 def find(policy: Path) -> Snapshot:
-    """Returns the file as it is now; of one that is too large only the first bytes."""
+    """Returns the file as it is now, of a file that is too large only its first bytes."""
     try:
         cases = sha256(_read(cases_beside(policy), LARGEST_CASES)).hexdigest()
     except OSError:
@@ -95,7 +95,7 @@ class Examiner:
     narrows: Callable[[Policy], Sequence[Problem]] = lambda policy: ()
 
     def examined(self, found: Snapshot, like: Policy | None = None) -> Examined:
-        """The policy with its failing cases; DocumentErrors where no gateway can run it."""
+        """Returns the policy with its failing cases; raises DocumentErrors where it cannot run."""
         policy = self.policy(found, like)
         unserved = self.narrows(policy)
         if unserved:
@@ -103,13 +103,13 @@ class Examiner:
         return Examined(policy, self.failing(policy))
 
     def policy(self, found: Snapshot, like: Policy | None = None) -> Policy:
-        """The policy by itself; DocumentErrors."""
+        """Returns the policy without looking at its cases; raises DocumentErrors."""
         if found.problem is not None:
             raise DocumentErrors([found.problem])
         return parse_policy(found.content, str(self.path), self.report, like)
 
     def failing(self, policy: Policy) -> tuple[Problem, ...]:
-        """The cases that fail; where they cannot be tried, for whatever reason, that."""
+        """Returns the cases that fail, or the reason why they cannot be tried."""
         try:
             return tuple(self.verify(policy, self.path))
         except Exception as error:  # noqa: BLE001 - a fault of ours keeps no field from being hidden
@@ -119,7 +119,7 @@ class Examiner:
             return (Problem(str(cases_beside(self.path)), 0, 0, text, UNREADABLE),)
 
     def common(self, running: Policy, new: Policy) -> Policy | None:
-        """What both show, as a policy; None where that is what runs."""
+        """Returns what both policies show as a policy; None where that runs already."""
         rules = narrowed(running.rules, new.rules)
         if rules is None:
             return None
@@ -127,7 +127,7 @@ class Examiner:
         return self._compiled(digest, rules, running)
 
     def stored(self, version: Version) -> Policy:
-        """What ran last, as the contract is now; StartRefused where it cannot be read."""
+        """Returns the policy that ran last; raises StartRefused where it cannot be read."""
         try:
             return self._compiled(version.hash, read_version(version))
         except DocumentErrors as error:
@@ -162,9 +162,9 @@ class PolicyFile:
         self._failed = failed
 
     async def changed(self, like: Policy, *, again: bool) -> Examined | DocumentErrors | None:
-        """What comes of the file once it stays as it is; None where it is as it was.
+        """Returns what comes of the file once it is stable; None where it has not changed.
 
-        Where it is to be tried `again`, also where it is as it was.
+        With `again` an unchanged file is examined too.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience
@@ -191,7 +191,7 @@ class PolicyFile:
         return await asyncio.to_thread(find, self._examiner.path)
 
     def _examined(self, found: Snapshot, like: Policy) -> Examined | DocumentErrors:
-        """In a thread of its own; whatever goes wrong there is a reason not to take the file."""
+        """Runs in a thread; any failure there is a reason not to take the file."""
         try:
             return self._examiner.examined(found, like)
         except DocumentErrors as error:

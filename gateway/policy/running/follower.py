@@ -64,19 +64,19 @@ class Follower:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin to follow. StoreError where the store cannot be used."""
+        """Begins to follow; raises StoreError where the store cannot be used."""
         self._revision = await self._versions.revision()
         await self._tell()
         self._pass_on()
         self._tasks = [asyncio.create_task(each) for each in (self._follow(), self._watch())]
 
     def ask(self) -> None:
-        """Have the file looked at now, also where it is as it was."""
+        """Has the file looked at now, even where it has not changed."""
         self._asked = True
         self._wake.set()
 
     async def aclose(self) -> None:
-        """Stop following; write what is not written."""
+        """Stops following and writes the events that the store does not have yet."""
         if self._tasks:
             with suppress(Exception):
                 await ended(*self._tasks)
@@ -104,7 +104,7 @@ class Follower:
                 self._failing = False
 
     async def _turn(self, *, certainly: bool) -> None:
-        """One look, whether or not the store can be asked; then the store is told of it."""
+        """Looks once, even where the store cannot be asked, then tells the store."""
         asked, self._asked = self._asked, False
         try:
             if self._keeper.unwritten:  # an approval counts only for what nothing ran after
@@ -120,7 +120,7 @@ class Follower:
         await self._tell()
 
     async def _newest(self, *, certainly: bool) -> int:
-        """The revision; as it was where the store looks untouched, since asking costs more."""
+        """Returns the revision; it is not asked for where the store looks untouched."""
         mark = self._versions.mark()
         if not certainly and mark is not None and mark == self._mark:
             return self._revision
@@ -129,7 +129,7 @@ class Follower:
         return revision
 
     def _pass_on(self) -> None:
-        """Have those that serve know what is decided here, before anybody else hears of it."""
+        """Hands the decision to the processes that serve, before anybody else hears of it."""
         now = (self._keeper.status, self._revision)
         if self._hand_on is not None and self._handed != now:
             self._hand_on(self._keeper, self._revision)
@@ -141,7 +141,7 @@ class Follower:
         self._keeper.written(events)
 
     async def _watch(self) -> None:
-        """Look at once where a name changes that may lead to the file."""
+        """Wakes the follower where a name changes that may lead to the file."""
         # ..data is what Kubernetes moves on, with every file that is beneath it
         names = {self._path.name, cases_beside(self._path).name, "..data"}
         while True:
@@ -158,10 +158,7 @@ class Follower:
 
 
 class Handover(Struct, kw_only=True, frozen=True):
-    """What runs since when; `status` is how the one who decided says it stands.
-
-    `revision` is the store's, up to which that one has looked.
-    """
+    """What runs since when, with the `status` and the store's `revision` of the deciding process."""
 
     version: Version
     loaded_at: datetime
@@ -173,7 +170,7 @@ _encode, _decode = json.Encoder().encode, json.Decoder(Handover).decode
 
 
 def hand_over(path: Path, keeper: Keeper, revision: int) -> None:
-    """Have those that serve take what runs by now. OSError."""
+    """Hands what runs now to the processes that serve; raises OSError."""
     status = keeper.status
     put(
         path,
@@ -187,7 +184,7 @@ def hand_over(path: Path, keeper: Keeper, revision: int) -> None:
 
 
 def put(path: Path, handover: Handover) -> None:
-    """A full disk has room for it all the same: the next file is there before it is needed."""
+    """Replaces the file; the next one is reserved in advance, so a full disk has room for it."""
     new = path.with_suffix(".new")
     _fill(new, _encode(handover))
     new.replace(path)
@@ -196,7 +193,7 @@ def put(path: Path, handover: Handover) -> None:
 
 
 def _fill(path: Path, data: bytes) -> None:
-    """Write over what lies there, up to a size that is always the same: blanks mean nothing."""
+    """Overwrites the file up to a fixed size; the blanks at its end mean nothing."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(file, "wb") as stream:
         stream.write(data.ljust(ROOM))
@@ -204,7 +201,7 @@ def _fill(path: Path, data: bytes) -> None:
 
 
 def take(path: Path) -> Handover | None:
-    """What lies there; None where nothing does, nothing that can be read, or another user's."""
+    """Returns what was handed on; None where it is absent, unreadable or another user's."""
     try:
         # no link is followed, nor is a pipe waited for
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
@@ -215,7 +212,7 @@ def take(path: Path) -> Handover | None:
 
 
 class TakingTroubles(Protocol):
-    """Hears what keeps a policy from being taken, and the store from being told of it."""
+    """Hears why a policy cannot be taken, and why the store cannot be told of it."""
 
     def untaken(self, error: Exception) -> None: ...
 
@@ -223,7 +220,7 @@ class TakingTroubles(Protocol):
 
 
 class Taker:
-    """Serves by what is handed to it, and tells the store so."""
+    """Serves by the policy that is handed to it, and tells the store so."""
 
     _policy: Policy
     _handed: Handover
@@ -241,31 +238,31 @@ class Taker:
 
     @property
     def status(self) -> dict[str, Any]:
-        """How it stands with the policy here."""
+        """The status of the policy in this process."""
         return {**self._handed.status, "hash": self._policy.short_hash}
 
     def policy(self) -> Policy:
-        """What runs; a request asks once."""
+        """Returns the policy that runs; a request asks once."""
         return self._policy
 
     async def begin(self) -> None:
-        """Take what lies there. StartRefused where nothing does."""
+        """Takes what was handed on; raises StartRefused where nothing was."""
         if not await self._take(None):
             raise StartRefused(f"no policy has been handed over in {self._path}")
 
     def start(self) -> None:
-        """Follow what is handed, until `aclose`."""
+        """Follows what is handed on, until `aclose`."""
         self._task = asyncio.create_task(self._follow(), name="take the policy")
 
     async def aclose(self) -> None:
-        """Follow no more."""
+        """Stops following."""
         if self._task is not None:
             with suppress(Exception):
                 await ended(self._task)
             await self._presence.leave()
 
     async def _follow(self) -> None:
-        """Take what is handed on and tell the store; what fails is told of once, and goes on."""
+        """Takes what is handed on and tells the store; reports each failure once and goes on."""
         while True:
             try:
                 if _mark(self._path) != self._mark:
@@ -285,7 +282,7 @@ class Taker:
             await asyncio.sleep(POLL_HANDED)
 
     async def _take(self, running: Policy | None) -> bool:
-        """Whether there was anything to take."""
+        """Returns whether there was anything to take."""
         # marked first: what is put there meanwhile is then seen the next time
         mark, found = _mark(self._path), take(self._path)
         if found is None:

@@ -58,7 +58,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyStatus:
-    """What runs and since when, and what is the matter with the file.
+    """Which policy runs and since when, and what is wrong with the file.
 
     `version` is the text of what runs; `waiting` the file's policy where it shows more than may
     run; `problems` what is wrong with the file; `failing` the cases beside the file that fail, or
@@ -76,7 +76,7 @@ class PolicyStatus:
 
     @property
     def made_of(self) -> tuple[str, str] | None:
-        """The hashes of the two policies of which only what both show runs."""
+        """The hashes of two policies, where only what both show runs."""
         return self.version.made_of
 
     @property
@@ -92,7 +92,7 @@ class PolicyStatus:
         return CASES if self.failing else APPROVAL
 
     def members(self) -> dict[str, Any]:
-        """The same as readiness and `policy status` show it."""
+        """Returns the status as readiness and `policy status` show it."""
         made_of = {"madeOf": [each[:12] for each in self.made_of]} if self.made_of else {}
         return {
             "state": self.state,
@@ -151,24 +151,24 @@ class Keeper:
 
     @property
     def status(self) -> PolicyStatus:
-        """How things are now."""
+        """What runs now, and the state of the file."""
         if self._status is None:
             raise RuntimeError("the policy has not begun to run")
         return self._status
 
     def policy(self) -> Policy:
-        """What runs; a request asks once."""
+        """Returns the policy that runs; a request asks once."""
         return self.status.policy
 
     def written(self, events: Sequence[Event]) -> None:
-        """The store has these now; others may have come meanwhile."""
+        """Forgets events that the store has now."""
         self.unwritten[:] = [each for each in self.unwritten if each not in events]
 
     async def begin(self, found: Snapshot, examined: Examined, last: Version | None) -> None:
-        """Run the file's policy, or what may run of it after the one that ran last.
+        """Runs the file's policy, or the part of it that may run after the `last` one.
 
-        DocumentErrors where its cases fail and nothing ran before; StartRefused where what ran
-        last is needed and cannot be read.
+        Raises DocumentErrors where its cases fail and nothing ran before, StartRefused where the
+        last policy is needed and cannot be read.
         """
         self._file.seen = found
         policy, failing = examined.policy, examined.failing
@@ -186,19 +186,15 @@ class Keeper:
             self._tell_cases(failing)
 
     async def go_on(self, last: Version, since: datetime) -> None:
-        """Run what ran before, whatever the file says: that is looked at the next time.
-
-        StartRefused where it cannot be read.
-        """
+        """Runs what ran before, whatever the file says; raises StartRefused if it is unreadable."""
         before = await asyncio.to_thread(self._examiner.stored, last)
         self._run(before, last, last.hash, since)
 
     async def look(self, *, asked: bool = False) -> None:
-        """Take the file as it is now, unless it is as it was.
+        """Takes the file where it has changed.
 
-        Where somebody asked for it, a file that was refused and cases that failed are tried again,
-        and a policy that waits may have been approved. StoreError where that cannot be found out:
-        then ask again.
+        Where somebody `asked`, it tries a refused file and failed cases again, and looks whether a
+        waiting policy is approved. Raises StoreError where that is unknown: then ask again.
         """
         wrong = bool(self.status.problems or self.status.failing)
         outcome = await self._file.changed(self.policy(), again=asked and wrong)
@@ -212,7 +208,7 @@ class Keeper:
             self._watcher.unchanged(self.policy().hash)
 
     async def _take(self, examined: Examined, found: Snapshot) -> None:
-        """Run a sound policy, or as much of it as may run."""
+        """Runs a sound policy, or as much of it as may run."""
         policy, failing = examined.policy, examined.failing
         running, before = self.policy(), self.status.failing
         if policy.hash == running.hash:
@@ -229,7 +225,7 @@ class Keeper:
             self._tell_cases(failing)
 
     def _stay(self, examined: Examined, found: Snapshot) -> None:
-        """What the file says runs already."""
+        """Keeps the policy, which is the file's."""
         self._status = PolicyStatus(
             policy=self.policy(),
             version=replace(self.status.version, made_of=None),
@@ -240,7 +236,7 @@ class Keeper:
         self._watcher.unchanged(self.policy().hash)
 
     async def _may_run(self, examined: Examined) -> bool:
-        """Whether the whole of it may run by now."""
+        """Returns whether the whole policy may run now."""
         policy, waits = examined.policy, bool(examined.failing)
         if not self._approve and not waits:
             return True
@@ -264,7 +260,7 @@ class Keeper:
             self._change(waiting, _version(waiting, self._file.seen.content))
 
     def _change(self, policy: Policy, version: Version, failing: tuple[Problem, ...] = ()) -> None:
-        """Run another policy, which the store is to know of."""
+        """Runs another policy and notes it for the store."""
         old = self.policy().hash
         self._note(RAN, version.hash, version, _reason(failing))
         self._run(policy, version, old, self._now(), failing)
@@ -327,10 +323,10 @@ class Keeper:
 
 
 def _reason(failing: tuple[Problem, ...]) -> str | None:
-    """What an event says of cases that fail."""
+    """Returns what an event says of cases that fail."""
     return f"{summary(failing)}: {failing[0]}"[:LONGEST] if failing else None
 
 
 def _version(policy: Policy, content: bytes, made_of: tuple[str, str] | None = None) -> Version:
-    """A policy with its text, as the store keeps it."""
+    """Returns a policy with its text, as the store keeps it."""
     return Version(hash=policy.hash, content=content, file=policy.file, made_of=made_of)

@@ -1,13 +1,13 @@
 """Rules as the text of a policy file: written for the store, and read back from it.
 
 Equal rules give equal text, byte for byte. The loader reads the text back to equal rules wherever a
-policy file can say them. What two policies both let be seen may be more than that: two masks in one
+policy file can say them. What two policies both show may need more than that: two masks in one
 field, a field that is hidden again at a higher level (`hidden` stands for its mask), a condition on
-a field that is not seen, or one that no record meets (`[]`).
+a hidden field, or a condition that no record meets (`[]`).
 
-A policy that ran was checked when it was taken. Since then the contract may have changed. So
-nothing that the store keeps is refused for what it says, and it never opens more than it did: a
-field that is not named is hidden, and where a condition cannot be read no record exists.
+A policy that ran was checked when it was taken, but the contract may have changed since. So reading
+refuses nothing for what it says, and never opens more than before: a field that is not named is
+hidden, and where a condition cannot be read no record exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _ALL: Sights = (WHOLE, WHOLE, WHOLE)
 
 
 def write_rules(rules: Rules) -> str:
-    """The text of a policy file with these rules, resources and fields in the contract's order."""
+    """Returns the text of a policy file, resources and fields in the contract's order."""
     lines = (line for each in GOVERNED for line in _written(each, rules[each.name]))
     return "version: 1\n" + "".join(lines)
 
@@ -56,7 +56,7 @@ def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
 
 
 def _entry(rules: ResourceRules, path: str, number: int) -> Iterator[str]:
-    """What the list of a level says of a field: nothing, that it opens, or its mask from here."""
+    """Yields the entry in the list of a level, where the field opens or changes its mask."""
     sight = rules.fields[path][number]
     before = rules.fields[path][number - 1] if number else HIDDEN
     if sight is WHOLE and sight != before:
@@ -66,9 +66,9 @@ def _entry(rules: ResourceRules, path: str, number: int) -> Iterator[str]:
 
 
 def read_version(version: Version) -> Rules:
-    """The rules of a policy that ran; DocumentErrors where its text is not the one that ran.
+    """Returns the rules of a policy that ran; raises DocumentErrors where its text is damaged.
 
-    The beginning of a text may be a policy that shows more than the whole.
+    The beginning of a text may be a policy that shows more than the whole text.
     """
     if sha256(version.content).hexdigest() != version.hash:
         raise DocumentErrors([Problem(version.file, 0, 0, "its text has another hash")])
@@ -76,7 +76,7 @@ def read_version(version: Version) -> Rules:
 
 
 def read_stored(content: bytes) -> Rules:
-    """The rules in the text of a policy that ran; DocumentErrors where it is no YAML."""
+    """Returns the rules in a kept text; raises DocumentErrors where it is no YAML."""
     document, _ = forgiving(lambda: parse_document(content, "", largest=LARGEST))
     data = document.data if isinstance(document.data, dict) else {}
     return {each.name: _resource(document, each, data.get(each.name)) for each in GOVERNED}
@@ -129,7 +129,7 @@ def _rows(
 
 
 def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> RowFilter:
-    """Conditions without levels, of whichever fields."""
+    """Returns conditions without levels, on any field."""
     notes = Notes(document)
     seen = ResourceRules(dict.fromkeys(resource.paths, _ALL), {})
     rows = read_only(notes, resource, written, seen)

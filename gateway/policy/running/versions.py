@@ -61,10 +61,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process that serves, and what it says of its policy.
-
-    `revision` is the one up to which it has looked.
-    """
+    """A process that serves, the status of its policy, and the revision up to which it looked."""
 
     id: str
     host: str
@@ -83,32 +80,29 @@ class Versions:
         self.mark = store.mark
 
     async def last(self) -> Version | None:
-        """The policy that ran last; its content is empty where the store has lost it."""
+        """Returns the policy that ran last, with empty content where the store has lost it."""
         kept = (_versions.c.content, _versions.c.file, _versions.c.made_of)
         query = select(_hash, *kept).join(_versions, _hash == _versions.c.hash, isouter=True)
         return _version(await self._one(query.where(_number == _newest(_event == RAN))))
 
     async def find(self, start: str) -> Version | None:
-        """The policy whose hash begins so; of several the one that came last."""
+        """Returns the policy whose hash begins so, of several the newest."""
         begins = _versions.c.hash.startswith(start, autoescape=True)
         query = select(_versions).join(_history, _hash == _versions.c.hash).where(begins)
         return _version(await self._one(query.order_by(_number.desc()).limit(1)))
 
     async def approved(self, digest: str) -> bool:
-        """Whether somebody approved that policy since another one ran: each time counts once.
-
-        It counts no more once somebody has declined the same policy.
-        """
+        """Whether somebody approved that policy since another one ran, and nobody declined it."""
         return await self._decision(digest, APPROVED, DECLINED, (RAN,)) is not None
 
     async def declined(self, digest: str) -> Event | None:
-        """Who declined that policy, unless it was approved since, or the file said another one."""
+        """Who declined that policy, unless it was approved since or the file changed."""
         return await self._decision(digest, DECLINED, APPROVED, (RAN, HELD, REFUSED))
 
     async def _decision(
         self, digest: str, said: str, opposite: str, ending: Sequence[str]
     ) -> Event | None:
-        """What was said, unless the opposite was since, or an event of another policy ended it."""
+        """Returns the last such decision, unless the opposite or another policy came after it."""
         query = select(_history).where(
             _number == _newest(_event == said, _hash == digest),
             _number > _newest(_event == opposite, _hash == digest),
@@ -120,7 +114,7 @@ class Versions:
     async def history(
         self, most: int, *, before: int | None = None, digest: str | None = None
     ) -> Sequence[Past]:
-        """What happened, the newest first: before the event of a number, or with one policy."""
+        """Returns events, the newest first; those before a number, or of one policy."""
         query = (
             select(_history, _versions.c.hash.is_not(None).label("is_kept"))
             .join(_versions, _hash == _versions.c.hash, isouter=True)
@@ -136,12 +130,12 @@ class Versions:
         return [Past(number=row.id, event=_told(row), is_kept=bool(row.is_kept)) for row in rows]
 
     async def revision(self) -> int:
-        """What moves on whenever the running processes are to look."""
+        """Returns the number that grows whenever the running processes are to look."""
         async with self._store.glance() as connection:
             return await _revision(connection)
 
     async def write(self, events: Sequence[Event], process: Process) -> None:
-        """All of it, or StoreError."""
+        """Writes events and the process in one transaction; raises StoreError."""
         row = {**asdict(process), "state": json.dumps(process.state)}
 
         async def written(connection: AsyncConnection) -> None:
@@ -160,12 +154,12 @@ class Versions:
         await self._store.run(written)
 
     async def leave(self, process_id: str) -> None:
-        """The process serves no more."""
+        """Removes a process that serves no more."""
         async with self._store.begin() as connection:
             await connection.execute(delete(_processes).where(_processes.c.id == process_id))
 
     async def forget_dead(self, host: str) -> None:
-        """The processes of this machine that ended without a word are there no more."""
+        """Removes the processes of this machine that ended without a word."""
         own = _processes.c.host == host
         async with self._store.begin() as connection:
             pids = set((await connection.execute(select(_processes.c.pid).where(own))).scalars())
@@ -174,7 +168,7 @@ class Versions:
                 await connection.execute(delete(_processes).where(own, _processes.c.pid.in_(gone)))
 
     async def running(self, now: datetime) -> list[Process]:
-        """The processes that serve, the oldest first."""
+        """Returns the processes that serve, the oldest first."""
         alive = select(_processes).where(_processes.c.seen_at > now - SILENT)
         async with self._store.begin() as connection:
             rows = await connection.execute(alive.order_by(_processes.c.started_at))
@@ -182,7 +176,7 @@ class Versions:
         return [Process(**{**row, "state": json.loads(row["state"])}) for row in found]
 
     async def ask(self, decision: Event | None = None) -> int:
-        """Have the running processes look, at a decision too; the revision to wait for."""
+        """Has the running processes look, at a decision too; returns the revision to wait for."""
 
         async def asked(connection: AsyncConnection) -> int:
             moved = update(revisions).where(revisions.c.name == "policy")
@@ -199,7 +193,7 @@ class Versions:
 
 
 def _newest(*conditions: ColumnElement[bool]) -> Any:
-    """The number of the last such event, 0 where there is none."""
+    """Returns the number of the last such event, 0 where there is none."""
     return select(func.coalesce(func.max(_number), 0)).where(*conditions).scalar_subquery()
 
 
@@ -231,7 +225,7 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
 
 
 async def _keep(connection: AsyncConnection, version: Version, ran_at: datetime | None) -> None:
-    """The version, where it is not kept yet, and that it ran."""
+    """Keeps the version once, and when it first ran."""
     at = _versions.c.hash == version.hash
     found = (await connection.execute(select(_versions.c.first_ran_at).where(at))).one_or_none()
     if found is None:
@@ -245,9 +239,9 @@ async def _keep(connection: AsyncConnection, version: Version, ran_at: datetime 
 
 
 class Presence:
-    """One process's row, written when it has something new to say, and now and then.
+    """One process's row, written when its status changes, and as a heartbeat.
 
-    One that `sweeps` also clears away the rows of its neighbours that died.
+    A process that `sweeps` also removes the rows of its neighbours that died.
     """
 
     def __init__(
@@ -269,7 +263,7 @@ class Presence:
     async def say(
         self, status: Mapping[str, Any], revision: int, events: Sequence[Event] = ()
     ) -> None:
-        """How it stands with the policy here, unless that has just been said. StoreError."""
+        """Writes the status, unless it has just been written; raises StoreError."""
         due = self._now() - self._said_at >= HEARTBEAT
         if not events and not due and self._said == (status, revision):
             return
@@ -288,7 +282,7 @@ class Presence:
         self._said, self._said_at = (status, revision), process.seen_at
 
     async def leave(self) -> None:
-        """It serves no more; where the store is not there, it is forgotten in time."""
+        """Removes the row; where the store is down, the row expires."""
         with suppress(StoreError):
             await self._versions.leave(self._id)
 
