@@ -165,7 +165,7 @@ ROUNDED = MaskKind(
 )
 
 KINDS: Mapping[str, MaskKind] = {
-    each.name: each for each in (LAST, DOMAIN, INITIAL, YEAR, CITY, ROUNDED)
+    kind.name: kind for kind in (LAST, DOMAIN, INITIAL, YEAR, CITY, ROUNDED)
 }
 _written = re.compile(r"([A-Za-z]+)(?:\( *([0-9]{1,7}) *\))?").fullmatch
 

@@ -77,7 +77,9 @@ def compile_policy(
 
 def _whole(report: Report) -> Mapping[str, Redactor]:
     ungoverned = [resource for resource in RESOURCES if not resource.governed]
-    redactors = {each.name: Redactor(each, each.paths, report) for each in ungoverned}
+    redactors = {
+        resource.name: Redactor(resource, resource.paths, report) for resource in ungoverned
+    }
     return MappingProxyType(redactors)
 
 

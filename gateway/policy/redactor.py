@@ -39,20 +39,6 @@ class Redactor:
     it, and `admits` whether a record is one of them.
     """
 
-    __slots__ = (
-        "_encode",
-        "_hide",
-        "_mender",
-        "_shape",
-        "_shapes",
-        "_sound",
-        "admits",
-        "fields",
-        "masks",
-        "only",
-        "visible",
-    )
-
     def __init__(
         self,
         resource: Resource,
@@ -97,7 +83,7 @@ class Redactor:
                 return self._encode(views), 0
         except _BROKEN:
             pass
-        parts = [part for each in records if (part := self._part(each)) is not None]
+        parts = [part for record in records if (part := self._part(record)) is not None]
         return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
 
     def _part(self, record: Record) -> bytes | None:
@@ -111,11 +97,13 @@ def hiding(
     fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str = ""
 ) -> Callable[[Any], None]:
     """What puts the masked values into a view in the place of the whole ones."""
-    own = [(each.name, masks[prefix + each.name]) for each in fields if prefix + each.name in masks]
+    own = [
+        (field.name, masks[prefix + field.name]) for field in fields if prefix + field.name in masks
+    ]
     lists = [
-        (each.name, hiding(each.fields, masks, f"{prefix}{each.name}[]."))
-        for each in fields
-        if any(path.startswith(f"{prefix}{each.name}[].") for path in masks)
+        (field.name, hiding(field.fields, masks, f"{prefix}{field.name}[]."))
+        for field in fields
+        if any(path.startswith(f"{prefix}{field.name}[].") for path in masks)
     ]
 
     def hide(view: Any) -> None:
@@ -165,12 +153,12 @@ class _Mender:
             self.unreadable(path, record)
             return None
         mended = []
-        for each in raw:
-            if not isinstance(each, dict):
+        for item in raw:
+            if not isinstance(item, dict):
                 self.unreadable(f"{path}[]", record)
                 continue
             try:
-                mended.append(self.members(field.fields, each, f"{path}[].", record))
+                mended.append(self.members(field.fields, item, f"{path}[].", record))
             except NoUsableId:
                 continue
         return mended

@@ -213,7 +213,7 @@ def _carried(field: Field, value: Any) -> Any:
     """Lists values as answers carry them; one that none can carry, such as 10.005, is left out."""
     if not isinstance(value, list):
         return value
-    written = ((each, shown(field, each)) for each in value)
+    written = ((item, shown(field, item)) for item in value)
     return tuple(wire for each, wire in written if comparable(field, wire) == each)
 
 
@@ -258,7 +258,7 @@ def _test_in_file(field: Field, test: ValueTest) -> str:
 
 
 def _list_in_file(field: Field, values: Iterable[Value]) -> str:
-    return f"[{', '.join(_in_file(field, each) for each in values)}]"
+    return f"[{', '.join(_in_file(field, value) for value in values)}]"
 
 
 def _in_file(field: Field, value: Value) -> str:

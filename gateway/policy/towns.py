@@ -69,7 +69,7 @@ def _sure(town: str, has_street: bool) -> str | None:
 
 def _is_street(part: str) -> bool:
     words = _spelt(part)
-    letters = [each for each in words if not each.isdecimal()]
+    letters = [word for word in words if not word.isdecimal()]
     return (
         not STREETS.isdisjoint(words)
         or (bool(letters) and letters[-1] in LAST_WORDS)
@@ -80,9 +80,9 @@ def _is_street(part: str) -> bool:
 def _is_numbered(part: str) -> bool:
     """Whether it has the number of a house, and not of a flat."""
     words = _spelt(part)
-    named = any(len(each) > 1 and each.isalpha() for each in words)
-    return named and any(each[0].isdecimal() for each in words) and UNITS.isdisjoint(words)
+    named = any(len(word) > 1 and word.isalpha() for word in words)
+    return named and any(word[0].isdecimal() for word in words) and UNITS.isdisjoint(words)
 
 
 def _spelt(part: str) -> Sequence[str]:
-    return [str(each).lower() for each in _words(part)]
+    return [str(word).lower() for word in _words(part)]

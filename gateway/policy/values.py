@@ -73,13 +73,13 @@ class Soundness:
 
     def __init__(self, fields: tuple[Field, ...]) -> None:
         plain = [field for field in fields if not field.fields]
-        self._instants = [each.name for each in plain if each.format is formats.INSTANT]
+        self._instants = [field.name for field in plain if field.format is formats.INSTANT]
         self._patterns = [
-            (each.name, re.compile(each.format.pattern).fullmatch)
-            for each in plain
-            if each.format.name in _BY_PATTERN and each.format.pattern
+            (field.name, re.compile(field.format.pattern).fullmatch)
+            for field in plain
+            if field.format.name in _BY_PATTERN and field.format.pattern
         ]
-        self._lists = [(each.name, Soundness(each.fields)) for each in fields if each.fields]
+        self._lists = [(field.name, Soundness(field.fields)) for field in fields if field.fields]
 
     def __call__(self, view: Any) -> bool:
         for name in self._instants:
@@ -119,7 +119,7 @@ def read_value(field: Field, written: Any) -> Any:
     if field.many:
         if not isinstance(written, list):
             raise NoValue("is a list; write it in brackets, such as [one, two]")
-        return [_checked(field, each) for each in written]
+        return [_checked(field, part) for part in written]
     return _checked(field, written)
 
 
@@ -180,5 +180,5 @@ def has_value(record: Record, path: str) -> bool:
     """Whether there is anything to see at a path."""
     value = at(record, path)
     if "[]." in path:
-        return any(each is not None for each in value)
+        return any(item is not None for item in value)
     return value is not None and value != []

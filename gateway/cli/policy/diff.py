@@ -91,7 +91,7 @@ def _notes(new: str) -> Iterator[str]:
 
 
 def _lines(found: Comparison, *, per_key: bool) -> Iterator[str]:
-    old, new = (f"{each.name} ({each.hash[:12]})" for each in (found.old, found.new))
+    old, new = (f"{policy.name} ({policy.hash[:12]})" for policy in (found.old, found.new))
     yield f"{old} -> {new}"
     if per_key:
         yield from _by_key(found)
@@ -133,7 +133,7 @@ def _by_key(found: Comparison) -> Iterator[str]:
 
 def _summary(found: Comparison) -> str:
     effects = [touched.change.effect for touched in found.touched]
-    parts = [f"{effects.count(each)} {_SHOWS[each]}" for each in Effect if each in effects]
+    parts = [f"{effects.count(effect)} {_SHOWS[effect]}" for effect in Effect if effect in effects]
     verdict = "wider" if found.widens else "narrower"
     unknown = "" if found.known else "; no keys are known here (name the configuration: --config)"
     count = "1 change" if len(effects) == 1 else f"{len(effects)} changes"

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def show(file: Path | None, wanted: str | None, config: Path | None, as_json: bo
     if wanted == "text":
         _print_tables(policy)
     else:
-        click.echo(_written(policy, wanted), nl=False)
+        click.echo(_WRITERS[wanted](policy), nl=False)
 
 
 async def _kept(name: str, settings: Settings) -> Policy:
@@ -80,17 +80,7 @@ async def _kept(name: str, settings: Settings) -> Policy:
     return compile_policy(found.name, found.hash, found.rules, lambda trouble: None)
 
 
-def _written(policy: Policy, wanted: str) -> str:
-    if wanted == "markdown":
-        return as_markdown(policy)
-    if wanted == "csv":
-        return as_csv(policy)
-    if wanted == "html":
-        return as_page(policy, date.today())  # noqa: DTZ011 - the day on the clinic's own calendar
-    return json.dumps(_matrix(policy), indent=2) + "\n"
-
-
-def _matrix(policy: Policy) -> dict[str, Any]:
+def _as_json(policy: Policy) -> str:
     """For each field of each resource, whether each level sees it whole; masks; conditions."""
     resources: dict[str, dict[str, dict[str, bool]]] = {}
     masks: dict[str, dict[str, dict[str, str]]] = {}
@@ -108,7 +98,16 @@ def _matrix(policy: Policy) -> dict[str, Any]:
         if (sentences := row_sentences(resource, policy.rules[resource.name]))
     }
     about = {"file": policy.file, "hash": policy.hash}
-    return {**about, "resources": resources, "masks": masks, "records": records}
+    data = {**about, "resources": resources, "masks": masks, "records": records}
+    return json.dumps(data, indent=2) + "\n"
+
+
+_WRITERS: Mapping[str, Callable[[Policy], str]] = {
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "html": lambda policy: as_page(policy, date.today()),  # noqa: DTZ011 - the clinic's own day
+    "json": _as_json,
+}
 
 
 def _print_tables(policy: Policy) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from os.path import realpath
 from pathlib import Path
 from socket import gethostname
@@ -21,6 +22,7 @@ from gateway.policy.running.versions import APPROVED, DECLINED, Event, Process, 
 from gateway.settings import load_settings
 from gateway.store import Store
 
+now = partial(datetime.now, UTC)
 NOBODY = "no gateway is running on this store"
 _is_whole = re.compile("[0-9a-f]{64}").fullmatch
 
@@ -122,11 +124,6 @@ def decline(digest: str, by: str | None, reason: str, config: Path | None, as_js
         click.echo(legible(f"{digest} is declined by {who}; the policy that runs goes on"))
 
 
-def now() -> datetime:
-    """This machine's time."""
-    return datetime.now(UTC)
-
-
 def _decided(
     config: Path | None, decision: str, digest: str, by: str | None, reason: str
 ) -> tuple[Asked, str]:
@@ -144,7 +141,7 @@ def _decided(
         running = await versions.running(now())
         decidable = waiting(running)
         if digest not in decidable:
-            held = [each.state.get("waiting") for each in running]
+            held = [process.state.get("waiting") for process in running]
             fail(_why_not(digest, decidable, held))
         async with (
             recording(load_settings(config), store) as deed,
@@ -185,7 +182,7 @@ def _print(
     One that has not looked is said not to have answered. `refusals` are what somebody declined of
     the policies that wait, by their hashes.
     """
-    found = [(each, refusals.get(each.state["waiting"])) for each in asked.running]
+    found = [(process, refusals.get(process.state["waiting"])) for process in asked.running]
     if as_json:
         click.echo(legible_json({"processes": [_members(*each) for each in found]}))
     else:
@@ -197,7 +194,7 @@ def _print(
     for process in asked.late:
         late = f"process {process.pid} on {process.host} has not looked in time"
         click.echo(legible(late), err=True)
-    if asked.late or any(each.state.get("state") != CURRENT for each in asked.running):
+    if asked.late or any(process.state.get("state") != CURRENT for process in asked.running):
         raise click.exceptions.Exit(1)
 
 
@@ -230,8 +227,8 @@ def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
         yield "            clinic-gateway policy check says more"
     if cases := state.get("cases"):
         yield f"  cases     {cases['text']}"
-        for each in cases["problems"]:
-            yield f"            {_place(each, state['file'])}{each['text']}"
+        for problem in cases["problems"]:
+            yield f"            {_place(problem, state['file'])}{problem['text']}"
         if cases["more"]:
             yield f"            and {cases['more']} more"
         yield "            clinic-gateway policy test says more"

@@ -68,7 +68,7 @@ class Follower:
         self._revision = await self._versions.revision()
         await self._tell()
         self._pass_on()
-        self._tasks = [asyncio.create_task(each) for each in (self._follow(), self._watch())]
+        self._tasks = [asyncio.create_task(work) for work in (self._follow(), self._watch())]
 
     def ask(self) -> None:
         """Has the file looked at now, even where it has not changed."""
@@ -158,7 +158,7 @@ class Follower:
 
 
 class Handover(Struct, kw_only=True, frozen=True):
-    """What runs since when, with the `status` and the store's `revision` of the deciding process."""
+    """What runs since when, with the `status` and `revision` of the process that decides."""
 
     version: Version
     loaded_at: datetime

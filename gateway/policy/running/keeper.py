@@ -93,7 +93,7 @@ class PolicyStatus:
 
     def members(self) -> dict[str, Any]:
         """Returns the status as readiness and `policy status` show it."""
-        made_of = {"madeOf": [each[:12] for each in self.made_of]} if self.made_of else {}
+        made_of = {"madeOf": [digest[:12] for digest in self.made_of]} if self.made_of else {}
         return {
             "state": self.state,
             "hash": self.policy.short_hash,
@@ -118,8 +118,12 @@ class PolicyStatus:
         if not self.failing:
             return None
         problems = [
-            {"file": each.file, "line": each.line or None, "text": each.text[:LONGEST_CASE]}
-            for each in self.failing[:MOST]
+            {
+                "file": problem.file,
+                "line": problem.line or None,
+                "text": problem.text[:LONGEST_CASE],
+            }
+            for problem in self.failing[:MOST]
         ]
         more = len(self.failing) - len(problems)
         return {"text": summary(self.failing), "problems": problems, "more": more}
@@ -162,7 +166,7 @@ class Keeper:
 
     def written(self, events: Sequence[Event]) -> None:
         """Forgets events that the store has now."""
-        self.unwritten[:] = [each for each in self.unwritten if each not in events]
+        self.unwritten[:] = [event for event in self.unwritten if event not in events]
 
     async def begin(self, found: Snapshot, examined: Examined, last: Version | None) -> None:
         """Runs the file's policy, or the part of it that may run after the `last` one.
@@ -308,10 +312,12 @@ class Keeper:
             failing=(),
         )
         self._note(REFUSED, found.hash, reason=str(problems[0])[:LONGEST])
-        self._watcher.refused([str(each) for each in problems], self.policy().hash, found.hash)
+        self._watcher.refused(
+            [str(problem) for problem in problems], self.policy().hash, found.hash
+        )
 
     def _tell_cases(self, failing: tuple[Problem, ...]) -> None:
-        self._watcher.cases([str(each) for each in failing], self.policy().hash)
+        self._watcher.cases([str(problem) for problem in failing], self.policy().hash)
 
     def _note(
         self, event: str, digest: str, version: Version | None = None, reason: str | None = None

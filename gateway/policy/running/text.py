@@ -34,7 +34,7 @@ _ALL: Sights = (WHOLE, WHOLE, WHOLE)
 
 def write_rules(rules: Rules) -> str:
     """Returns the text of a policy file, resources and fields in the contract's order."""
-    lines = (line for each in GOVERNED for line in _written(each, rules[each.name]))
+    lines = (line for resource in GOVERNED for line in _written(resource, rules[resource.name]))
     return "version: 1\n" + "".join(lines)
 
 
@@ -79,7 +79,10 @@ def read_stored(content: bytes) -> Rules:
     """Returns the rules in a kept text; raises DocumentErrors where it is no YAML."""
     document, _ = forgiving(lambda: parse_document(content, "", largest=LARGEST))
     data = document.data if isinstance(document.data, dict) else {}
-    return {each.name: _resource(document, each, data.get(each.name)) for each in GOVERNED}
+    return {
+        resource.name: _resource(document, resource, data.get(resource.name))
+        for resource in GOVERNED
+    }
 
 
 def _resource(document: Document, resource: Resource, data: Any) -> ResourceRules:
@@ -116,7 +119,7 @@ def _rows(
     written = data.get(ONLY)
     if ONLY not in data:
         return EVERY
-    if isinstance(written, dict) and any(each.value in written for each in LEVELS):
+    if isinstance(written, dict) and any(level.value in written for level in LEVELS):
         if level.value not in written:
             return EVERY
         written = written[level.value]

@@ -95,7 +95,7 @@ def _seen(path: str, sight: Sight, whole: Record, answer: Record) -> SeenField:
 
 def specimen(resource: Resource) -> Record:
     """A record of the resource, as answers carry it; its ids name the other specimens."""
-    return {each.name: _member(resource, each) for each in resource.fields}
+    return {field.name: _member(resource, field) for field in resource.fields}
 
 
 def _member(resource: Resource, field: Field) -> Any:

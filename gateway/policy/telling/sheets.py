@@ -68,7 +68,7 @@ def _markdown(policy: Policy) -> Iterator[str]:
         yield f"| Field | {' | '.join(LEVELS)} |"
         yield f"|---|{'---|' * len(LEVELS)}"
         for path, sights in rules.fields.items():
-            yield f"| `{path}` | {' | '.join(escaped(sight_in_words(each)) for each in sights)} |"
+            yield f"| `{path}` | {' | '.join(escaped(sight_in_words(sight)) for sight in sights)} |"
         sentences = row_sentences(resource, rules)
         yield from [""] if sentences else []
         yield from (f"- {level} sees {escaped(sentence)}." for level, sentence in sentences)
@@ -103,7 +103,11 @@ def as_page(policy: Policy, today: date) -> str:
         mask_in_words=mask_in_words,
         governed=GOVERNED,
         # what the policy does not decide, as far as any operation shows it
-        ungoverned=[each for each in RESOURCES if not each.governed and each.name in operations],
+        ungoverned=[
+            resource
+            for resource in RESOURCES
+            if not resource.governed and resource.name in operations
+        ],
         kind_of=kind_of,
         sight_in_words=sight_in_words,
         row_sentences=row_sentences,

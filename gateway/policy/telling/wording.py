@@ -126,7 +126,7 @@ def _one(field: Field, value: Value) -> str:
 
 def printable(text: str) -> str:
     """The text with a blank for each letter that is none to the eye, such as control characters."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
