@@ -16,10 +16,18 @@ from adapters.documents.problems import DocumentErrors
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.tried import try_again
-from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
-from gateway.inquiries.outlook import outlook
-from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
-from gateway.inquiries.waiting import waiting
+from gateway.inquiries.policies import (
+    DAYS,
+    RUNNING,
+    Comparison,
+    Named,
+    Touched,
+    compared,
+    is_kept,
+    outlook,
+    policy_named,
+    waiting,
+)
 from gateway.policy.cases.run import summary, verify
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import load_policy

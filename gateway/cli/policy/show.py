@@ -24,8 +24,8 @@ from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.resources import GOVERNED
+from gateway.inquiries.keys import Viewer, lacking, viewer_of
 from gateway.inquiries.policies import is_kept, policy_named
-from gateway.inquiries.viewers import Viewer, lacking, viewer_of
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.redactor import NoUsableId

@@ -16,7 +16,7 @@ from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import CommandT, config_option, fail, json_option
 from gateway.cli.stores import with_store
 from gateway.contract.fields import write_instant
-from gateway.inquiries.waiting import Asked, declined, looked, waiting
+from gateway.inquiries.policies import Reload, declined, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Process, Versions
 from gateway.settings import load_settings
@@ -67,10 +67,10 @@ def status(config: Path | None, as_json: bool) -> None:
     Cases that fail are named either way.
     """
 
-    async def running_and_declined(store: Store) -> tuple[Asked, Mapping[str, Event]]:
+    async def running_and_declined(store: Store) -> tuple[Reload, Mapping[str, Event]]:
         versions = Versions(store)
         running = await versions.running(now())
-        return Asked(running, 0), await declined(versions, waiting(running))
+        return Reload(running, 0), await declined(versions, waiting(running))
 
     asked, refusals = with_store(config, running_and_declined, where_none=NOBODY)
     _warn(asked.running, load_settings(config).policy)
@@ -126,7 +126,7 @@ def decline(digest: str, by: str | None, reason: str, config: Path | None, as_js
 
 def _decided(
     config: Path | None, decision: str, digest: str, by: str | None, reason: str
-) -> tuple[Asked, str]:
+) -> tuple[Reload, str]:
     """The running gateways once they have looked, and who decided; APPROVED or DECLINED.
 
     The end of the command where that policy does not wait.
@@ -136,7 +136,7 @@ def _decided(
     why = reason if by is None else f"{reason} (asked by {by})"
     remark = {} if by is None else {"by": by}
 
-    async def decide(store: Store) -> Asked:
+    async def decide(store: Store) -> Reload:
         versions = Versions(store)
         running = await versions.running(now())
         decidable = waiting(running)
@@ -175,7 +175,7 @@ def _warn(running: Sequence[Process], named: Path) -> None:
 
 
 def _print(
-    asked: Asked, refusals: Mapping[str, Event] = MappingProxyType({}), *, as_json: bool
+    asked: Reload, refusals: Mapping[str, Event] = MappingProxyType({}), *, as_json: bool
 ) -> None:
     """Print what the gateways say; exit 1 where one does not run its file, or none is there.
 
