@@ -7,61 +7,55 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
 from gateway.observe.troubles.policy import PolicyNews
-from gateway.policy.running.handed import ROOM, Handed, Taker, _put, take
-from gateway.policy.running.presence import Presence
-from gateway.policy.running.versions import Versions
+from gateway.policy.running.follower import ROOM, Handover, Taker, put, take
+from gateway.policy.running.versions import Presence, Version, Versions
 from gateway.store import open_store
 from tests.policies import TEXT
 from tests.waiting import until
 
 
-def handed(content: bytes) -> Handed:
-    return Handed(
-        hash="0" * 64,
-        content=content,
-        file="policies.yaml",
-        made_of=None,
+def handed(content: bytes, digest: str = "0" * 64) -> Handover:
+    return Handover(
+        version=Version(hash=digest, content=content, file="policies.yaml"),
         loaded_at=datetime(2026, 1, 1, tzinfo=UTC),
-        told={},
+        status={},
         revision=1,
     )
 
 
 def test_the_next_policy_needs_no_room_that_the_disk_does_not_give(tmp_path: Path) -> None:
     path, spare = tmp_path / "policy.json", tmp_path / "policy.new"
-    _put(path, handed(b"first"))
+    put(path, handed(b"first"))
     before = spare.stat()
     assert before.st_size == ROOM
     assert before.st_blocks * 512 >= ROOM
-    _put(path, handed(b"second"))
+    put(path, handed(b"second"))
     after = path.stat()
     assert (after.st_ino, after.st_size) == (before.st_ino, ROOM)
     found = take(path)
     assert found is not None
-    assert found.content == b"second"
+    assert found.version.content == b"second"
 
 
 def test_the_largest_policy_has_room(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
-    _put(path, handed(b"x" * 64 * 1024))
+    put(path, handed(b"x" * 64 * 1024))
     assert path.stat().st_size == ROOM
     found = take(path)
     assert found is not None
-    assert len(found.content) == 64 * 1024
+    assert len(found.version.content) == 64 * 1024
 
 
 def now() -> datetime:
     return datetime.now(UTC)
 
 
-def version(text: str) -> Handed:
+def version(text: str) -> Handover:
     digest = sha256(text.encode()).hexdigest()
-    return structs.replace(handed(text.encode()), hash=digest)
+    return handed(text.encode(), digest)
 
 
 async def test_what_cannot_be_taken_and_a_store_that_is_gone_are_told_apart(
@@ -76,11 +70,11 @@ async def test_what_cannot_be_taken_and_a_store_that_is_gone_are_told_apart(
     def told() -> list[Any]:
         return [json.loads(line) for line in stream.getvalue().splitlines()]
 
-    _put(path, version(TEXT))
+    put(path, version(TEXT))
     await taker.begin()
     taker.start()
     await until(lambda: len(told()) == 1)
-    _put(path, structs.replace(version(TEXT), hash="2" * 64))
+    put(path, handed(TEXT.encode(), "2" * 64))
     await until(lambda: len(told()) == 2)
     await taker.aclose()
     gone, untaken = told()
@@ -89,4 +83,4 @@ async def test_what_cannot_be_taken_and_a_store_that_is_gone_are_told_apart(
     assert "free its disk" in gone["remedy"]
     assert untaken["event"] == "the policy that was handed on cannot be taken; the last one goes on"
     assert "its text has another hash" in untaken["said"]
-    assert taker.policy().hash == version(TEXT).hash
+    assert taker.policy().hash == version(TEXT).version.hash

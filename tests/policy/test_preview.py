@@ -7,7 +7,7 @@ from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.redactor import Redactor
-from gateway.policy.telling.specimen import ITEMS, specimen
+from gateway.policy.telling.preview import ITEMS, specimen
 from gateway.policy.values import at, has_value, read_value
 
 

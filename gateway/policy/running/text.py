@@ -1,9 +1,13 @@
-"""Reads back the rules of a policy that ran: never to more than they let be seen.
+"""Rules as the text of a policy file: written for the store, and read back from it.
 
-It was checked when it was taken. Since then the contract may have changed, and what two policies
-both let be seen may be more than a policy file can say (see `gateway.policy.running.writer`). So
-nothing is refused for what it says: a field that is not named is hidden, and where a condition
-cannot be read no record exists.
+Equal rules give equal text, byte for byte. The loader reads the text back to equal rules wherever a
+policy file can say them. What two policies both show may need more than that: two masks in one
+field, a field that is hidden again at a higher level (`hidden` stands for its mask), a condition on
+a hidden field, or a condition that no record meets (`[]`).
+
+A policy that ran was checked when it was taken, but the contract may have changed since. So reading
+refuses nothing for what it says, and never opens more than before: a field that is not named is
+hidden, and where a condition cannot be read no record exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,20 +22,53 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, read_mask
 from gateway.policy.reading.notes import Notes
 from gateway.policy.reading.only import ONLY, read_only
-from gateway.policy.rows import EVERY, NOTHING, Rows
+from gateway.policy.rows import EVERY, NOTHING, RowFilter, conditions_in_file, path_in_list
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 from gateway.policy.running.versions import Version
 
 # Bytes: what two files of the largest size both say may take more room than either.
 LARGEST = 1024 * 1024
-_NO_RECORD = Rows({"id": NOTHING})
+_NO_RECORD = RowFilter({"id": NOTHING})
 _ALL: Sights = (WHOLE, WHOLE, WHOLE)
 
 
-def read_version(version: Version) -> Rules:
-    """The rules of a policy that ran; DocumentErrors where its text is not the one that ran.
+def write_rules(rules: Rules) -> str:
+    """Returns the text of a policy file, resources and fields in the contract's order."""
+    lines = (line for resource in GOVERNED for line in _written(resource, rules[resource.name]))
+    return "version: 1\n" + "".join(lines)
 
-    The beginning of a text may be a policy that shows more than the whole.
+
+def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
+    yield f"{resource.name}:\n"
+    for number, level in enumerate(LEVELS):
+        entries = [each for path in resource.paths for each in _entry(rules, path, number)]
+        yield f"  {level}: [{', '.join(entries)}]\n"
+    never = [path_in_list(path) for path in resource.paths if rules.opened_at(path) is None]
+    yield f"  never: [{', '.join(never)}]\n"
+    rows = [rules.rows_of(level) for level in LEVELS]
+    if any(rows) and rows[0] == rows[1] == rows[2]:
+        yield f"  only: {conditions_in_file(resource, rows[0])}\n"
+    elif any(rows):
+        yield "  only:\n"
+        for level, each in zip(LEVELS, rows, strict=True):
+            if each:
+                yield f"    {level}: {conditions_in_file(resource, each)}\n"
+
+
+def _entry(rules: ResourceRules, path: str, number: int) -> Iterator[str]:
+    """Yields the entry in the list of a level, where the field opens or changes its mask."""
+    sight = rules.fields[path][number]
+    before = rules.fields[path][number - 1] if number else HIDDEN
+    if sight is WHOLE and sight != before:
+        yield path_in_list(path)
+    elif sight != before:
+        yield f"{path_in_list(path)}: {'hidden' if sight is HIDDEN else sight}"
+
+
+def read_version(version: Version) -> Rules:
+    """Returns the rules of a policy that ran; raises DocumentErrors where its text is damaged.
+
+    The beginning of a text may be a policy that shows more than the whole text.
     """
     if sha256(version.content).hexdigest() != version.hash:
         raise DocumentErrors([Problem(version.file, 0, 0, "its text has another hash")])
@@ -39,10 +76,13 @@ def read_version(version: Version) -> Rules:
 
 
 def read_stored(content: bytes) -> Rules:
-    """The rules in the text of a policy that ran; DocumentErrors where it is no YAML."""
+    """Returns the rules in a kept text; raises DocumentErrors where it is no YAML."""
     document, _ = forgiving(lambda: parse_document(content, "", largest=LARGEST))
     data = document.data if isinstance(document.data, dict) else {}
-    return {each.name: _resource(document, each, data.get(each.name)) for each in GOVERNED}
+    return {
+        resource.name: _resource(document, resource, data.get(resource.name))
+        for resource in GOVERNED
+    }
 
 
 def _resource(document: Document, resource: Resource, data: Any) -> ResourceRules:
@@ -75,11 +115,11 @@ def _sights(steps: Mapping[tuple[str, AccessLevel], Sight], path: str) -> Sights
 
 def _rows(
     document: Document, resource: Resource, data: Mapping[str, Any], level: AccessLevel
-) -> Rows:
+) -> RowFilter:
+    written = data.get(ONLY)
     if ONLY not in data:
         return EVERY
-    written = data[ONLY]
-    if isinstance(written, dict) and any(each.value in written for each in LEVELS):
+    if isinstance(written, dict) and any(level.value in written for level in LEVELS):
         if level.value not in written:
             return EVERY
         written = written[level.value]
@@ -87,13 +127,12 @@ def _rows(
         return _NO_RECORD
     empty = {name for name, each in written.items() if each == []}
     rest = {name: each for name, each in written.items() if name not in empty}
-    found = dict(_read(document, resource, rest).wanted) if rest else {}
-    known = resource.paths
-    return Rows(found | {name if name in known else "id": NOTHING for name in empty})
+    wanted = dict(_read(document, resource, rest).tests) if rest else {}
+    return RowFilter(wanted | {name if name in resource.paths else "id": NOTHING for name in empty})
 
 
-def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> Rows:
-    """Conditions without levels, of whichever fields."""
+def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> RowFilter:
+    """Returns conditions without levels, on any field."""
     notes = Notes(document)
     seen = ResourceRules(dict.fromkeys(resource.paths, _ALL), {})
     rows = read_only(notes, resource, written, seen)

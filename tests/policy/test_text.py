@@ -7,11 +7,9 @@ from gateway.contract.access import AccessLevel
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import CITY, INITIAL, LAST, Mask
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.rows import Wanted
-from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, both, no_wider
-from gateway.policy.running.decision import narrowed, tidy
-from gateway.policy.running.stored import read_stored
-from gateway.policy.running.writer import write_rules
+from gateway.policy.rows import ValueTest
+from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, both, narrowed, no_wider
+from gateway.policy.running.text import read_stored, write_rules
 from tests.policies import TEXT, moved, never, part
 from tests.policy.rules import any_rules
 
@@ -73,7 +71,7 @@ def test_equal_rules_are_written_alike() -> None:
 def test_whatever_rules_come_of_files_are_read_back_from_the_store(
     one: Rules, two: Rules, three: Rules
 ) -> None:
-    rules = tidy(both(tidy(both(one, two)), three))
+    rules = both(both(one, two), three)
     assert read_stored(write_rules(rules).encode()) == rules
 
 
@@ -107,8 +105,8 @@ def only_of(text: str) -> ResourceRules:
     ],
 )
 def test_where_a_kept_condition_cannot_be_read_no_record_exists(text: str) -> None:
-    [test] = only_of(text).rows_of(AccessLevel.BASIC).wanted.values()
-    assert test == Wanted(allowed=frozenset())
+    [test] = only_of(text).rows_of(AccessLevel.BASIC).tests.values()
+    assert test == ValueTest(allowed=frozenset())
 
 
 def test_a_field_that_a_kept_policy_does_not_name_is_hidden() -> None:
