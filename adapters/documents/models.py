@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from adapters.documents.document import Document, Place, is_number
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
@@ -57,14 +58,15 @@ def _model_problem(
     if error["type"] == "missing":
         if place in document.partial:
             return None
-        text = f"{name} is missing{_example(name, model)}"
+        text = f"{name} is missing{_example(error['loc'], model)}"
         return document.problem(place, text, at_key=True)
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
 
 
-def _example(name: str, model: type[BaseModel]) -> str:
+def _example(place: Place, model: type[BaseModel]) -> str:
     """What could be written for a name that is missing, where the models have an example."""
-    for part in models_in(model):
+    name = place[-1]
+    for part in _models_at(place, model):
         for inner, info in part.model_fields.items():
             if (info.alias or inner) == name and info.is_required() and info.examples:
                 return f", such as {name}: {info.examples[0]}"
@@ -87,19 +89,34 @@ def _remedy(place: Place, model: type[BaseModel]) -> str:
                 return f": indent {inner} under {group}:{near}"
             if name in members:
                 return f": indent it under {other}:"
-    known = [
-        field.alias or own for kind in models_in(model) for own, field in kind.model_fields.items()
-    ]
-    return did_you_mean(name, [other for other in known if other != name])
+    every = {known for part in models_in(model) for known, _ in _fields(part)} - {name}
+    own = [known for part in _models_at(place, model) for known, _ in _fields(part)]
+    return did_you_mean(name, own) or did_you_mean(name, every)
+
+
+def _models_at(place: Place, model: type[BaseModel]) -> list[type[BaseModel]]:
+    """The models that may stand where the last name of the place does."""
+    found = [model]
+    for part in place[:-1]:
+        fields = [field for at in found for field in at.model_fields.items()]
+        named = [info for name, info in fields if part in (name, info.alias)]
+        if named:
+            found = [inner for info in named for inner in _models_named_in(info.annotation)]
+    return found
+
+
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """The fields of a model, by the names that a file has."""
+    for name, info in model.model_fields.items():
+        yield info.alias or name, info
 
 
 def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
     """The members of a model that are models themselves, with the names in them."""
-    for name, info in model.model_fields.items():
+    for name, info in _fields(model):
         kind = info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            own = kind.model_fields.items()
-            yield info.alias or name, [member.alias or inner for inner, member in own]
+            yield name, [member for member, _ in _fields(kind)]
 
 
 # What pydantic says in its own words, said in the words of who writes the file.
@@ -154,11 +171,18 @@ def _existing(document: Document, place: Place) -> Place:
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
     """The model, and all that its fields are made of."""
     found: list[type[BaseModel]] = []
-    pending: list[Any] = [model]
+    pending = [model]
     while pending:
-        kind = pending.pop()
-        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in found:
-            found.append(kind)
-            pending.extend(info.annotation for info in kind.model_fields.values())
-        pending.extend(getattr(kind, "__args__", ()))
+        current = pending.pop()
+        if current not in found:
+            found.append(current)
+            for _, info in _fields(current):
+                pending.extend(_models_named_in(info.annotation))
     return found
+
+
+def _models_named_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    parts = getattr(annotation, "__args__", ())
+    return [model for part in parts for model in _models_named_in(part)]

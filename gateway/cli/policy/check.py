@@ -94,7 +94,7 @@ def _print(checked: Checked, file: Path | None, config: Path | None) -> None:
         print_annotations(found)
     if checked.policy is None:
         return
-    from gateway.cli.policy.outlook import outlook_lines, waits_for_approval
+    from gateway.cli.policy.diff import outlook_lines, waits_for_approval
 
     if not checked.errors:
         click.echo(legible(_in_order(checked.policy)))

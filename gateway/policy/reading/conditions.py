@@ -14,9 +14,9 @@ from gateway.policy.reading.lists import of_field
 from gateway.policy.rows import (
     EVERY,
     Bound,
-    Rows,
+    RowFilter,
     Value,
-    Wanted,
+    ValueTest,
     comparable,
     in_closed,
     is_ordered,
@@ -43,7 +43,7 @@ _LEVELS = {level.value: level for level in LEVELS}
 
 def read_only(
     noted: ProblemList, resource: Resource, data: Any, rules: ResourceRules
-) -> dict[AccessLevel, Rows]:
+) -> dict[AccessLevel, RowFilter]:
     """The rows of each level that has conditions; `rules` says what the levels see of fields."""
     return _ConditionReader(noted, resource, rules).levels(data)
 
@@ -58,7 +58,7 @@ class _ConditionReader:
         """Says what is wrong with the name at a place."""
         self.noted.say(place, code, text, at_key=True)
 
-    def levels(self, data: Any) -> dict[AccessLevel, Rows]:
+    def levels(self, data: Any) -> dict[AccessLevel, RowFilter]:
         place = (self.resource.name, ONLY)
         if not isinstance(data, dict) or not data:
             text = f"{ONLY} must name fields and their values, such as only: {{status: [ACTIVE]}}"
@@ -80,13 +80,13 @@ class _ConditionReader:
             self.check_widening(found)
         return found
 
-    def rows(self, place: Place, data: Any, level: AccessLevel) -> Rows:
+    def rows(self, place: Place, data: Any, level: AccessLevel) -> RowFilter:
         """The conditions of a level, each of a field that it sees whole."""
         if not isinstance(data, dict) or not data:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.refuse(place, "bad-only", text)
             return EVERY
-        wanted: dict[str, Wanted] = {}
+        wanted: dict[str, ValueTest] = {}
         before = ""
         for name, condition in data.items():
             here = (*place, name)
@@ -98,7 +98,7 @@ class _ConditionReader:
             field = self.field(here, name, level)
             if field is not None and (found := self.wanted(here, field, condition)) is not None:
                 wanted[name] = found
-        return Rows(wanted)
+        return RowFilter(wanted)
 
     def conditionable(self, name: str) -> bool:
         """Whether a condition may be about the field: it has one plain value."""
@@ -132,13 +132,13 @@ class _ConditionReader:
         text = f"{resource.name} has no field {name!r}{did_you_mean(name, known)}"
         return "unknown-field", text
 
-    def wanted(self, place: Place, field: Field, data: Any) -> Wanted | None:
+    def wanted(self, place: Place, field: Field, data: Any) -> ValueTest | None:
         """What is let be of one field; None where it could not be read, or lets nothing be."""
         if isinstance(data, dict):
             found = self.comparisons(place, field, data)
         else:
             values = self.values(place, field, data)
-            found = Wanted(allowed=values) if values else None
+            found = ValueTest(allowed=values) if values else None
         if found is None:
             return None
         found = in_closed(field, found)
@@ -148,7 +148,7 @@ class _ConditionReader:
             return None
         return found
 
-    def comparisons(self, place: Place, field: Field, data: Mapping[str, Any]) -> Wanted | None:
+    def comparisons(self, place: Place, field: Field, data: Mapping[str, Any]) -> ValueTest | None:
         """`{not: [...]}`, `{min: 1, below: 9}`."""
         before = len(self.noted.problems)
         barred: frozenset[Value] | None = frozenset()
@@ -166,7 +166,7 @@ class _ConditionReader:
                 self.refuse(at, *_no_comparison(word, given))
         if len(self.noted.problems) > before or barred is None:
             return None
-        return Wanted(barred=barred, low=bounds.get(True), high=bounds.get(False))
+        return ValueTest(barred=barred, low=bounds.get(True), high=bounds.get(False))
 
     def bound(self, place: Place, field: Field, given: Any, bounds: dict[bool, Bound]) -> None:
         word = str(place[-1])
@@ -210,7 +210,7 @@ class _ConditionReader:
             self.noted.say(place, *_no_value(field, given))
             return None
 
-    def check_widening(self, found: Mapping[AccessLevel, Rows]) -> None:
+    def check_widening(self, found: Mapping[AccessLevel, RowFilter]) -> None:
         """A level sees all records that the one before it sees."""
         for lower, higher in pairwise(LEVELS):
             if higher in found and not found.get(lower, EVERY).within(found[higher]):

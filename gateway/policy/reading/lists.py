@@ -16,8 +16,8 @@ from adapters.documents.problems import did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
+from gateway.policy.rows import path_in_list
 from gateway.policy.rules import Sights, opening
-from gateway.policy.spelling import path_in_list
 
 NEVER = "never"
 _LISTS: Mapping[str, AccessLevel | None] = {level.value: level for level in LEVELS} | {NEVER: None}
