@@ -67,8 +67,8 @@ def _example(place: Place, model: type[BaseModel]) -> str:
     """What could be written for a name that is missing, where the models have an example."""
     name = place[-1]
     for part in _models_at(place, model):
-        for inner, info in part.model_fields.items():
-            if (info.alias or inner) == name and info.is_required() and info.examples:
+        for known, info in _fields(part):
+            if known == name and info.is_required() and info.examples:
                 return f", such as {name}: {info.examples[0]}"
     return ""
 

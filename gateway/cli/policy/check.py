@@ -1,4 +1,4 @@
-"""`clinic-gateway policy check`: whether a policy file is sound, or all that is wrong with it."""
+"""`clinic-gateway policy check` and `policy schema`: whether a policy file is sound."""
 
 import asyncio
 import json
@@ -15,6 +15,7 @@ from gateway.cli.policy.subject import chosen, file_argument
 from gateway.policy.cases.run import FAILED, summary, verify
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import Checked, check_policy, notes_of
+from gateway.policy.reading.schema import policy_schema
 from gateway.settings import load_settings
 
 
@@ -115,3 +116,15 @@ def _in_order(policy: Policy) -> str:
         f"{policy.file}: in order; {len(policy.rules)} resources, {fields} fields,"
         f" hash {policy.short_hash}"
     )
+
+
+@click.command()
+@config_option
+@json_option
+def schema(config: Path | None, as_json: bool) -> None:
+    """Print the JSON Schema of a policy file, as JSON, for editors that complete and check it.
+
+    The shipped policies.yaml names it in its head; a policy of your own does so with a copy of
+    policies.schema.json beside it.
+    """
+    click.echo(json.dumps(policy_schema(), indent=2))

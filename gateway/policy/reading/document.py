@@ -30,10 +30,8 @@ _BY_NAME = {resource.name: resource for resource in GOVERNED}
 _WHOLE = {resource.name for resource in RESOURCES if not resource.governed}
 _LEVELS = [level.value for level in LEVELS]
 _MEMBERS = (*_LEVELS, NEVER, ONLY)
-_CASES = "the cases of one (policies.test.yaml)"
 _OTHERS = {
-    "records": _CASES,
-    "cases": _CASES,
+    **dict.fromkeys(("records", "cases"), "the cases of one (policies.test.yaml)"),
     "backend": "the gateway's configuration",
     "resources": "a mapping",
 }
