@@ -12,7 +12,7 @@ from adapters.base import Adapter
 from gateway.audit.buffer import Buffer
 from gateway.limits.base import Used
 from gateway.observe.logs import Events
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 from gateway.policy.policy import Policy
 from gateway.policy.running.standing import Standing
 from gateway.policy.running.versions import Version

@@ -20,7 +20,7 @@ from gateway.inquiries.directory import first
 from gateway.inquiries.key_book import KeyBook
 from gateway.inquiries.key_hours import KeyHours
 from gateway.inquiries.traffic import Samples, gauge
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 
 EVERY = 10.0  # seconds between two samples
 # Seconds for which an answer counts while somebody watches; and what keys called where nobody does.

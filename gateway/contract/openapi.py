@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.contract.about import ABOUT
 from gateway.contract.access import AccessLevel, Permission
-from gateway.contract.answers import components, responses
-from gateway.contract.bounds import KeyBounds, bounded
+from gateway.contract.answers import ABOUT, components, responses
 from gateway.contract.fields import (
+    PLAIN_LINE,
+    PLAIN_TEXT,
     TEXT,
     Field,
     Format,
@@ -29,8 +29,7 @@ from gateway.contract.operations import (
     Operation,
     Param,
 )
-from gateway.contract.texts import PLAIN_LINE, PLAIN_TEXT
-from gateway.contract.window import BookingWindow
+from gateway.contract.window import BookingWindow, KeyBounds, bounded
 
 VERSION = "1.0.0"
 API_KEY = "apiKey"

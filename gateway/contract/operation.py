@@ -1,11 +1,11 @@
-"""What an operation is, and its parameters: the shape of the table's rows."""
+"""What an operation is, and its parameters: the shape of the rows, and what several share."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
 from gateway.contract.access import Permission
-from gateway.contract.fields import INTEGER, TEXT, Field, Format, Resource
+from gateway.contract.fields import INSTANT, INTEGER, TEXT, UUID, Field, Format, Resource
 
 PAGE_DEFAULT = 50
 PAGE_LARGEST = 200
@@ -97,4 +97,39 @@ CURSOR = Param(
     summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
     longest=2_800,
     shortest=1,
+)
+
+
+def id_in_path(name: str, summary: str) -> Param:
+    return Param(name=name, summary=summary, format=UUID, where="path", required=True)
+
+
+def search_in(*fields: str) -> Param:
+    return Param(
+        name="search",
+        summary=(
+            f"Words that {' and '.join(fields)} must hold: each the beginning of a word,"
+            " whatever the case and, where the practice system can, the accents."
+        ),
+        match=Match.SEARCH,
+        fields=fields,
+        shortest=2,
+        longest=100,
+    )
+
+
+UPDATED_SINCE = Param(
+    name="updatedSince",
+    summary="Only records changed at this moment or later.",
+    format=INSTANT,
+    match=Match.SINCE,
+    fields=("updatedAt",),
+)
+CATEGORY = Param(
+    name="category",
+    summary="Only items of this category.",
+    match=Match.EQUALS,
+    fields=("category",),
+    shortest=1,
+    longest=100,
 )

@@ -6,15 +6,18 @@ A permission, a route, a validation rule, a row in the README: all of them are r
 from gateway.contract.access import Permission
 from gateway.contract.fields import BOOLEAN, DAY, INSTANT, UUID, Field
 from gateway.contract.operation import (
+    CATEGORY,
     CURSOR,
     LIMIT,
     PAGE_DEFAULT,
     PAGE_LARGEST,
+    UPDATED_SINCE,
     Match,
     Operation,
     Param,
+    id_in_path,
+    search_in,
 )
-from gateway.contract.params import CATEGORY, UPDATED_SINCE, id_in_path, search_in
 from gateway.contract.resources import (
     APPOINTMENT,
     APPOINTMENT_TYPE,

@@ -12,7 +12,7 @@ CALLS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 LAGS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """Prometheus' kinds."""
 
     COUNTER = "counter"
@@ -38,7 +38,7 @@ class Figure:
     """One metric. `name` is what a query says, without a histogram's `_bucket` and the like."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     help: str
     own_labels: tuple[str, ...] = ()
     merge: Merge = Merge.SUM
@@ -52,21 +52,21 @@ class Figure:
     @property
     def samples(self) -> frozenset[str]:
         """The names under which a query finds it."""
-        if self.kind is not Kind.HISTOGRAM:
+        if self.kind is not MetricKind.HISTOGRAM:
             return frozenset({self.name})
         return frozenset(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
 
 
 def _counter(name: str, told: str, *labels: str) -> Figure:
-    return Figure(f"gateway_{name}_total", Kind.COUNTER, told, labels)
+    return Figure(f"gateway_{name}_total", MetricKind.COUNTER, told, labels)
 
 
 def _gauge(name: str, told: str, *labels: str, merge: Merge) -> Figure:
-    return Figure(f"gateway_{name}", Kind.GAUGE, told, labels, merge)
+    return Figure(f"gateway_{name}", MetricKind.GAUGE, told, labels, merge)
 
 
 def _histogram(name: str, told: str, *labels: str, buckets: tuple[float, ...]) -> Figure:
-    return Figure(f"gateway_{name}", Kind.HISTOGRAM, told, labels, Merge.SUM, buckets)
+    return Figure(f"gateway_{name}", MetricKind.HISTOGRAM, told, labels, Merge.SUM, buckets)
 
 
 FIGURES = (
@@ -185,7 +185,7 @@ FIGURES = (
     ),
     Figure(
         "gateway_policy_info",
-        Kind.INFO,
+        MetricKind.INFO,
         "The policy in force, and what lies in its file: always 1.",
         ("hash", "file_hash"),
         Merge.MAX,
@@ -247,20 +247,20 @@ FIGURES = (
     ),
     Figure(
         "process_start_time_seconds",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "When the process began, in seconds since 1970.",
         merge=Merge.EACH,
     ),
     Figure(
-        "process_cpu_seconds_total", Kind.COUNTER, "Seconds of CPU that were used, by all."
+        "process_cpu_seconds_total", MetricKind.COUNTER, "Seconds of CPU that were used, by all."
     ),
     Figure(
         "process_resident_memory_bytes",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "Memory that the process holds.",
         merge=Merge.EACH,
     ),
-    Figure("process_open_fds", Kind.GAUGE, "Open files and sockets.", merge=Merge.EACH),
-    Figure("process_max_fds", Kind.GAUGE, "How many may be open.", merge=Merge.EACH),
+    Figure("process_open_fds", MetricKind.GAUGE, "Open files and sockets.", merge=Merge.EACH),
+    Figure("process_max_fds", MetricKind.GAUGE, "How many may be open.", merge=Merge.EACH),
 )  # fmt: skip
 BY_NAME: Mapping[str, Figure] = {each.name: each for each in FIGURES}

@@ -23,19 +23,24 @@ from gateway.contract.errors import (
     Unavailable,
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.observe.tracing.base import Traces
+from gateway.observe.traces import Traces
 from gateway.packing import accepts_gzip
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
-from gateway.web.body import EXPECT, Body
-from gateway.web.buckets import Buckets
-from gateway.web.connections import Connection
+from gateway.web.addresses import AddressBuckets, Proxies
+from gateway.web.connection import Connection
 from gateway.web.documents import NAMES, Documents
-from gateway.web.noting import Observers
-from gateway.web.proxies import Proxies
-from gateway.web.replies import Replies, Written
-from gateway.web.requests import RequestIds, asked, must_close, refuse_oddities
-from gateway.web.routes import Routes
+from gateway.web.observers import Observers
+from gateway.web.replies import RawResponse, Replies
+from gateway.web.requests import (
+    EXPECT,
+    Body,
+    RequestIds,
+    Routes,
+    must_close,
+    refuse_oddities,
+    target_of,
+)
 
 # Ready for look-up, so that no name is folded anew for each request.
 X_REQUEST_ID = istr("X-Request-Id")
@@ -73,7 +78,7 @@ class Front:
         self._body_timeout = body_timeout
         self._proxies = proxies
         self._now = now
-        self._strangers = Buckets()
+        self._buckets = AddressBuckets()
         self.request_id = RequestIds()
         self._running = 0
         self._idle = asyncio.Event()
@@ -99,10 +104,10 @@ class Front:
                 return False
         return True
 
-    async def __call__(self, request: web.BaseRequest) -> Written:
+    async def __call__(self, request: web.BaseRequest) -> RawResponse:
         """The answer; every fault of our own is one too."""
         began = time.perf_counter()
-        path, query = asked(request)
+        path, query = target_of(request)
         wanted = self._routes.match(request.method, path)
         name = wanted.operation.id if isinstance(wanted, Target) else NAMES.get(path, "")
         # the listener makes no others; to cast it would cost as much as to look at it
@@ -155,7 +160,7 @@ class Front:
         """
         if call.key is not None:
             return 0.0
-        seconds = self._strangers.take(call.address)
+        seconds = self._buckets.take(call.address)
         if seconds > 0:
             call.waits_since = time.monotonic()
             await asyncio.sleep(seconds)
@@ -183,16 +188,16 @@ class Front:
             address=address,
         )
 
-    async def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:
+    async def _document(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
         if path not in NAMES:
             raise NotFound
         call.key = self._documents.key(call.secrets, call.address)
         if call.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("GET, HEAD")
-        document = await self._documents.get(path, call.query, call.key)
+        content = await self._documents.get(path, call.query, call.key)
         packed = accepts_gzip(request.headers.getall(ACCEPT_ENCODING, ()))
         close = self._is_last(request, call)
-        return self._replies.document(call.request_id, document, packed=packed, close=close)
+        return self._replies.content(call.request_id, content, packed=packed, close=close)
 
     def _is_last(self, request: web.BaseRequest, call: Call) -> bool:
         """Whether the connection ends with this answer.
@@ -203,7 +208,7 @@ class Front:
         crowded = connection.has_more and self._pipeline.crowded(call.key)
         return crowded or self._leaving or must_close(request)
 
-    def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
+    def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()

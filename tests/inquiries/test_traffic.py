@@ -19,7 +19,7 @@ from gateway.inquiries.traffic import (
     total,
 )
 from gateway.observe.figures import CALLS
-from gateway.observe.merged import Sample, Snapshot
+from gateway.observe.metrics import Sample, Snapshot
 
 STATUSES = ("200", "201", "400", "401", "403", "404", "409", "429", "500", "503")
 counts = st.dictionaries(st.sampled_from(STATUSES), st.integers(0, 50), max_size=4)

@@ -11,7 +11,7 @@ from gateway.contract.resources import RESOURCES
 from gateway.settings import CacheSettings
 from tests.conftest import Begin
 from tests.partner import Partner
-from tests.web.test_noting import lines_of
+from tests.web.test_observers import lines_of
 from tests.world import SOME_ID, World, WorldAdapter
 
 

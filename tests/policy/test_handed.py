@@ -11,7 +11,7 @@ from msgspec import structs
 
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles.policy import PolicyNews
+from gateway.observe.troubles import PolicyNews
 from gateway.policy.running.handed import ROOM, Handed, Taker, _put, take
 from gateway.policy.running.presence import Presence
 from gateway.policy.running.versions import Versions

@@ -19,7 +19,7 @@ from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
 from tests.usage.test_usage import EVER
 from tests.waiting import until
-from tests.web.test_noting import flush
+from tests.web.test_observers import flush
 from tests.world import SOME_ID, World, nobody
 
 

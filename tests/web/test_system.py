@@ -17,14 +17,14 @@ from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.row import STATES
 from gateway.keys.ring import MemoryKeyRing
-from gateway.observe.lag import Lag
+from gateway.observe.logs import Outlet
 from gateway.observe.metrics import Metrics
-from gateway.observe.outlet import Outlet
+from gateway.observe.process import Lag
 from gateway.probes import of_backend
 from gateway.purposes import Purpose
 from gateway.store import Store, StoreError
-from gateway.web import readiness as asking
-from gateway.web.readiness import Readiness
+from gateway.web import system as asking
+from gateway.web.system import Readiness
 from tests.conftest import Begin, RunningGateway, Start
 from tests.web.wire import say
 from tests.world import SOME_ID, WORLDS, World, WorldAdapter

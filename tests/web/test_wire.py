@@ -6,7 +6,7 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from gateway.observe.outlet import Outlet
+from gateway.observe.logs import Outlet
 from tests.conftest import RunningGateway, Start
 from tests.partner import Partner
 from tests.web.wire import head, say
@@ -371,4 +371,4 @@ async def test_nothing_is_kept_of_keys_that_nobody_has(partner: Partner) -> None
     heard = await say(partner.gateway.port, "".join(lines).encode())
     assert heard.statuses == [401] * 201
     assert set(pipeline._limiter._windows) <= counted
-    assert (len(ring), pipeline._gate.inside, pipeline._gate._lines) == (known, set(), {})
+    assert (len(ring), pipeline._shedder.inside, pipeline._shedder._lines) == (known, set(), {})

@@ -19,7 +19,7 @@ from gateway.inquiries.traffic import (
     slowest_first,
     total,
 )
-from gateway.observe.merged import Labels
+from gateway.observe.metrics import Labels
 
 MINUTES = 60
 LAST_MINUTE, LAST_MINUTES = 60.0, 300.0

@@ -1,0 +1,186 @@
+"""The pages that describe the interface to people: a guide with a console, and the reference.
+
+The templates beside this module make both from the OpenAPI document. What the guide says stands in
+its own HTML, so it can be read without scripts; its console is Swagger UI, started by the page's
+own script. The reference asks for nothing else, so it reads the same from a file.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from gateway.contract import answers, errors
+from gateway.contract.access import LEVEL_SUMMARIES
+from gateway.contract.operations import (
+    CREATE_APPOINTMENT_BODY,
+    OPERATIONS,
+    PAGE_DEFAULT,
+    PAGE_LARGEST,
+)
+
+TEMPLATES = Path(__file__).with_name("templates")
+STYLE = (TEMPLATES / "reference.css").read_text()
+_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+# What a browser may load: for the guide from this gateway alone, for the reference nothing.
+GUIDE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+}
+REFERENCE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'"
+    )
+}
+
+Data = Mapping[str, Any]
+_BOUNDS = {"minimum": "at least {}", "maximum": "at most {}", "default": "default {}"}
+
+
+def guide(document: Data, asset: Mapping[str, str]) -> str:
+    """The guide for an OpenAPI document; `asset` has the addresses of the files it loads."""
+    return _templates.get_template("guide.html").render(
+        document=document,
+        asset=asset,
+        about=answers,
+        levels=LEVEL_SUMMARIES,
+        headers=answers.HEADERS,
+        examples=answers.EXAMPLES,
+        summaries=errors.STATUS_SUMMARIES,
+        bounds=list(_bounds_of_calls()),
+    )
+
+
+def reference(document: Data) -> str:
+    """Every operation and field of an OpenAPI document."""
+    return _templates.get_template("reference.html").render(document=document, style=Markup(STYLE))  # noqa: S704 - a file of ours
+
+
+def _bounds_of_calls() -> Iterable[tuple[str, str]]:
+    yield "Calls", "so many an hour as the clinic gave the key; the hour begins with its first call"
+    yield "Records a page", f"{PAGE_DEFAULT}, with `limit` up to {PAGE_LARGEST}; `Link` leads on"
+    yield "A request's body", errors.BodyTooLarge.message.partition(": ")[2]
+    yield "Problems named in a 400", f"{errors.MOST_NAMED}; one more entry counts the rest"
+    for field in CREATE_APPOINTMENT_BODY:
+        if field.longest:
+            yield f"`{field.name}` of a booking", f"at most {field.longest} characters"
+    params = (param for operation in OPERATIONS for param in operation.query)
+    search = next(param for param in params if param.name == "search")
+    yield "`search`", f"{search.shortest} to {search.longest} characters"
+
+
+def _code(text: object) -> Markup:
+    return Markup("<code>{}</code>").format(text)
+
+
+def inline(text: str) -> Markup:
+    """A line in which ticks stand for code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+
+
+def prose(text: str) -> Markup:
+    """Paragraphs and lists with a dash, the two forms that the document's texts take."""
+    blocks = []
+    for block in text.strip().split("\n\n"):
+        if block.startswith("- "):
+            items = (
+                Markup("<li>{}</li>\n").format(inline(line[2:])) for line in block.splitlines()
+            )
+            blocks.append(Markup("<ul>\n{}</ul>\n").format(Markup().join(items)))
+        else:
+            blocks.append(Markup("<p>{}</p>\n").format(inline(block)))
+    return Markup().join(blocks)
+
+
+def _calls(document: Data) -> list[tuple[str, str, Data]]:
+    """The method, the path and the description of each operation."""
+    return [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def _members(schema: Data, prefix: str = "") -> Iterator[tuple[str, Data, bool]]:
+    """Path, schema and necessity of each member, those of nested objects under their path."""
+    for name, member in schema["properties"].items():
+        yield prefix + name, member, name in schema["required"]
+        items = member.get("items", {})
+        if "properties" in items:
+            yield from _members(items, f"{prefix}{name}[].")
+
+
+def _resolved(item: Data, document: Data) -> Data:
+    """What a `$ref` points to; else the item itself."""
+    if "$ref" not in item:
+        return item
+    target = document
+    for part in item["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return target
+
+
+def _json_schema(holder: Data) -> Data:
+    schema: Data = holder["content"]["application/json"]["schema"]
+    return schema
+
+
+def _kind(schema: Data) -> Markup:
+    """A schema in a few words: its type, its format, its bounds, its values."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return Markup('<a href="#schema-{0}">{0}</a>').format(name)
+    types = schema.get("type", "string")
+    *others, first = reversed([types] if isinstance(types, str) else types)
+    kind = (
+        Markup("list of {}").format(_kind(schema["items"])) if first == "array" else escape(first)
+    )
+    if "format" in schema:
+        kind += f" ({schema['format']})"
+    for other in others:
+        kind += f" or {other}"
+    return kind + Markup().join(Markup(", {}").format(bound) for bound in _bounds(schema))
+
+
+def _bounds(schema: Data) -> Iterator[str]:
+    for name, text in _BOUNDS.items():
+        if name in schema:
+            yield text.format(json.dumps(schema[name]))
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    if most is not None:
+        yield f"{least} to {most} characters" if least else f"at most {most} characters"
+    elif least:
+        yield f"{least} characters or more"
+    values = [value for value in schema.get("enum", [schema.get("const")]) if value is not None]
+    if values:
+        yield Markup("one of {}").format(Markup(", ").join(map(_code, values)))
+    for example in schema.get("examples", ()):
+        yield Markup("such as {}").format(_code(example))
+
+
+_templates = Environment(
+    loader=FileSystemLoader(TEMPLATES),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters |= {
+    "calls": _calls,
+    "inline": inline,
+    "json_schema": _json_schema,
+    "kind": _kind,
+    "members": _members,
+    "prose": prose,
+    "resolved": _resolved,
+}
