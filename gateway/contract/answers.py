@@ -8,13 +8,7 @@ from typing import Any
 
 from gateway.contract import errors
 from gateway.contract.access import LEVEL_SUMMARIES, LEVELS
-from gateway.contract.errors import (
-    COMMON_STATUSES,
-    MOST_NAMED,
-    STATUS_SUMMARIES,
-    GatewayError,
-    InvalidField,
-)
+from gateway.contract.errors import COMMON_STATUSES, MOST_NAMED, STATUS_SUMMARIES
 from gateway.contract.operations import Operation
 
 INTRODUCTION = "Reads a veterinary clinic's records and books appointments."
@@ -65,67 +59,55 @@ REMEDIES: Mapping[int, str] = {
 
 
 _RATE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-_COUNT = {"type": "integer", "minimum": 0}
-_SECONDS = {"type": "integer", "minimum": 1, "maximum": 3600}
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
+_SECONDS: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 3600}
 # A key's bookings of a day are counted anew within 25 hours: so long can a local day be.
-_WAIT = {"type": "integer", "minimum": 1, "maximum": 90_000}
+_WAIT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 90_000}
+
+
+def _header(description: str, *, required: bool = True, **schema: Any) -> Mapping[str, Any]:
+    """A header whose value has that JSON Schema."""
+    always = {"required": True} if required else {}
+    return {"description": description, "schema": schema, **always}
+
 
 HEADERS: Mapping[str, Mapping[str, Any]] = {
-    "X-Request-Id": {
-        "description": (
-            "Names this call in the logs: the caller's own `X-Request-Id` where it is 8 to 64"
-            " characters of `A-Z a-z 0-9 . _ -`, else a new one."
-        ),
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
-        "required": True,
-    },
-    "X-RateLimit-Limit": {
-        "description": "Calls per hour of this key.",
-        "schema": _COUNT,
-        "required": True,
-    },
-    "X-RateLimit-Remaining": {
-        "description": "Calls left in this hour.",
-        "schema": _COUNT,
-        "required": True,
-    },
-    "X-RateLimit-Reset": {
-        "description": "Seconds until the hour ends.",
-        "schema": _SECONDS,
-        "required": True,
-    },
-    "Retry-After": {
-        "description": "Seconds to wait before asking again.",
-        "schema": _WAIT,
-        "required": True,
-    },
-    "X-Access-Level": {
-        "description": "The level that was applied to this answer.",
-        "schema": {"type": "string", "enum": [level.value for level in LEVELS]},
-        "required": True,
-    },
-    "Link": {
-        "description": 'The next page, while there is one: `<address>; rel="next"` (RFC 8288).',
-        "schema": {"type": "string"},
-    },
-    "Location": {
-        "description": "The address of the new appointment.",
-        "schema": {"type": "string", "format": "uri"},
-        "required": True,
-    },
-    "X-Skipped-Records": {
-        "description": "How many records were left out because they have no usable identifier.",
-        "schema": {"type": "integer", "minimum": 1},
-    },
-    "Idempotent-Replayed": {
-        "description": "The outcome of an earlier call with the same `Idempotency-Key`.",
-        "schema": {"type": "string", "enum": ["true"]},
-    },
-    "WWW-Authenticate": {
-        "description": "How to authenticate.",
-        "schema": {"type": "string", "const": 'ApiKey header="X-API-Key"'},
-        "required": True,
-    },
+    "X-Request-Id": _header(
+        "Names this call in the logs: the caller's own `X-Request-Id` where it is 8 to 64"
+        " characters of `A-Z a-z 0-9 . _ -`, else a new one.",
+        type="string",
+        pattern="^[A-Za-z0-9._-]{8,64}$",
+    ),
+    "X-RateLimit-Limit": _header("Calls per hour of this key.", **_COUNT),
+    "X-RateLimit-Remaining": _header("Calls left in this hour.", **_COUNT),
+    "X-RateLimit-Reset": _header("Seconds until the hour ends.", **_SECONDS),
+    "Retry-After": _header("Seconds to wait before asking again.", **_WAIT),
+    "X-Access-Level": _header(
+        "The level that was applied to this answer.",
+        type="string",
+        enum=[level.value for level in LEVELS],
+    ),
+    "Link": _header(
+        'The next page, while there is one: `<address>; rel="next"` (RFC 8288).',
+        required=False,
+        type="string",
+    ),
+    "Location": _header("The address of the new appointment.", type="string", format="uri"),
+    "X-Skipped-Records": _header(
+        "How many records were left out because they have no usable identifier.",
+        required=False,
+        type="integer",
+        minimum=1,
+    ),
+    "Idempotent-Replayed": _header(
+        "The outcome of an earlier call with the same `Idempotency-Key`.",
+        required=False,
+        type="string",
+        enum=["true"],
+    ),
+    "WWW-Authenticate": _header(
+        "How to authenticate.", type="string", const='ApiKey header="X-API-Key"'
+    ),
 }
 
 # The headers of errors beyond X-Request-Id; where the key's hour may not have been looked at yet,
@@ -138,9 +120,9 @@ _ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
 }
 _STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
 
-EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
+EXAMPLES: Mapping[int, tuple[errors.GatewayError, ...]] = {
     400: (
-        errors.InvalidRequest(InvalidField("limit", "must be from 1 to 200")),
+        errors.InvalidRequest(errors.InvalidField("limit", "must be from 1 to 200")),
         errors.KeyReused(),
     ),
     401: (errors.KeyMissing(), errors.KeyInvalid()),
@@ -197,7 +179,7 @@ def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
         "schemas": {**schemas, **_error_schemas()},
         "headers": {name: {**HEADERS[name]} for name in HEADERS},
         "responses": {
-            _name(status): _error(status, booking=False) for status in (*COMMON_STATUSES, 404)
+            f"Error{status}": _error(status, booking=False) for status in (*COMMON_STATUSES, 404)
         },
     }
 
@@ -209,30 +191,21 @@ def responses(operation: Operation) -> dict[str, Any]:
         answers[str(status)] = (
             _error(status, booking=True)
             if operation.creates
-            else {"$ref": f"#/components/responses/{_name(status)}"}
+            else {"$ref": f"#/components/responses/Error{status}"}
         )
     return answers
-
-
-def _described(operation: Operation) -> str:
-    if operation.creates:
-        return "Created."
-    return (
-        f"A list. Each: {operation.returns.summary}"
-        if operation.many
-        else operation.returns.summary
-    )
 
 
 def _success(operation: Operation) -> dict[str, Any]:
     record: dict[str, Any] = {"$ref": f"#/components/schemas/{operation.returns.title}"}
     schema = {"type": "array", "items": record} if operation.many else record
+    each = "A list. Each: " if operation.many else ""
     headers = ["X-Request-Id", "X-Access-Level", *_RATE]
     headers += ["Link"] if operation.paged else []
     headers += ["X-Skipped-Records"] if operation.many else []
     headers += ["Location", "Idempotent-Replayed"] if operation.creates else []
     return {
-        "description": _described(operation),
+        "description": "Created." if operation.creates else f"{each}{operation.returns.summary}",
         "headers": _headers(headers),
         "content": {"application/json": {"schema": schema}},
     }
@@ -254,10 +227,6 @@ def _error(status: int, *, booking: bool) -> dict[str, Any]:
         "headers": headers,
         "content": {"application/json": body},
     }
-
-
-def _name(status: int) -> str:
-    return f"Error{status}"
 
 
 def _headers(names: Iterable[str]) -> dict[str, Any]:

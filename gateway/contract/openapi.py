@@ -15,7 +15,6 @@ from gateway.contract.fields import (
     PLAIN_TEXT,
     TEXT,
     Field,
-    Format,
     Resource,
     Views,
     opened,
@@ -36,10 +35,6 @@ API_KEY = "apiKey"
 BODY = "CreateAppointmentRequest"
 
 
-def _every_field(resource: Resource) -> "View | None":
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """What of a resource is seen: the paths of the whole fields, and of masked ones their schemas.
@@ -53,15 +48,11 @@ class View:
     level: AccessLevel | None = None
 
 
-def _every_filter(operation: Operation, param: Param) -> bool:
-    return True
-
-
 def document(
     *,
     public_url: str,
-    servable: Callable[[Operation, Param], bool] = _every_filter,
-    visible: Callable[[Resource], View | None] = _every_field,
+    servable: Callable[[Operation, Param], bool] = lambda operation, param: True,
+    visible: Callable[[Resource], View | None] = lambda resource: None,
     permissions: Set[Permission] | None = None,
     window: BookingWindow | None = None,
     bounds: KeyBounds | None = None,
@@ -132,15 +123,11 @@ def _request(body: Iterable[Field]) -> dict[str, Any]:
 
 def _member(field: Field) -> dict[str, Any]:
     schema = field.schema()
-    if _free_text(field.format, field.values):
+    if field.format is TEXT and not field.values:
         schema["pattern"] = PLAIN_TEXT
     if field.default is not None:
         schema["default"] = field.default
     return schema | ({"description": field.summary} if field.summary else {})
-
-
-def _free_text(form: Format, values: tuple[str, ...]) -> bool:
-    return form.name == TEXT.name and not values
 
 
 def _paths(
@@ -152,16 +139,12 @@ def _paths(
     for each in operations:
         params = [
             param
-            for param in (*_of_the_path(each), *each.query)
+            for param in (*each.path_params, *each.query)
             if param.where == "path" or _offered(each, param, views[each.returns.name], servable)
         ]
         described = _operation(each, params, views[each.returns.name].level)
         paths.setdefault(each.path, {})[each.method.lower()] = described
     return paths
-
-
-def _of_the_path(operation: Operation) -> list[Param]:
-    return [param for param in operation.params if param.where == "path"]
 
 
 def _offered(
@@ -208,16 +191,6 @@ def _tag(operation: Operation) -> str:
 
 
 def _parameter(param: Param) -> dict[str, Any]:
-    return {
-        "name": param.name,
-        "in": param.where,
-        "description": param.summary,
-        "required": param.required,
-        "schema": _param_schema(param),
-    }
-
-
-def _param_schema(param: Param) -> dict[str, Any]:
     schema = dict(param.format.schema)
     bounds = {
         "minLength": param.shortest,
@@ -227,9 +200,15 @@ def _param_schema(param: Param) -> dict[str, Any]:
         "enum": list(param.values) or None,
         "default": PAGE_DEFAULT if param is LIMIT else None,
     }
-    if _free_text(param.format, param.values):
+    if param.format is TEXT and not param.values:
         schema["pattern"] = "^[A-Za-z0-9_-]+$" if param is CURSOR else PLAIN_LINE
-    return schema | {name: bound for name, bound in bounds.items() if bound is not None}
+    return {
+        "name": param.name,
+        "in": param.where,
+        "description": param.summary,
+        "required": param.required,
+        "schema": schema | {name: bound for name, bound in bounds.items() if bound is not None},
+    }
 
 
 _IDEMPOTENCY_KEY = {

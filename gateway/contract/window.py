@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import TypeVar
 
-from gateway.contract.operation import Operation
+from gateway.contract.fields import Field
+from gateway.contract.operations import Operation, Param
 
 DAY = timedelta(days=1)
+Member = TypeVar("Member", Param, Field)
 NOT_TO_COME = "must be in the future"
 
 
@@ -52,16 +55,13 @@ class BookingWindow:
     @property
     def earliest(self) -> str:
         """The lead time in words."""
-        return "in the future" if not self.lead_time else f"{_minutes(self.lead_time)} from now"
+        minutes = f"{self.lead_time} minute{'' if self.lead_time == 1 else 's'}"
+        return f"at least {minutes} from now" if self.lead_time else "in the future"
 
     @property
     def latest(self) -> str:
         """The horizon in words."""
         return f"at most {self.horizon} day{'' if self.horizon == 1 else 's'} ahead"
-
-
-def _minutes(number: int) -> str:
-    return f"at least {number} minute{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +97,16 @@ def bounded(operation: Operation, window: BookingWindow | None, own: KeyBounds) 
         operation = replace(operation, notes=notes)
     if window is None:
         return operation
-    params = tuple(
-        replace(each, summary=f"{each.summary} {_sentence(window.latest)}")
-        if each.to_come
-        else each
-        for each in operation.params
+    latest = window.latest
+    bounds = f"{window.earliest}, {latest}" if window.lead_time else latest
+    return replace(
+        operation,
+        params=tuple(_bounded(param, latest) for param in operation.params),
+        body=tuple(_bounded(member, bounds) for member in operation.body),
     )
-    bounds = window.latest if not window.lead_time else f"{window.earliest}, {window.latest}"
-    body = tuple(
-        replace(each, summary=f"{each.summary} {_sentence(bounds)}") if each.to_come else each
-        for each in operation.body
-    )
-    return replace(operation, params=params, body=body)
 
 
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+def _bounded(member: Member, bounds: str) -> Member:
+    if not member.to_come:
+        return member
+    return replace(member, summary=f"{member.summary} {bounds[0].upper()}{bounds[1:]}.")

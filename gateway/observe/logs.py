@@ -27,6 +27,9 @@ from adapters.base import AdapterError, Trouble
 from gateway.observe.lines import printable
 
 ACCESS = "access.jsonl"
+UNREAD = "lines of the event log are lost: nobody read it"
+# So many lines wait, and are tried again after so many seconds.
+MOST_WAITING, AGAIN = 1_000, 0.2
 
 
 class Access(Struct, rename="camel", gc=False, omit_defaults=True):
@@ -48,9 +51,6 @@ class Access(Struct, rename="camel", gc=False, omit_defaults=True):
     waited_ms: float
     trace_id: str | None = None
 
-
-# So many lines wait, and are tried again after so many seconds.
-MOST_WAITING, AGAIN = 1_000, 0.2
 
 # Takes as many of these bytes as there is room for, and says how many; BlockingIOError for none.
 Write = Callable[[bytes], int]
@@ -91,16 +91,13 @@ class Outlet:
                     self._waiting.append(_encoded(self._gap(self._lost)))
                     self._lost = 0
         except BlockingIOError:
-            self._wait()
+            # in a thread without an event loop it is tried again with the next line
+            if self._timer is None:
+                with suppress(RuntimeError):
+                    self._timer = asyncio.get_running_loop().call_later(AGAIN, self._again)
         except OSError:
             # a log that nobody can read any more must not fail the call that it is about
             self._waiting.clear()
-
-    def _wait(self) -> None:
-        """Try again in a moment; in a thread without an event loop with the next line."""
-        if self._timer is None:
-            with suppress(RuntimeError):
-                self._timer = asyncio.get_running_loop().call_later(AGAIN, self._again)
 
     def _again(self) -> None:
         with self._lock:
@@ -158,25 +155,19 @@ def _through(stream: TextIO) -> Write:
     return write
 
 
-UNREAD = "lines of the event log are lost: nobody read it"
-
-
 class Events:
     """Says what happened; one method per kind of event."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         stream = stream or sys.stderr
-        render = _readable if stream.isatty() else _json
+        self._render = _readable if stream.isatty() else _json
+        self._outlet = Outlet(stream, lambda lines: self._line("warning", UNREAD, {"lines": lines}))
 
-        def rendered(level: str, event: str, details: dict[str, Any]) -> str:
-            line = {"time": datetime.now(UTC), "level": level, "event": event, **details}
-            return render(line)
-
-        self._rendered = rendered
-        self._outlet = Outlet(stream, lambda lines: rendered("warning", UNREAD, {"lines": lines}))
+    def _line(self, level: str, event: str, details: dict[str, Any]) -> str:
+        return self._render({"time": datetime.now(UTC), "level": level, "event": event, **details})
 
     def _say(self, level: str, event: str, details: dict[str, Any]) -> None:
-        self._outlet.say(self._rendered(level, event, details))
+        self._outlet.say(self._line(level, event, details))
 
     def info(self, event: str, **details: Any) -> None:
         self._say("info", event, details)

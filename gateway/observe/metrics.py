@@ -6,6 +6,7 @@ touches; these are plain numbers, and are made into series when they are read.
 
 import threading
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
@@ -26,7 +27,7 @@ from gateway.observe.figures import BY_NAME, CALLS, FIGURES, Figure, Merge, Metr
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
-# So many views are told apart before they are summed up: a policy that changes makes new ones.
+# So many views are remembered: a policy that changes makes new ones.
 MOST_VIEWS = 500
 
 Labels = tuple[str, ...]
@@ -95,37 +96,22 @@ class ShownRecords:
 
     def __init__(self) -> None:
         self.hidden: Hidden = lambda operation, level: (operation, 0)
-        # (operation, level, policy) -> [resource, fields that are hidden, records shown]
-        self._views: dict[tuple[str, str, str | None], tuple[str, int, list[int]]] = {}
-        self._records: dict[Labels, float] = {}
-        self._fields: dict[Labels, float] = {}
+        # (operation, level, policy) -> resource and level, and how many fields are hidden
+        self._views: dict[tuple[str, str, str | None], tuple[Labels, int]] = {}
+        self.records: Counter[Labels] = Counter()
+        self.fields: Counter[Labels] = Counter()
 
     def count(self, operation: str, level: str, policy: str | None, records: int) -> None:
         """Records that one answer showed."""
         view = self._views.get((operation, level, policy))
         if view is None:
             if len(self._views) >= MOST_VIEWS:
-                self._sum_up()
-            view = (*self.hidden(operation, level), [0])
-            self._views[operation, level, policy] = view
-        view[2][0] += records
-
-    def records(self) -> dict[Labels, float]:
-        """By resource and level."""
-        self._sum_up()
-        return self._records
-
-    def fields(self) -> dict[Labels, float]:
-        """The same of the fields that were withheld."""
-        self._sum_up()
-        return self._fields
-
-    def _sum_up(self) -> None:
-        for (_, level, _), (resource, fields, [records]) in self._views.items():
-            labels = (resource, str(level))
-            self._records[labels] = self._records.get(labels, 0.0) + records
-            self._fields[labels] = self._fields.get(labels, 0.0) + records * fields
-        self._views.clear()
+                self._views.clear()
+            resource, hidden = self.hidden(operation, level)
+            view = self._views[operation, level, policy] = (resource, str(level)), hidden
+        labels, hidden = view
+        self.records[labels] += records
+        self.fields[labels] += records * hidden
 
 
 class Metrics:
@@ -155,8 +141,8 @@ class Metrics:
         self.ask_histogram("gateway_request_seconds", self._calls.durations)
         self.ask_all("gateway_backend_calls_total", self._backend_calls.counts)
         self.ask_histogram("gateway_backend_seconds", self._backend_calls.durations)
-        self.ask_all("gateway_records_shown_total", self.shown_records.records)
-        self.ask_all("gateway_fields_hidden_total", self.shown_records.fields)
+        self.ask_all("gateway_records_shown_total", lambda: self.shown_records.records)
+        self.ask_all("gateway_fields_hidden_total", lambda: self.shown_records.fields)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """One answered call; a name that is no operation is counted as `other`."""

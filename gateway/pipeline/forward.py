@@ -12,34 +12,21 @@ from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Quer
 from gateway.booking.base import Allowance, Attempt, Booked, Refused
 from gateway.booking.ledger import Ledger
 from gateway.booking.lengths import Lengths
-from gateway.contract.errors import (
-    BackendTooSlow,
-    BackendUnusable,
-    BookingUnknown,
-    BookingUnknownWithoutKey,
-    GatewayError,
-    InternalError,
-    InvalidField,
-    InvalidRequest,
-    NotFound,
-    PatientIsDeceased,
-    TimeSlotConflict,
-    Unavailable,
-)
+from gateway.contract import errors
 from gateway.contract.operations import Operation
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
 from gateway.pipeline.validate import CallValues, Creation
 
-TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
-    base.NotFound: NotFound,
-    base.SlotTaken: TimeSlotConflict,
-    base.PatientDeceased: PatientIsDeceased,
-    base.Rejected: BackendUnusable,
-    base.BackendUnavailable: Unavailable,
-    base.BackendTimeout: BackendTooSlow,
-    base.BackendNonsense: BackendUnusable,
-    base.OutcomeUnknown: BookingUnknown,
+TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
+    base.NotFound: errors.NotFound,
+    base.SlotTaken: errors.TimeSlotConflict,
+    base.PatientDeceased: errors.PatientIsDeceased,
+    base.Rejected: errors.BackendUnusable,
+    base.BackendUnavailable: errors.Unavailable,
+    base.BackendTimeout: errors.BackendTooSlow,
+    base.BackendNonsense: errors.BackendUnusable,
+    base.OutcomeUnknown: errors.BookingUnknown,
 }
 # A list that is always whole and still goes on after so many pages has no end.
 MOST_PAGES = 100
@@ -47,24 +34,24 @@ MOST_PAGES = 100
 Others = Callable[[str], Only] | None
 
 
-def translated(error: AdapterError) -> GatewayError:
+def translated(error: AdapterError) -> errors.GatewayError:
     """What the partner is told; an error that is none of the adapters' own is our fault."""
     if isinstance(error, base.BackendUnavailable):
-        return Unavailable(error.retry_after)
+        return errors.Unavailable(error.retry_after)
     for kind in type(error).__mro__:
         if kind in TRANSLATED:
             return TRANSLATED[kind]()
-    return InternalError()
+    return errors.InternalError()
 
 
-def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayError:
+def booking_error(error: AdapterError, idempotency_key: str | None) -> errors.GatewayError:
     """The same, with the right advice where the outcome is not known."""
     if isinstance(error, base.OutcomeUnknown) and idempotency_key is None:
-        return BookingUnknownWithoutKey()
+        return errors.BookingUnknownWithoutKey()
     return translated(error)
 
 
-def refusal(refused: Refused) -> GatewayError:
+def refusal(refused: Refused) -> errors.GatewayError:
     """The practice system's earlier no, told again."""
     kinds = {kind.__name__: kind for kind in TRANSLATED}
     return TRANSLATED[kinds[refused.error]]()
@@ -181,7 +168,7 @@ class BookingForwarder:
         def check_time() -> None:
             problem = self._window.problem(draft.scheduled_at, self._now())
             if problem is not None:
-                raise InvalidRequest(InvalidField("scheduledAt", problem))
+                raise errors.InvalidRequest(errors.InvalidField("scheduledAt", problem))
 
         # spelling, order and offsets of the request do not count
         body = orjson.dumps(creation.body, option=orjson.OPT_SORT_KEYS)

@@ -4,15 +4,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from adapters.base import Only, Record
+from gateway.contract import errors
 from gateway.contract.access import LEVELS, AccessLevel
-from gateway.contract.errors import (
-    BackendUnusable,
-    Forbidden,
-    KeyInvalid,
-    KeyMissing,
-    LimitExceeded,
-    Unavailable,
-)
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.keys.base import KeyRing, KeysUnreadable
 from gateway.keys.key import Key
@@ -46,18 +39,18 @@ def authenticate(
     good one is looked up too: the time does not tell why a key is refused.
     """
     if not secrets:
-        raise KeyMissing
+        raise errors.KeyMissing
     secret = secrets[0] if len(secrets) == 1 else NOBODYS
     try:
         key = keys.find(digest(secret), now, settled=settled)
     except KeysUnreadable as error:
         # the outage has been said once: not for every call again
-        raise Unavailable(error.retry_after) from None
+        raise errors.Unavailable(error.retry_after) from None
     asked = NOBODY if key is None else key
     within = asked.within
     is_elsewhere = within is not None and not within.admit(address)
     if key is None or is_elsewhere:
-        raise KeyInvalid(asked.id)
+        raise errors.KeyInvalid(asked.id)
     keys.touch(key.id, now)
     return key
 
@@ -73,13 +66,13 @@ def owner_of(secrets: Sequence[str], keys: KeyRing) -> str:
 def authorize(key: Key, operation: Operation) -> None:
     """Forbidden where the key lacks the operation's permission."""
     if operation.permission not in key.permissions:
-        raise Forbidden
+        raise errors.Forbidden
 
 
 def throttle(quota: Quota) -> None:
     """LimitExceeded, with the seconds to wait, where the limiter did not admit the call."""
     if not quota.admitted:
-        raise LimitExceeded(quota.reset)
+        raise errors.LimitExceeded(quota.reset)
 
 
 def redactor_for(operation: Operation, key: Key, policy: Policy) -> Redactor:
@@ -100,7 +93,7 @@ def redact(redactor: Redactor, record: Record) -> bytes:
     try:
         return redactor.one(record)
     except NoUsableId as error:
-        raise BackendUnusable from error
+        raise errors.BackendUnusable from error
 
 
 def hidden_fields(policy: Callable[[], Policy], operation: str, level: str) -> tuple[str, int]:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
@@ -120,13 +119,16 @@ class Reporter:
         self._task.cancel()
         await asyncio.wait([self._task])
         with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(PATIENCE), self._connection() as (_, writer):
-                await self._answer(writer)
+            async with asyncio.timeout(PATIENCE):
+                _, writer = await asyncio.open_unix_connection(str(self._path))
+                with contextlib.closing(writer):
+                    await self._answer(writer)
 
     async def _keep_answering(self) -> None:
         while True:
             with contextlib.suppress(OSError):
-                async with self._connection() as (reader, writer):
+                reader, writer = await asyncio.open_unix_connection(str(self._path))
+                with contextlib.closing(writer):
                     while await reader.readline():
                         await self._answer(writer)
             await asyncio.sleep(CALL_AGAIN)
@@ -134,16 +136,6 @@ class Reporter:
     async def _answer(self, writer: asyncio.StreamWriter) -> None:
         writer.write(json.encode(await self._report()) + b"\n")
         await writer.drain()
-
-    @contextlib.asynccontextmanager
-    async def _connection(
-        self,
-    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        reader, writer = await asyncio.open_unix_connection(str(self._path))
-        try:
-            yield reader, writer
-        finally:
-            writer.close()
 
 
 class _WorkerConnection:

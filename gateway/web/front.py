@@ -9,19 +9,8 @@ from aiohttp import web
 from multidict import istr
 
 from adapters.asking import ASKING
-from gateway.contract.errors import (
-    BodyTooLarge,
-    BodyTooSlow,
-    BookingUnknown,
-    Crowded,
-    ExpectationFailed,
-    GatewayError,
-    InternalError,
-    MethodNotAllowed,
-    NotARequest,
-    NotFound,
-    Unavailable,
-)
+from gateway.contract import errors
+from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.observe.traces import Traces
 from gateway.packing import accepts_gzip
@@ -51,7 +40,13 @@ TRACEPARENT = istr("traceparent")
 _BELOW = f"{BASE_PATH}/"
 # After these the rest of what was sent can't be told from the next request; and where there is no
 # room for a call, there is none for its connection.
-_CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow, Crowded)
+_CLOSING = (
+    errors.NotARequest,
+    errors.ExpectationFailed,
+    errors.BodyTooLarge,
+    errors.BodyTooSlow,
+    errors.Crowded,
+)
 
 
 class Front:
@@ -137,12 +132,12 @@ class Front:
             began += await self._hold_back(call)
             answer = self._refusal(request, call, refused)
         except Exception as fault:  # noqa: BLE001 - a fault of ours is a 500, never a traceback
-            error = InternalError()
+            error = errors.InternalError()
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
         except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
             creates = isinstance(wanted, Target) and wanted.operation.creates
-            error = BookingUnknown() if creates else Unavailable(0)
+            error = errors.BookingUnknown() if creates else errors.Unavailable(0)
             self._observers.note(call, name, error.status, error, began)
             raise
         finally:
@@ -190,10 +185,10 @@ class Front:
 
     async def _document(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
         if path not in NAMES:
-            raise NotFound
+            raise errors.NotFound
         call.key = self._documents.key(call.secrets, call.address)
         if call.method not in {"GET", "HEAD"}:
-            raise MethodNotAllowed("GET, HEAD")
+            raise errors.MethodNotAllowed("GET, HEAD")
         content = await self._documents.get(path, call.query, call.key)
         packed = accepts_gzip(request.headers.getall(ACCEPT_ENCODING, ()))
         close = self._is_last(request, call)

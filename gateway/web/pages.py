@@ -7,9 +7,8 @@ own script. The reference asks for nothing else, so it reads the same from a fil
 
 import base64
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +43,13 @@ REFERENCE_HEADERS: Mapping[str, str] = {
 }
 
 Data = Mapping[str, Any]
-_BOUNDS = {"minimum": "at least {}", "maximum": "at most {}", "default": "default {}"}
 
 
 def guide(document: Data, asset: Mapping[str, str]) -> str:
     """The guide for an OpenAPI document; `asset` has the addresses of the files it loads."""
     return _templates.get_template("guide.html").render(
         document=document,
+        calls=_calls(document),
         asset=asset,
         about=answers,
         levels=LEVEL_SUMMARIES,
@@ -63,7 +62,20 @@ def guide(document: Data, asset: Mapping[str, str]) -> str:
 
 def reference(document: Data) -> str:
     """Every operation and field of an OpenAPI document."""
-    return _templates.get_template("reference.html").render(document=document, style=Markup(STYLE))  # noqa: S704 - a file of ours
+    return _templates.get_template("reference.html").render(
+        document=document,
+        calls=_calls(document),
+        style=Markup(STYLE),  # noqa: S704 - a file of ours
+    )
+
+
+def _calls(document: Data) -> list[tuple[str, str, Data]]:
+    """The method, the path and the description of each operation."""
+    return [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
 
 
 def _bounds_of_calls() -> Iterable[tuple[str, str]]:
@@ -77,10 +89,6 @@ def _bounds_of_calls() -> Iterable[tuple[str, str]]:
     params = (param for operation in OPERATIONS for param in operation.query)
     search = next(param for param in params if param.name == "search")
     yield "`search`", f"{search.shortest} to {search.longest} characters"
-
-
-def _code(text: object) -> Markup:
-    return Markup("<code>{}</code>").format(text)
 
 
 def inline(text: str) -> Markup:
@@ -102,72 +110,6 @@ def prose(text: str) -> Markup:
     return Markup().join(blocks)
 
 
-def _calls(document: Data) -> list[tuple[str, str, Data]]:
-    """The method, the path and the description of each operation."""
-    return [
-        (method.upper(), path, operation)
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
-    ]
-
-
-def _members(schema: Data, prefix: str = "") -> Iterator[tuple[str, Data, bool]]:
-    """Path, schema and necessity of each member, those of nested objects under their path."""
-    for name, member in schema["properties"].items():
-        yield prefix + name, member, name in schema["required"]
-        items = member.get("items", {})
-        if "properties" in items:
-            yield from _members(items, f"{prefix}{name}[].")
-
-
-def _resolved(item: Data, document: Data) -> Data:
-    """What a `$ref` points to; else the item itself."""
-    if "$ref" not in item:
-        return item
-    target = document
-    for part in item["$ref"].removeprefix("#/").split("/"):
-        target = target[part]
-    return target
-
-
-def _json_schema(holder: Data) -> Data:
-    schema: Data = holder["content"]["application/json"]["schema"]
-    return schema
-
-
-def _kind(schema: Data) -> Markup:
-    """A schema in a few words: its type, its format, its bounds, its values."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return Markup('<a href="#schema-{0}">{0}</a>').format(name)
-    types = schema.get("type", "string")
-    *others, first = reversed([types] if isinstance(types, str) else types)
-    kind = (
-        Markup("list of {}").format(_kind(schema["items"])) if first == "array" else escape(first)
-    )
-    if "format" in schema:
-        kind += f" ({schema['format']})"
-    for other in others:
-        kind += f" or {other}"
-    return kind + Markup().join(Markup(", {}").format(bound) for bound in _bounds(schema))
-
-
-def _bounds(schema: Data) -> Iterator[str]:
-    for name, text in _BOUNDS.items():
-        if name in schema:
-            yield text.format(json.dumps(schema[name]))
-    least, most = schema.get("minLength"), schema.get("maxLength")
-    if most is not None:
-        yield f"{least} to {most} characters" if least else f"at most {most} characters"
-    elif least:
-        yield f"{least} characters or more"
-    values = [value for value in schema.get("enum", [schema.get("const")]) if value is not None]
-    if values:
-        yield Markup("one of {}").format(Markup(", ").join(map(_code, values)))
-    for example in schema.get("examples", ()):
-        yield Markup("such as {}").format(_code(example))
-
-
 _templates = Environment(
     loader=FileSystemLoader(TEMPLATES),
     autoescape=True,
@@ -175,12 +117,4 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {
-    "calls": _calls,
-    "inline": inline,
-    "json_schema": _json_schema,
-    "kind": _kind,
-    "members": _members,
-    "prose": prose,
-    "resolved": _resolved,
-}
+_templates.filters |= {"inline": inline, "prose": prose}

@@ -26,7 +26,7 @@ class MoreBlanks(BadHttpMessage):
     """More than one blank between the parts of a request line."""
 
 
-class Head:
+class HeadScanner:
     """Counts the bytes of one head after the other."""
 
     __slots__ = ("_blanks", "_has_begun", "_in_first_line", "_last", "size")
@@ -107,7 +107,7 @@ class BoundedReader(RequestHandler):
     def __init__(self, manager: web.Server, **limits: Any) -> None:
         super().__init__(manager, **limits)
         self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, READ_AHEAD // 2
-        self._head = Head()
+        self._head = HeadScanner()
         # bytes of a body that are still to come; of one that nobody can count, without an end
         self._body: float = 0
         self._payload = EMPTY_PAYLOAD

@@ -9,18 +9,7 @@ from typing import NamedTuple
 from aiohttp import HttpVersion11, web
 from multidict import istr
 
-from gateway.contract.errors import (
-    BodyTooLarge,
-    BodyTooSlow,
-    Encoded,
-    ExpectationFailed,
-    GatewayError,
-    MethodNotAllowed,
-    NotARequest,
-    NotFound,
-    NotJson,
-    NotUtf8,
-)
+from gateway.contract import errors
 from gateway.contract.operations import BASE_PATH, Operation
 from gateway.keys.secret import FORM
 from gateway.pipeline.call import Target
@@ -69,17 +58,17 @@ class Routes:
             for table in (written, with_id)
         )
 
-    def match(self, method: str, path: str) -> Target | GatewayError:
+    def match(self, method: str, path: str) -> Target | errors.GatewayError:
         """The operation, or the refusal: NotFound, MethodNotAllowed."""
         found, last = self._written.get(path), ""
         if found is None:
             before, _, last = path.rpartition("/")
             found = self._with_id.get(before) if last else None
         if found is None:
-            return NotFound()
+            return errors.NotFound()
         operation = found.operations.get(method)
         if operation is None:
-            return MethodNotAllowed(found.allow)
+            return errors.MethodNotAllowed(found.allow)
         return Target(operation, last)
 
 
@@ -125,17 +114,17 @@ def refuse_oddities(request: web.BaseRequest) -> None:
     headers = request.headers
     version = request.version
     if version is not HttpVersion11 and version not in _VERSIONS:
-        raise NotARequest
+        raise errors.NotARequest
     check_addressed(request)
     if TRANSFER_ENCODING in headers:
         if version.minor == 0:
-            raise NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
+            raise errors.NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
         if [text.strip().lower() for text in headers.getall(TRANSFER_ENCODING)] != ["chunked"]:
-            raise NotARequest("Transfer-Encoding", "must be chunked and nothing else")
+            raise errors.NotARequest("Transfer-Encoding", "must be chunked and nothing else")
     if any(text.strip().lower() != "100-continue" for text in headers.getall(EXPECT, ())):
-        raise ExpectationFailed
+        raise errors.ExpectationFailed
     if request.method == "CONNECT":
-        raise MethodNotAllowed("GET, HEAD, POST")
+        raise errors.MethodNotAllowed("GET, HEAD, POST")
 
 
 class Body:
@@ -158,7 +147,7 @@ class Body:
         request = self._request
         _check_type(request)
         if (request.content_length or 0) > LARGEST:
-            raise BodyTooLarge
+            raise errors.BodyTooLarge
         transport = request.transport
         if EXPECT in request.headers and request.version.minor > 0 and transport is not None:
             transport.write(_CONTINUE)
@@ -168,11 +157,11 @@ class Body:
                 while chunk := await request.content.readany():
                     body += chunk
                     if len(body) > LARGEST:
-                        raise BodyTooLarge
+                        raise errors.BodyTooLarge
         except TimeoutError as error:
-            raise BodyTooSlow from error
+            raise errors.BodyTooSlow from error
         except (web.RequestPayloadError, ConnectionError) as error:
-            raise NotARequest from error
+            raise errors.NotARequest from error
         return bytes(body)
 
 
@@ -182,10 +171,10 @@ def _check_type(request: web.BaseRequest) -> None:
     codings = request.headers.getall("Content-Encoding", [])
     kind, *parameters = kinds[0].lower().split(";") if len(kinds) == 1 else [""]
     if kind.strip() != "application/json":
-        raise NotJson
+        raise errors.NotJson
     pairs = (parameter.partition("=") for parameter in parameters)
     charsets = [value.strip(' \t"') for name, _, value in pairs if name.strip() == "charset"]
     if any(charset not in {"utf-8", "utf8"} for charset in charsets):
-        raise NotUtf8
+        raise errors.NotUtf8
     if any(coding.strip().lower() != "identity" for coding in codings):
-        raise Encoded
+        raise errors.Encoded

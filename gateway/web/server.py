@@ -34,8 +34,6 @@ MOST_REQUESTS = 10_000
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
 _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
-
-
 # So many come in before whoever is inside is looked after again.
 AT_ONCE = 16
 # Seconds without accepting, where the machine has no more files or memory to give.
@@ -92,15 +90,9 @@ class Listener(web.Server):
 
     def meet(self, address: str) -> Connection:
         """A connection from that address, which has no line yet."""
-        options = self.options
-        return Connection(
-            self,
-            self._answer_instead,
-            options.write_limit,
-            options.limiter.leave,
-            address,
-            is_proxy=options.proxies.trusts(address),
-        )
+        limit, leave = self.options.write_limit, self.options.limiter.leave
+        is_proxy = self.options.proxies.trusts(address)
+        return Connection(self, self._answer_instead, limit, leave, address, is_proxy=is_proxy)
 
     def _make_request(
         self, message: Any, payload: StreamReader, protocol: RequestHandler, *rest: Any

@@ -8,7 +8,7 @@ import pytest
 from aiohttp.http_exceptions import LineTooLong
 
 from gateway.web.connection import TAKEN_AT_ONCE
-from gateway.web.reader import LARGEST_HEAD, READ_AHEAD, Head, MoreBlanks
+from gateway.web.reader import LARGEST_HEAD, READ_AHEAD, HeadScanner, MoreBlanks
 from tests.conftest import RunningGateway
 from tests.partner import Partner
 from tests.waiting import until
@@ -161,7 +161,7 @@ async def test_a_body_that_breaks_is_told_at_once_though_its_head_came_before(
 @pytest.mark.parametrize("piece", [1, 2, 3, 5, 1000])
 async def test_where_heads_end_does_not_depend_on_the_pieces(piece: int) -> None:
     several = [b"GET /%d HTTP/1.1\r\nHost: x\r\nX: \r\r\n\r\n" % number for number in range(9)]
-    data, counted, ends, at = b"\r\n".join(several), Head(), [], 0
+    data, counted, ends, at = b"\r\n".join(several), HeadScanner(), [], 0
     while at < len(data):
         fed = data[at : at + piece]
         end, is_end = counted.take(fed, 0)
@@ -174,7 +174,7 @@ async def test_where_heads_end_does_not_depend_on_the_pieces(piece: int) -> None
 @pytest.mark.parametrize("piece", [1, 1000, 20_000])
 async def test_empty_lines_before_a_head_count_with_it(piece: int) -> None:
     largest = b"\r\n" * 3000 + of_size(LARGEST_HEAD - 6000)
-    head = Head()
+    head = HeadScanner()
     found = [
         head.take(part, 0)
         for at in range(0, len(largest), piece)
@@ -182,15 +182,15 @@ async def test_empty_lines_before_a_head_count_with_it(piece: int) -> None:
     ]
     assert [is_end for _, is_end in found] == [False] * (len(found) - 1) + [True]
     with pytest.raises(LineTooLong):
-        Head().take(b"\r\n" * 3000 + of_size(LARGEST_HEAD - 5999), 0)
+        HeadScanner().take(b"\r\n" * 3000 + of_size(LARGEST_HEAD - 5999), 0)
     with pytest.raises(LineTooLong):
-        Head().take(b"\r\n" * (LARGEST_HEAD // 2 + 1), 0)
+        HeadScanner().take(b"\r\n" * (LARGEST_HEAD // 2 + 1), 0)
 
 
 @pytest.mark.parametrize("line", [b"GET  / HTTP/1.1", b"GET /  HTTP/1.1", b"GET / a HTTP/1.1"])
 @pytest.mark.parametrize("piece", [1, 7, 1000])
 async def test_a_request_line_has_two_blanks(line: bytes, piece: int) -> None:
-    data, counted = b"\r\n" + line + b"\r\nX: a  b  c\r\n\r\n", Head()
+    data, counted = b"\r\n" + line + b"\r\nX: a  b  c\r\n\r\n", HeadScanner()
 
     def take_all() -> None:
         for start in range(0, len(data), piece):
