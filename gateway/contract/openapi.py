@@ -67,8 +67,11 @@ def document(
     own = bounds or KeyBounds()
     operations = [bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
     about = "\n".join(filter(None, (ABOUT, own.of_networks())))
-    views = {each.returns.name: _view(each.returns, visible) for each in operations}
     resources = {each.returns.name: each.returns for each in operations}
+    views = {
+        name: (visible(each) if each.governed else None) or View(frozenset(each.paths))
+        for name, each in resources.items()
+    }
     schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
     for operation in operations:
         if operation.body:
@@ -92,11 +95,6 @@ _SECURITY = {
         "description": "The key that the clinic gave you: `vk_` and 48 characters.",
     }
 }
-
-
-def _view(resource: Resource, visible: Callable[[Resource], View | None]) -> View:
-    view = visible(resource) if resource.governed else None
-    return View(frozenset(resource.paths)) if view is None else view
 
 
 def _record(resource: Resource, view: View) -> dict[str, Any]:

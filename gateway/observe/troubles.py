@@ -1,6 +1,7 @@
 """What goes wrong with values, bookings, the logs, the store and the policy, and who says it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.base import Trouble
@@ -83,64 +84,64 @@ class BackendTroubles:
             self._events.info("the practice system answers again")
 
 
+@dataclass(frozen=True, slots=True)
 class BookingTroubles:
     """Says on stderr what becomes of bookings that the gateway cannot put right by itself."""
 
-    def __init__(self, events: Events) -> None:
-        self._events = events
+    events: Events
 
     def overwritten(self, appointment: str) -> None:
         event = "the practice's desk has written over a booking of a partner's"
-        self._events.warn(event, appointment=appointment)
+        self.events.warn(event, appointment=appointment)
 
     def unreadable(self, appointment: str) -> None:
         event = "a booking of a partner's cannot be read, so that nobody knows what became of it"
-        self._events.warn(event, appointment=appointment)
+        self.events.warn(event, appointment=appointment)
 
     def watch_failed(self, error: Exception) -> None:
-        self._events.fault("the bookings cannot be watched", error, said=str(error))
+        self.events.fault("the bookings cannot be watched", error, said=str(error))
 
     def outcome_waits(self, error: Exception) -> None:
         event = "a booking's outcome cannot be written yet; it is kept"
-        self._events.fault(event, error, said=str(error))
+        self.events.fault(event, error, said=str(error))
 
     def found(self, appointment: str) -> None:
         event = "a booking whose outcome was not known was made"
-        self._events.info(event, appointment=appointment)
+        self.events.info(event, appointment=appointment)
 
     def released(self, reference: str) -> None:
         event = "a booking whose outcome was not known was not made: its time is free again"
-        self._events.info(event, reference=reference)
+        self.events.info(event, reference=reference)
 
     def illegible(self, reference: str) -> None:
         event = "a booking whose outcome is not known cannot be looked up: its row is not readable"
         remedy = "look in the diary; its time stays taken until it is over, for a week at least"
-        self._events.warn(event, reference=reference, remedy=remedy)
+        self.events.warn(event, reference=reference, remedy=remedy)
 
     def made_twice(self, appointment: str) -> None:
         event = "a process that had been taken for dead made an appointment beside another one"
         remedy = "look the appointment up, and cancel it where it is one too many"
-        self._events.warn(event, appointment=appointment, remedy=remedy)
+        self.events.warn(event, appointment=appointment, remedy=remedy)
 
 
+@dataclass(frozen=True, slots=True)
 class KeyTroubles:
     """Says on stderr how the following of the key store fares."""
 
-    def __init__(self, events: Events) -> None:
-        self._events = events
+    events: Events
 
     def failed(self, error: Exception, said: str) -> None:
         event = "the store cannot be read; the known keys go on for a minute"
-        self._events.fault(event, error, said=said)
+        self.events.fault(event, error, said=said)
 
     def unsaved(self, error: Exception, said: str) -> None:
-        self._events.fault("when keys were used last cannot be written", error, said=said)
+        self.events.fault("when keys were used last cannot be written", error, said=said)
 
     def back(self) -> None:
-        self._events.info("the store can be read again")
+        self.events.info("the store can be read again")
 
     def behind(self, now: datetime, latest: datetime) -> None:
-        self._events.warn(
+        self.events.warn(
             "the clock is behind the latest time that the store has seen: keys end by that",
             clock=now.isoformat(timespec="seconds"),
             latest=latest.isoformat(timespec="seconds"),
@@ -148,78 +149,78 @@ class KeyTroubles:
         )
 
     def odd(self, key_id: str) -> None:
-        self._events.warn("a key makes no sense and counts as revoked", key=key_id)
+        self.events.warn("a key makes no sense and counts as revoked", key=key_id)
 
 
+@dataclass(frozen=True, slots=True)
 class LimiterTroubles:
     """Counts the calls that this process counted by itself, and says why, and until when."""
 
-    def __init__(self, metrics: Metrics, events: Events) -> None:
-        self._events = events
-        self._metrics = metrics
+    metrics: Metrics
+    events: Events
 
     def counted_here(self) -> None:
-        self._metrics.add("gateway_limiter_local_total")
+        self.metrics.add("gateway_limiter_local_total")
 
     def degraded(self, why: str) -> None:
         event = "the limiter is down: each process counts its share of every limit"
-        self._events.warn(event, reason=why)
+        self.events.warn(event, reason=why)
 
     def restored(self) -> None:
-        self._events.info("the limiter counts for all processes again")
+        self.events.info("the limiter counts for all processes again")
 
     def full(self, why: str) -> None:
         event = "the limiter has no room for a key: this process counts its share of its limit"
-        self._events.warn(event, reason=why)
+        self.events.warn(event, reason=why)
 
 
+@dataclass(frozen=True, slots=True)
 class LogTroubles:
     """Says on stderr, and counts, what the access log and the audit do not hold."""
 
-    def __init__(self, metrics: Metrics, events: Events) -> None:
-        self._metrics = metrics
-        self._events = events
+    metrics: Metrics
+    events: Events
 
     def failed(self, error: OSError) -> None:
-        self._events.fault("the access log or the audit cannot be written", error)
+        self.events.fault("the access log or the audit cannot be written", error)
 
     def dropped(self, lines: int) -> None:
-        self._metrics.add("gateway_log_lines_lost_total", lines)
+        self.metrics.add("gateway_log_lines_lost_total", lines)
 
     def lost(self, file: str, lines: int) -> None:
-        self._events.warn("lines of a log are lost", file=file, lines=lines)
+        self.events.warn("lines of a log are lost", file=file, lines=lines)
 
 
+@dataclass(frozen=True, slots=True)
 class TraceTroubles:
     """Says on stderr, and counts, what the collector of traces does not take; from any thread."""
 
-    def __init__(self, metrics: Metrics, events: Events) -> None:
-        self._metrics = metrics
-        self._events = events
+    metrics: Metrics
+    events: Events
 
     def lost(self, spans: int) -> None:
-        self._metrics.add("gateway_spans_lost_total", spans)
+        self.metrics.add("gateway_spans_lost_total", spans)
 
     def failed(self) -> None:
-        self._events.warn("the collector of traces takes no spans: these are lost")
+        self.events.warn("the collector of traces takes no spans: these are lost")
 
 
+@dataclass(frozen=True, slots=True)
 class UsageTroubles:
     """Says on stderr, and counts, what the sums of each key's calls do not hold."""
 
-    def __init__(self, metrics: Metrics, events: Events) -> None:
-        self._metrics = metrics
-        self._events = events
+    metrics: Metrics
+    events: Events
 
     def failed(self, error: Exception, said: str) -> None:
         event = "how often keys call cannot be written yet; it is kept"
-        self._events.fault(event, error, said=said)
+        self.events.fault(event, error, said=said)
 
     def dropped(self, calls: int) -> None:
-        self._metrics.add("gateway_usage_lost_total", calls)
+        self.metrics.add("gateway_usage_lost_total", calls)
 
     def lost(self, calls: int) -> None:
-        self._events.warn("calls are missing in the usage of their keys", calls=calls)
+        self.events.warn("calls are missing in the usage of their keys", calls=calls)
 
 
 # Cases that a line names, and characters of what it says of each.
@@ -231,30 +232,30 @@ _REMEDIES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class PolicyNews:
     """Says on stderr, and in the figures, what becomes of the policy and of its file."""
 
-    def __init__(self, metrics: Metrics, events: Events) -> None:
-        self._metrics = metrics
-        self._events = events
+    metrics: Metrics
+    events: Events
 
     def _tell(self, running: str, file: str, *, is_stale: bool = False) -> None:
         """The policy in force, and what lies in its file: "" where that cannot be read."""
-        self._metrics.put("gateway_policy_info", 1, running[:12], file[:12])
-        self._metrics.put("gateway_policy_stale", is_stale)
+        self.metrics.put("gateway_policy_info", 1, running[:12], file[:12])
+        self.metrics.put("gateway_policy_stale", is_stale)
 
     def loaded(self, old: str, new: str, at: datetime) -> None:
         self._tell(new, new)
-        self._metrics.put("gateway_policy_loaded_timestamp_seconds", at.timestamp())
+        self.metrics.put("gateway_policy_loaded_timestamp_seconds", at.timestamp())
         if old != new:
-            self._metrics.add("gateway_policy_reloads_total", 1, "loaded")
-            self._events.info("policy loaded", old=old[:12], new=new[:12])
+            self.metrics.add("gateway_policy_reloads_total", 1, "loaded")
+            self.events.info("policy loaded", old=old[:12], new=new[:12])
 
     def refused(self, problems: Sequence[str], running: str, file: str) -> None:
         self._tell(running, file, is_stale=True)
-        self._metrics.add("gateway_policy_reloads_total", 1, "refused")
-        self._metrics.put("gateway_policy_cases_failing", 0)
-        self._events.warn(
+        self.metrics.add("gateway_policy_reloads_total", 1, "refused")
+        self.metrics.put("gateway_policy_cases_failing", 0)
+        self.events.warn(
             "policy refused; the last good one goes on",
             problem=problems[0][:500],
             problems=len(problems),
@@ -264,8 +265,8 @@ class PolicyNews:
 
     def held(self, waiting: str, running: str, waits_for: str) -> None:
         self._tell(running, waiting, is_stale=True)
-        self._metrics.add("gateway_policy_reloads_total", 1, "held back")
-        self._events.warn(
+        self.metrics.add("gateway_policy_reloads_total", 1, "held back")
+        self.events.warn(
             "policy held back: it shows more than the one that runs",
             waiting=waiting[:12],
             running=running[:12],
@@ -274,11 +275,11 @@ class PolicyNews:
         )
 
     def cases(self, failing: Sequence[str], running: str) -> None:
-        self._metrics.put("gateway_policy_cases_failing", len(failing))
+        self.metrics.put("gateway_policy_cases_failing", len(failing))
         if not failing:
-            self._events.info("the policy's cases pass again", running=running[:12])
+            self.events.info("the policy's cases pass again", running=running[:12])
             return
-        self._events.warn(
+        self.events.warn(
             "the policy's cases fail: what its file shows more waits until they pass",
             failing=len(failing),
             cases=[printable(each[:_LONGEST]) for each in failing[:_MOST]],
@@ -288,22 +289,22 @@ class PolicyNews:
 
     def unchanged(self, running: str) -> None:
         self._tell(running, running)
-        self._events.info("policy unchanged: the file is the one that runs", running=running[:12])
+        self.events.info("policy unchanged: the file is the one that runs", running=running[:12])
 
     def failed(self, error: Exception, said: str) -> None:
         event = "the policy cannot be followed; the last good one goes on"
-        self._events.fault(event, error, said=said)
+        self.events.fault(event, error, said=said)
 
     def untold(self, error: Exception, said: str) -> None:
         event = "the policy's file is followed, but the store can be neither told of it nor asked"
         remedy = "free its disk, or get it to run: approvals wait until then"
-        self._events.fault(event, error, said=said, remedy=remedy)
+        self.events.fault(event, error, said=said, remedy=remedy)
 
     def untaken(self, error: Exception) -> None:
         event = "the policy that was handed on cannot be taken; the last one goes on"
-        self._events.fault(event, error, said=str(error)[:_LONGEST])
+        self.events.fault(event, error, said=str(error)[:_LONGEST])
 
     def unsaid(self, error: Exception) -> None:
         event = "the store cannot be told which policy runs here"
         remedy = "free its disk, or get it to run: calls are served by the right policy meanwhile"
-        self._events.fault(event, error, said=str(error)[:_LONGEST], remedy=remedy)
+        self.events.fault(event, error, said=str(error)[:_LONGEST], remedy=remedy)

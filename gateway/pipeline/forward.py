@@ -1,6 +1,7 @@
 """Asks the practice system: the adapter's verb for the operation, and its errors in our words."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -137,24 +138,24 @@ class Forwarder:
         raise base.BackendNonsense(f"a whole list of {self._resource} does not end")
 
 
+@dataclass(eq=False)
 class BookingForwarder:
     """Books through the ledger, at times that the window admits."""
 
-    def __init__(
-        self, ledger: Ledger, adapter: Adapter, window: BookingWindow, now: Callable[[], datetime]
-    ) -> None:
-        self._window = window
-        self._ledger = ledger
-        self._adapter = adapter
-        self._lengths = Lengths(adapter)
-        self._now = now
+    ledger: Ledger
+    adapter: Adapter
+    window: BookingWindow
+    now: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
+        self._lengths = Lengths(self.adapter)
 
     async def check_allowance(self, key: Key) -> None:
         """LimitExceeded where the key has made its bookings of the day, and heard; Unavailable."""
-        now = self._now()
+        now = self.now()
         allowance = self._allowance(key, now)
         if allowance is not None:
-            await self._ledger.check_allowance(key.id, allowance, now)
+            await self.ledger.check_allowance(key.id, allowance, now)
 
     async def book(
         self, creation: Creation, key: Key, others: Others, check_key: Callable[[], object]
@@ -163,10 +164,10 @@ class BookingForwarder:
 
         `check_key` raises where the caller may book no longer.
         """
-        draft = _draft(creation.body, self._now(), others)
+        draft = _draft(creation.body, self.now(), others)
 
         def check_time() -> None:
-            problem = self._window.problem(draft.scheduled_at, self._now())
+            problem = self.window.problem(draft.scheduled_at, self.now())
             if problem is not None:
                 raise errors.InvalidRequest(errors.InvalidField("scheduledAt", problem))
 
@@ -178,24 +179,24 @@ class BookingForwarder:
             fingerprint=sha256(body).digest(),
             draft=draft,
             lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
-            adapter=self._adapter,
+            adapter=self.adapter,
             check_time=check_time,
             check_key=check_key,
-            now=self._now,
+            now=self.now,
             allowance=self._allowance(key, draft.now),
         )
-        return await self._ledger.book(attempt)
+        return await self.ledger.book(attempt)
 
     def _allowance(self, key: Key, now: datetime) -> Allowance | None:
         """The key's bookings of this day, by the clinic's calendar."""
         if key.bookings_per_day is None:
             return None
-        since, until = self._window.day(now)
+        since, until = self.window.day(now)
         return Allowance(most=key.bookings_per_day, since=since, until=until)
 
     async def mark_untold(self, key_id: str, booked: Booked) -> None:
         """The caller hears nothing of it: what it asks again is answered with this booking."""
-        await self._ledger.mark_untold(key_id, str(booked.record.get("id")))
+        await self.ledger.mark_untold(key_id, str(booked.record.get("id")))
 
 
 def _draft(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:

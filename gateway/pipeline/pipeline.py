@@ -1,7 +1,7 @@
 """The road: one function holds the order of the checks, each value is what the next line needs."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -65,45 +65,39 @@ def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
     return adapter.filterable.get(operation.returns.name, frozenset()).issuperset(param.fields)
 
 
+@dataclass(kw_only=True, eq=False)
 class Pipeline:
     """Takes calls from the key to the reply; every failure is a GatewayError, or our own fault."""
 
-    def __init__(  # noqa: PLR0913 - a road has that many parts
-        self,
-        *,
-        keys: KeyRing,
-        limiter: Limiter,
-        policy: Callable[[], Policy],
-        adapter: Adapter,
-        ledger: Ledger,
-        window: BookingWindow,
-        cursors: CursorCipher,
-        now: Callable[[], datetime],
-        shedder: LoadShedder,
-        audit: Buffer,
-    ) -> None:
-        self._audit = audit
-        self._shedder = shedder
-        self._keys = keys
-        self._limiter = limiter
-        self._policy = policy
-        self._booking = BookingForwarder(ledger, adapter, window, now)
-        self._cursors = cursors
-        self._now = now
-        self._plans = {known.id: RequestPlan(known, adapter, cursors) for known in OPERATIONS}
+    keys: KeyRing
+    limiter: Limiter
+    policy: Callable[[], Policy]
+    adapter: Adapter
+    ledger: Ledger
+    window: BookingWindow
+    cursors: CursorCipher
+    now: Callable[[], datetime]
+    shedder: LoadShedder
+    audit: Buffer
+
+    def __post_init__(self) -> None:
+        self._booking = BookingForwarder(self.ledger, self.adapter, self.window, self.now)
+        self._plans = {
+            known.id: RequestPlan(known, self.adapter, self.cursors) for known in OPERATIONS
+        }
 
     def crowded(self, key: Key | None) -> bool:
         """Whether a key has more calls than can be done at once."""
-        return key is not None and self._shedder.crowded(key.id)
+        return key is not None and self.shedder.crowded(key.id)
 
     async def run(self, call: Call) -> Reply:
         """The reply to a call; what is learned on the way is noted in the call."""
         now = call.at
         try:
-            key = call.key = authenticate(call.secrets, call.address, self._keys, now)
+            key = call.key = authenticate(call.secrets, call.address, self.keys, now)
         except KeysBehind:
-            await self._keys.catch_up()
-            key = call.key = authenticate(call.secrets, call.address, self._keys, now, settled=True)
+            await self.keys.catch_up()
+            key = call.key = authenticate(call.secrets, call.address, self.keys, now, settled=True)
         call.asking.partner = key.id
         target = call.target
         if isinstance(target, GatewayError):
@@ -111,15 +105,15 @@ class Pipeline:
         operation = target.operation
         authorize(key, operation)
         self._check_audit(operation)
-        shedder = self._shedder
+        shedder = self.shedder
         try:
             if operation.creates or len(shedder.inside) >= shedder.free:
                 await shedder.enter(call, key.id, call.upload.size() if operation.creates else 0)
             else:
                 shedder.inside.add(call)
-            quota = call.quota = await self._limiter.hit(key.id, key.limit)
+            quota = call.quota = await self.limiter.hit(key.id, key.limit)
             throttle(quota)
-            policy = self._policy()
+            policy = self.policy()
             redactor = redactor_for(operation, key, policy)
             call.policy, call.level = policy.short_hash, key.level_for(operation.returns.name)
             plan = self._plans[operation.id]
@@ -179,7 +173,7 @@ class Pipeline:
 
         def check_key() -> Key:
             """A body, or a booking before this one, may take its time; the key may be revoked."""
-            key = authenticate(call.secrets, call.address, self._keys, self._now(), settled=True)
+            key = authenticate(call.secrets, call.address, self.keys, self.now(), settled=True)
             authorize(key, plan.operation)
             return key
 
@@ -206,14 +200,14 @@ class Pipeline:
 
     def _check_audit(self, operation: Operation) -> None:
         """Unavailable where nobody could say later who was shown what."""
-        if self._audit.broken:
-            self._audit.check(creates=operation.creates)
+        if self.audit.broken:
+            self.audit.check(creates=operation.creates)
 
     async def _begin(self, call: Call, operation: Operation) -> None:
         """That it is to be booked is on disk before anything is sent; Unavailable where not."""
         key_id = None if call.key is None else call.key.id
         begun = Entry(
-            time=self._now(),
+            time=self.now(),
             request_id=call.request_id,
             key_id=key_id,
             operation=operation.id,
@@ -224,7 +218,7 @@ class Pipeline:
             reason=None,
         )
         try:
-            await self._audit.begin(begun)
+            await self.audit.begin(begun)
         except Unwritten as error:
             raise Unavailable(EVERY) from error
 
@@ -235,7 +229,7 @@ class Pipeline:
         after = ""
         if page.after is not None and call.key is not None:
             bound = bound_to(call.key.id, operation.id, values.texts)
-            after = next_page(operation, values, self._cursors.write(page.after, bound))
+            after = next_page(operation, values, self.cursors.write(page.after, bound))
         return Reply(operation.status, body, skipped=page.skipped, next=after)
 
 

@@ -105,22 +105,6 @@ class Connection(BoundedReader):
     is called when it is gone.
     """
 
-    __slots__ = (
-        "_arrived",
-        "_beneath",
-        "_line",
-        "_on_end",
-        "_refuse",
-        "_unsent_since",
-        "_write_limit",
-        "address",
-        "answers",
-        "call",
-        "had_key",
-        "is_proxy",
-        "welcome",
-    )
-
     def __init__(
         self,
         server: web.Server,
@@ -146,8 +130,7 @@ class Connection(BoundedReader):
         self.had_key = False
         # so many were written whole
         self.answers = 0
-        self.address = address
-        self.is_proxy = is_proxy
+        self.address, self.is_proxy = address, is_proxy
         # lets it in, from when that has begun until it has a line
         self.welcome: asyncio.Task[None] | None = None
 

@@ -7,6 +7,7 @@ loads are the same for everybody.
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -106,25 +107,18 @@ def _read_all() -> Mapping[str, tuple[Content, str]]:
     return files
 
 
+@dataclass(kw_only=True, eq=False)
 class Documents:
     """Makes each view once and keeps some of them."""
 
-    def __init__(
-        self,
-        *,
-        public_url: str,
-        keys: KeyRing,
-        policy: Callable[[], Policy],
-        adapter: Adapter,
-        window: BookingWindow,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._public_url = public_url
-        self._keys = keys
-        self._policy = policy
-        self._adapter = adapter
-        self._window = window
-        self._now = now
+    public_url: str
+    keys: KeyRing
+    policy: Callable[[], Policy]
+    adapter: Adapter
+    window: BookingWindow
+    now: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
         self._kept: dict[object, Content] = {}
         self._assets = Assets()
 
@@ -132,15 +126,20 @@ class Documents:
         """Whose view is asked for; KeyInvalid for a key that is not good at that address."""
         if not secrets:
             return None
-        return authenticate(secrets, address, self._keys, self._now(), settled=True)
+        return authenticate(secrets, address, self.keys, self.now(), settled=True)
 
     async def get(self, path: str, query: str, key: Key | None) -> Content:
         """What stands at one of NAMES, as that key sees it."""
         if path in _ASSETS:
             return await self._assets.get(_ASSETS[path], query)
         assets = await self._assets.addresses("docs") if path == DOCS else {}
-        policy = self._policy()
-        view = (path, policy.hash, key and _seen_of(key))
+        policy = self.policy()
+        seen: tuple[object, ...] = ()
+        if key is not None:
+            # all of a key that its view depends on
+            levels = tuple(key.level_for(resource.name) for resource in GOVERNED)
+            seen = key.permissions, levels, key.bookings_per_day, key.networks
+        view = path, policy.hash, seen
         if view not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
@@ -154,9 +153,9 @@ class Documents:
             return None if key is None else policy.view(resource, key.level_for(resource.name))
 
         data = document(
-            public_url=self._public_url,
-            servable=lambda operation, param: servable(operation, param, self._adapter),
-            window=self._window,
+            public_url=self.public_url,
+            servable=lambda operation, param: servable(operation, param, self.adapter),
+            window=self.window,
             bounds=None if key is None else KeyBounds(key.bookings_per_day, key.networks),
             visible=seen,
             permissions=None if key is None else key.permissions,
@@ -166,9 +165,3 @@ class Documents:
         if path == DOCS:
             return Content(pages.guide(data, assets).encode(), _HTML, pages.GUIDE_HEADERS)
         return Content(pages.reference(data).encode(), _HTML, pages.REFERENCE_HEADERS)
-
-
-def _seen_of(key: Key) -> tuple[object, ...]:
-    """All of a key that its view depends on."""
-    levels = tuple(key.level_for(resource.name) for resource in GOVERNED)
-    return key.permissions, levels, key.bookings_per_day, key.networks

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from aiohttp import web
@@ -49,40 +50,26 @@ _CLOSING = (
 )
 
 
+@dataclass(kw_only=True, eq=False)
 class Front:
-    """Answers every request that could be parsed."""
+    """Answers every request that could be parsed; so many calls are `running`."""
 
-    def __init__(  # noqa: PLR0913 - what answers has that many parts
-        self,
-        *,
-        pipeline: Pipeline,
-        documents: Documents,
-        replies: Replies,
-        observers: Observers,
-        traces: Traces,
-        body_timeout: float,
-        proxies: Proxies,
-        now: Callable[[], datetime],
-    ) -> None:
+    pipeline: Pipeline
+    documents: Documents
+    replies: Replies
+    observers: Observers
+    traces: Traces
+    body_timeout: float
+    proxies: Proxies
+    now: Callable[[], datetime]
+    request_id: RequestIds = field(default_factory=RequestIds)
+    running: int = 0
+
+    def __post_init__(self) -> None:
         self._routes = Routes(OPERATIONS)
-        self._pipeline = pipeline
-        self._documents = documents
-        self._replies = replies
-        self._observers = observers
-        self._traces = traces
-        self._body_timeout = body_timeout
-        self._proxies = proxies
-        self._now = now
         self._buckets = AddressBuckets()
-        self.request_id = RequestIds()
-        self._running = 0
         self._idle = asyncio.Event()
         self._leaving = False
-
-    @property
-    def running(self) -> int:
-        """How many calls are under way."""
-        return self._running
 
     def leave(self) -> None:
         """From now on every answer is the last on its connection."""
@@ -91,7 +78,7 @@ class Front:
     async def idle(self, seconds: float) -> bool:
         """Whether, within that time, a moment came when no call ran."""
         self._idle.clear()
-        if self._running:
+        if self.running:
             try:
                 async with asyncio.timeout(seconds):
                     await self._idle.wait()
@@ -110,20 +97,20 @@ class Front:
         call = self._call(request, wanted, name, query, connection.address)
         ASKING.set(call.asking)
         error: GatewayError | None = None
-        self._running += 1
+        self.running += 1
         connection.call = call
         try:
             refuse_oddities(request)
             if connection.is_proxy:
-                call.address = self._proxies.caller(call.address, request.headers)
+                call.address = self.proxies.caller(call.address, request.headers)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
-                reply = await self._pipeline.run(call)
+                reply = await self.pipeline.run(call)
                 if isinstance(wanted, Target) and wanted.operation.creates:
                     # whoever is told of a booking finds it in the audit
-                    await self._observers.keep(call, name)
+                    await self.observers.keep(call, name)
                 # asked only now: the end may have begun meanwhile
                 close = self._is_last(request, call)
-                answer = self._replies.reply(call, reply, close=close)
+                answer = self.replies.reply(call, reply, close=close)
             else:
                 answer = await self._document(request, call, path)
                 began += await self._hold_back(call)
@@ -138,14 +125,14 @@ class Front:
         except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
             creates = isinstance(wanted, Target) and wanted.operation.creates
             error = errors.BookingUnknown() if creates else errors.Unavailable(0)
-            self._observers.note(call, name, error.status, error, began)
+            self.observers.note(call, name, error.status, error, began)
             raise
         finally:
             connection.call, connection.had_key = None, call.key is not None
-            self._running -= 1
-            if not self._running:
+            self.running -= 1
+            if not self.running:
                 self._idle.set()
-        self._observers.note(call, name, answer.status, error, began)
+        self.observers.note(call, name, answer.status, error, began)
         return answer
 
     async def _hold_back(self, call: Call) -> float:
@@ -172,27 +159,27 @@ class Front:
     ) -> Call:
         headers = request.headers
         return Call(
-            at=self._now(),
+            at=self.now(),
             request_id=self.request_id(headers.get(X_REQUEST_ID)),
             method=request.method,
             target=target,
             secrets=headers.getall(X_API_KEY, ()),
             query=query,
-            upload=Body(request, self._body_timeout),
-            asking=self._traces.begin(name, headers.getall(TRACEPARENT, ())),
+            upload=Body(request, self.body_timeout),
+            asking=self.traces.begin(name, headers.getall(TRACEPARENT, ())),
             address=address,
         )
 
     async def _document(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
         if path not in NAMES:
             raise errors.NotFound
-        call.key = self._documents.key(call.secrets, call.address)
+        call.key = self.documents.key(call.secrets, call.address)
         if call.method not in {"GET", "HEAD"}:
             raise errors.MethodNotAllowed("GET, HEAD")
-        content = await self._documents.get(path, call.query, call.key)
+        content = await self.documents.get(path, call.query, call.key)
         packed = accepts_gzip(request.headers.getall(ACCEPT_ENCODING, ()))
         close = self._is_last(request, call)
-        return self._replies.content(call.request_id, content, packed=packed, close=close)
+        return self.replies.content(call.request_id, content, packed=packed, close=close)
 
     def _is_last(self, request: web.BaseRequest, call: Call) -> bool:
         """Whether the connection ends with this answer.
@@ -200,7 +187,7 @@ class Front:
         Where a key asks for too much, who has sent more at once gets no turn for each.
         """
         connection: Connection = request.protocol  # type: ignore[assignment]
-        crowded = connection.has_more and self._pipeline.crowded(call.key)
+        crowded = connection.has_more and self.pipeline.crowded(call.key)
         return crowded or self._leaving or must_close(request)
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
@@ -208,6 +195,6 @@ class Front:
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
         close = close or waits or self._is_last(request, call)
-        return self._replies.error(
+        return self.replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )

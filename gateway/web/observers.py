@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.base import LeftAlone
@@ -30,26 +31,20 @@ from gateway.web.documents import ASSET
 COUNTED_AFTER = 0.02
 
 
+@dataclass(eq=False)
 class Observers:
     """Where each call is noted when it has ended."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        metrics: Metrics,
-        usage: Usage,
-        events: Events,
-        now: Callable[[], datetime],
-        owner_of: Callable[[Sequence[str]], str],
-    ) -> None:
-        self.journal = journal
-        self.metrics = metrics
-        self.usage = usage
-        self.events = events
-        self.callers = CallerTroubles(events)
-        self._failures = CallFailures(events)
-        self._now = now
-        self._owner_of = owner_of
+    journal: Journal
+    metrics: Metrics
+    usage: Usage
+    events: Events
+    now: Callable[[], datetime]
+    owner_of: Callable[[Sequence[str]], str]
+
+    def __post_init__(self) -> None:
+        self.callers = CallerTroubles(self.events)
+        self._failures = CallFailures(self.events)
         self._uncounted: list[tuple[Call, str, KeyMissing | KeyInvalid, float]] = []
 
     def note(
@@ -95,14 +90,14 @@ class Observers:
 
     def _count_all_refused(self) -> None:
         uncounted, self._uncounted = self._uncounted, []
-        for each in uncounted:
-            self._count_refused(*each)
+        for refused in uncounted:
+            self._count_refused(*refused)
 
     def _count_refused(
         self, call: Call, operation: str, error: KeyMissing | KeyInvalid, seconds: float
     ) -> None:
         """For the key whose secret it was, as far as there is one; nothing else tells of that."""
-        self.usage.count(self._owner_of(call.secrets), operation, error.status, seconds)
+        self.usage.count(self.owner_of(call.secrets), operation, error.status, seconds)
         reason = type(error).__name__
         if isinstance(error, KeyInvalid) and error.used_elsewhere:
             self.callers.key_elsewhere(error.used_elsewhere, call.address)
@@ -117,7 +112,7 @@ class Observers:
 
         The booking stands in the ledger: asked for again, it is told once its entry can be written.
         """
-        call.entry = entry_of(call, operation, self._now(), None)
+        call.entry = entry_of(call, operation, self.now(), None)
         self.journal.audit.note(call.entry)
         try:
             await self.journal.audit.commit()

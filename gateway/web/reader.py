@@ -19,6 +19,10 @@ LARGEST_HEAD = 16 * 1024
 HEAD_END = b"\r\n\r\n"
 # What stands between method, target and version; the parser takes several in a row for one.
 BLANKS = 2
+# Requests of a connection that are read while another is answered.
+READ_AHEAD = 2
+# Bytes that are thrown away behind a request that was refused.
+LARGEST_REST = 1024 * 1024
 _empty_lines = re.compile(rb"[\r\n]*").match
 
 
@@ -79,30 +83,12 @@ class HeadScanner:
             raise MoreBlanks("a request line has one blank between its parts")
 
 
-# Requests of a connection that are read while another is answered.
-READ_AHEAD = 2
-# Bytes that are thrown away behind a request that was refused.
-LARGEST_REST = 1024 * 1024
-
-
 class BoundedReader(RequestHandler):
     """aiohttp's connection, with heads of at most LARGEST_HEAD bytes.
 
     A head that is larger, or whose first line is malformed, is refused after the requests that came
     before it are answered.
     """
-
-    __slots__ = (
-        "_at",
-        "_body",
-        "_head",
-        "_is_between",
-        "_payload",
-        "_rest",
-        "_unread",
-        "is_refused",
-        "is_silent",
-    )
 
     def __init__(self, manager: web.Server, **limits: Any) -> None:
         super().__init__(manager, **limits)
@@ -141,7 +127,9 @@ class BoundedReader(RequestHandler):
         if not data:  # the parser may go on, which kept something back
             super().data_received(data)
         if self.is_refused:
-            self._throw_away(data)
+            self._at += len(data)
+            if self._at > LARGEST_REST:
+                self.force_close()
             return
         self._unread, self._at = self._unread[self._at :] + data, 0
         while self._at < len(self._unread) and self._takes_more():
@@ -203,11 +191,6 @@ class BoundedReader(RequestHandler):
         self._messages.append((refusal, self._rest))
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-    def _throw_away(self, data: bytes) -> None:
-        self._at += len(data)
-        if self._at > LARGEST_REST:
-            self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         if self.is_refused:

@@ -86,7 +86,10 @@ def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
     """TLS 1.2 or newer, HTTP/1.1; StartRefused where these are no pair."""
     _check_readable(certificate, "tls_certificate")
     _check_readable(key, "tls_key")
-    _check_private(key)
+    if os.name == "posix" and key.stat().st_mode & 0o007:
+        raise StartRefused(
+            f"tls_key: everybody on this machine can read {key}: chmod o-rwx {key}", "tls_key"
+        )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
@@ -125,8 +128,7 @@ def _refusal(certificate: Path, key: Path, error: ssl.SSLError) -> StartRefused:
 
 def _check_readable(file: Path, setting: str) -> None:
     try:
-        with file.open("rb"):
-            pass
+        file.open("rb").close()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(
@@ -134,10 +136,3 @@ def _check_readable(file: Path, setting: str) -> None:
             " read",
             setting,
         ) from error
-
-
-def _check_private(key: Path) -> None:
-    if os.name == "posix" and key.stat().st_mode & 0o007:
-        raise StartRefused(
-            f"tls_key: everybody on this machine can read {key}: chmod o-rwx {key}", "tls_key"
-        )

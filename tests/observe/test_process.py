@@ -112,5 +112,5 @@ async def test_no_call_waits_for_the_disk_or_the_network_in_the_event_loop(
     assert len(heard) == 1
     assert made.status == 201
     assert _heard == []
-    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await gateway.gateway.public.runner.server.request_handler.observers.flush()
     assert json.loads(gateway.lines("access.jsonl")[-1])["operation"] == "create_appointment"

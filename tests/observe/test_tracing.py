@@ -209,7 +209,7 @@ async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_
     monkeypatch.setattr(otlp, "CLOSING", 0.3)
     partner = await partner_of(World(), tracing=tracing(collector))
     gateway = partner.gateway.gateway
-    metrics = gateway.public.runner.server.request_handler._observers.metrics
+    metrics = gateway.public.runner.server.request_handler.observers.metrics
     slowest = 0.0
     for _ in range(40):
         began = time.perf_counter()
@@ -220,7 +220,7 @@ async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_
     # 80 spans, of which 8 wait and one batch of at most 4 is under way
     assert 80 - 8 - 4 <= lost.value <= 80 - 8
     began = time.perf_counter()
-    await gateway.public.front._traces.aclose()
+    await gateway.public.front.traces.aclose()
     assert time.perf_counter() - began < 2.0
     released.set()
 

@@ -144,7 +144,7 @@ async def test_the_wait_is_no_part_of_the_time_that_is_told(
     gateway = await start_gateway()
     stranger = Partner(gateway, session, None)
     seconds: list[float] = []
-    observers = gateway.gateway.public.front._observers
+    observers = gateway.gateway.public.front.observers
     note = observers.note
 
     def noted(*given: Any) -> None:

@@ -69,7 +69,7 @@ async def count(gateway: RunningGateway, most: int) -> None:
 
 def told(gateway: RunningGateway) -> dict[str, float]:
     """How many connections were turned away, by reason."""
-    metrics = gateway.gateway.public.front._observers.metrics
+    metrics = gateway.gateway.public.front.observers.metrics
     found = metrics.snapshot().get("gateway_connections_turned_away_total", ())
     return {each.labels[0]: each.value for each in found}
 
@@ -89,15 +89,15 @@ async def test_who_is_being_answered_is_not_put_out(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World(), connections=2)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    hit, inside, go = pipeline.limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
         inside.release()
         await go.wait()
         return await hit(key_id, limit)
 
-    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    monkeypatch.setattr(pipeline.limiter, "hit", slow)
     sent = head(partner, "GET", TYPES, "Connection: close")
     async with held(partner.gateway.port, "127.0.0.1", "127.0.0.1", sent=sent) as lines:
         for _ in lines:
@@ -139,9 +139,9 @@ async def test_whose_call_waits_makes_room_before_who_has_just_come(
 ) -> None:
     monkeypatch.setattr(limiter, "GRACE", 0.05)
     partner = await partner_of(World(), connections=3, in_flight_per_key=2)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    pipeline._shedder._patience = 30.0
-    hit, go = pipeline._limiter.hit, asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    pipeline.shedder._patience = 30.0
+    hit, go = pipeline.limiter.hit, asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
         await go.wait()
@@ -149,7 +149,7 @@ async def test_whose_call_waits_makes_room_before_who_has_just_come(
 
     sent = head(partner, "GET", TYPES)
     if waits_for == "room":
-        monkeypatch.setattr(pipeline._limiter, "hit", slow)
+        monkeypatch.setattr(pipeline.limiter, "hit", slow)
     else:
         kind = "Content-Type: application/json"
         sent = head(partner, "POST", "/api/v1/appointments", kind, "Content-Length: 9")
@@ -170,12 +170,12 @@ async def test_who_sends_more_at_once_where_it_is_crowded_gets_one_answer(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World(), in_flight_per_key=1)
-    gate = partner.gateway.gateway.public.front._pipeline._shedder
+    gate = partner.gateway.gateway.public.front.pipeline.shedder
     asked = head(partner, "GET", TYPES)
     calm = await say(partner.gateway.port, asked * 2 + head(partner, "GET", TYPES, CLOSE))
     assert calm.statuses == [200, 200, 200]
     gate._patience = 0.01
-    [key_id] = partner.gateway.gateway.public.front._pipeline._keys._digests
+    [key_id] = partner.gateway.gateway.public.front.pipeline.keys._digests
     elsewhere: Any = type("Elsewhere", (), {"key": SimpleNamespace(id=key_id)})()
     gate.inside.add(elsewhere)
     refused = await say(partner.gateway.port, asked)
@@ -194,8 +194,8 @@ async def test_who_keeps_it_busy_without_a_key_makes_room(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World(), connections=2)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    hit, go = pipeline._limiter.hit, asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    hit, go = pipeline.limiter.hit, asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
         await go.wait()
@@ -205,7 +205,7 @@ async def test_who_keeps_it_busy_without_a_key_makes_room(
     junk = b"GET /api/v1/clients HTTP/1.1\r\nHost: x\r\n\r\n"
     async with held(port, "127.0.0.1", sent=head(partner, "GET", TYPES)) as (honest,):
         assert (await honest[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
-        monkeypatch.setattr(pipeline._limiter, "hit", slow)
+        monkeypatch.setattr(pipeline.limiter, "hit", slow)
         honest[1].write(head(partner, "GET", TYPES, "Connection: close"))
         async with held(port, "127.0.0.1") as (busy,):
             sending = asyncio.create_task(_send(busy, junk * 50))

@@ -29,7 +29,7 @@ from tests.world import SOME_ID, World, record_of
 
 
 async def flush(partner: Partner) -> None:
-    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await partner.gateway.gateway.public.runner.server.request_handler.observers.flush()
 
 
 async def lines_of(partner: Partner) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ async def test_a_call_that_is_cut_off_is_in_the_audit_as_what_may_have_happened(
         inside.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(front._pipeline, "run", never)
+    monkeypatch.setattr(front.pipeline, "run", never)
     for method, path, ended in (
         ("POST", "/appointments", "unknown"),
         ("GET", "/stock", "failed"),

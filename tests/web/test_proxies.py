@@ -72,7 +72,7 @@ async def test_only_a_trusted_proxy_is_believed(
     address: str | None,
 ) -> None:
     gateway = await start_gateway(trusted_proxies=trusted)
-    observers, seen = gateway.gateway.public.front._observers, []
+    observers, seen = gateway.gateway.public.front.observers, []
     monkeypatch.setattr(observers.callers, "without_key", seen.append)
     lines = ["Host: x", "X-API-Key: junk", "Connection: close"]
     lines += [] if sent is None else [f"X-Forwarded-For: {sent}"]

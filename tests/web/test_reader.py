@@ -153,7 +153,7 @@ async def test_a_body_that_breaks_is_told_at_once_though_its_head_came_before(
     front = partner.gateway.gateway.public.front
     await until(lambda: front.running == 1)
     writer.write(b"ZZ\r\n")
-    async with asyncio.timeout(front._body_timeout / 2):
+    async with asyncio.timeout(front.body_timeout / 2):
         assert (await reader.read()).startswith(b"HTTP/1.1 400")
     writer.close()
 

@@ -341,7 +341,7 @@ async def test_a_gateway_is_ready_for_what_it_can_do(
         monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: age))
     elif failure.startswith("audit"):
         monkeypatch.setattr(Buffer, "is_full", "room" in failure)
-        gateway.public.front._pipeline._audit.broken = "no space left on device"
+        gateway.public.front.pipeline.audit.broken = "no space left on device"
     elif failure == "loop":
         monkeypatch.setattr(Lag, "most", lambda lag, seconds: (1.5, 2.0))
     part, left = FAILURES[failure]
@@ -390,7 +390,7 @@ async def test_figures_are_in_prometheus_form_and_tell_of_calls(
     await partner.get("/stock")
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
-    await partner.gateway.gateway.public.front._observers.flush()
+    await partner.gateway.gateway.public.front.observers.flush()
     status, text = await get(session, partner.gateway, "/metrics")
     assert status == 200
     for line in (
