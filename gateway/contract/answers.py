@@ -118,6 +118,7 @@ _ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
     429: ("Retry-After", *_RATE),
     503: ("Retry-After",),
 }
+_ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
 _STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
 
 EXAMPLES: Mapping[int, tuple[errors.GatewayError, ...]] = {
@@ -147,26 +148,29 @@ EXAMPLES: Mapping[int, tuple[errors.GatewayError, ...]] = {
 }
 _OF_BOOKINGS = (errors.KeyReused, errors.BookingUnknown)
 
+
+def _object(**members: Any) -> dict[str, Any]:
+    """The schema of an object that has all of these members and no others."""
+    return {
+        "type": "object",
+        "properties": members,
+        "required": list(members),
+        "additionalProperties": False,
+    }
+
+
 _MESSAGE = {"type": "string", "description": "What went wrong, in one sentence."}
-_INVALID_FIELD = {
-    "title": "Problem",
-    "type": "object",
-    "properties": {
-        "field": {
-            "type": "string",
-            "description": (
-                "A member, a parameter or a header; `request`, `query` or `body` where it is the"
-                " whole of that."
-            ),
-        },
-        "problem": {"type": "string", "description": "The end of a sentence that it begins."},
-    },
-    "required": ["field", "problem"],
-    "additionalProperties": False,
+_FIELD = {
+    "type": "string",
+    "description": (
+        "A member, a parameter or a header; `request`, `query` or `body` where it is the whole of"
+        " that."
+    ),
 }
+_PROBLEM = {"type": "string", "description": "The end of a sentence that it begins."}
 _PROBLEMS = {
     "type": "array",
-    "items": _INVALID_FIELD,
+    "items": {"title": "Problem", **_object(field=_FIELD, problem=_PROBLEM)},
     "minItems": 1,
     "maxItems": MOST_NAMED + 1,
     "description": f"All that is wrong; after {MOST_NAMED} problems a last entry counts more.",
@@ -233,24 +237,10 @@ def _headers(names: Iterable[str]) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-_ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
-
-
 def _error_schemas() -> dict[str, Any]:
     wait = {**_WAIT, "description": "Seconds until the next hour, or the next day of bookings."}
     return {
-        "Error": _object({"message": _MESSAGE}, "message"),
-        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message", "errors"),
-        "LimitExceeded": _object(
-            {"message": _MESSAGE, "retryAfter": wait}, "message", "retryAfter"
-        ),
-    }
-
-
-def _object(members: Mapping[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(members),
-        "required": list(required),
-        "additionalProperties": False,
+        "Error": _object(message=_MESSAGE),
+        "InvalidRequest": _object(message=_MESSAGE, errors=_PROBLEMS),
+        "LimitExceeded": _object(message=_MESSAGE, retryAfter=wait),
     }

@@ -124,10 +124,11 @@ class LoadShedder:
             self._on_refusal(KEY)
             raise Crowded(self._patience)
         let_in = await self._wait(line, _WaitingCall(next(self._numbers), call, size))
-        if not let_in and not call.gone:
+        if let_in and not call.gone:
+            return
+        if not call.gone:
             self._on_refusal(self._why(key_id, size))
-        if not let_in or call.gone:
-            raise Crowded(self._patience)
+        raise Crowded(self._patience)
 
     def crowded(self, key_id: str) -> bool:
         """Whether a call of that key waits for room, or did so just now."""

@@ -89,20 +89,15 @@ class Observers:
                 self.journal.audit.amend(call.entry, outcome(error), type(error).__name__)
 
     def _count_all_refused(self) -> None:
+        """For the keys whose secrets these were, as far as there are such."""
         uncounted, self._uncounted = self._uncounted, []
-        for refused in uncounted:
-            self._count_refused(*refused)
-
-    def _count_refused(
-        self, call: Call, operation: str, error: KeyMissing | KeyInvalid, seconds: float
-    ) -> None:
-        """For the key whose secret it was, as far as there is one; nothing else tells of that."""
-        self.usage.count(self.owner_of(call.secrets), operation, error.status, seconds)
-        reason = type(error).__name__
-        if isinstance(error, KeyInvalid) and error.used_elsewhere:
-            self.callers.key_elsewhere(error.used_elsewhere, call.address)
-            reason = "KeyUsedElsewhere"
-        self._count_refusal(reason)
+        for call, operation, error, seconds in uncounted:
+            self.usage.count(self.owner_of(call.secrets), operation, error.status, seconds)
+            reason = type(error).__name__
+            if isinstance(error, KeyInvalid) and error.used_elsewhere:
+                self.callers.key_elsewhere(error.used_elsewhere, call.address)
+                reason = "KeyUsedElsewhere"
+            self._count_refusal(reason)
 
     def _count_refusal(self, reason: str) -> None:
         self.metrics.add("gateway_authentication_failures_total", 1, reason)
@@ -136,10 +131,7 @@ class Observers:
             self.metrics.add("gateway_limit_denials_total")
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):
             self._failures.note(
-                error.__cause__,
-                answered=error.status,
-                operation=operation,
-                request=call.request_id,
+                error.__cause__, answered=error.status, operation=operation, request=call.request_id
             )
 
     def unparsed(self, status: int, kind: str) -> None:

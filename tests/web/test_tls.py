@@ -169,8 +169,8 @@ async def test_a_renewed_pair_is_taken_and_a_broken_one_is_not(
     assert following is not None
     first = trusting(certificate)
     renewed, refused = [], []
-    following._renewed = lambda: renewed.append(True)
-    following._refused = refused.append
+    following._on_renewal = lambda: renewed.append(True)
+    following._on_refusal = refused.append
     other, other_key = write_pair(tmp_path, "other")
     certificate.write_bytes(other.read_bytes())
     await following.look()  # the key is still the old one's
@@ -265,7 +265,7 @@ async def test_the_files_are_looked_at_now_and_then(
     monkeypatch.setattr(tls, "LOOK_EVERY", 0.02)
     pair = write_pair(tmp_path)
     renewed = asyncio.Event()
-    following = Certificate(*pair, renewed=renewed.set)
+    following = Certificate(*pair, on_renewal=renewed.set)
     following.start()
     write_pair(tmp_path)
     async with asyncio.timeout(3):
