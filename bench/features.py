@@ -9,7 +9,7 @@ from typing import Any
 
 from adapters.asking import Asking
 from adapters.wrappers import guarded
-from gateway.audit import buffer, journal, recorder, upkeep
+from gateway.audit import buffer, journal, upkeep
 from gateway.observe import lag, tallies
 from gateway.observe.tracing import base as tracing
 from gateway.pipeline import pipeline, shed
@@ -113,13 +113,13 @@ class Ends:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffers: list[buffer.Buffer] = []
-        self._recorders: list[recorder.Recorder] = []
+        self._recorders: list[journal.Recorder] = []
         self._upkeeps: list[upkeep.Upkeep] = []
         self._usages: list[counting.Usage] = []
-        upkeep.INDEX_EVERY = recorder.EVERY = 1e9
+        upkeep.INDEX_EVERY = journal.RECORD_EVERY = 1e9
         for kind, found in (
             (buffer.Buffer, self._buffers),
-            (recorder.Recorder, self._recorders),
+            (journal.Recorder, self._recorders),
             (upkeep.Upkeep, self._upkeeps),
             (counting.Usage, self._usages),
         ):

@@ -25,15 +25,14 @@ from bench.world import World
 from gateway.administrators.passwords import Passwords
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore
-from gateway.audit.chains import Chains
-from gateway.audit.completeness import brought_up
-from gateway.audit.entries import ANSWERED, REFUSED, Entry, texts
-from gateway.audit.files import audit_folder, made, named_place
-from gateway.audit.secrets import key_file, secrets_at_start
-from gateway.audit.writer import Writer
+from gateway.audit.buffer import Writer
+from gateway.audit.chains import Chains, audit_folder, made, named_place
+from gateway.audit.entries import ANSWERED, REFUSED, Entry, key_file, secrets_at_start
+from gateway.audit.questions import brought_up
 from gateway.contract.access import LEVELS, Permission
 from gateway.keys.key import new_key
 from gateway.keys.secret import digest, mint
+from gateway.observe.lines import texts
 from gateway.settings import Settings, load_settings
 from gateway.store import Store, open_store
 from gateway.store.tables import keys, usage, usage_days

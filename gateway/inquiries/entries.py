@@ -9,13 +9,11 @@ from datetime import date, timedelta
 from itertools import groupby
 from pathlib import Path
 
-from gateway.audit.entries import Line
-from gateway.audit.files import DayFile, day_files
-from gateway.audit.index import Index, Progress
-from gateway.audit.occurrence import days_with, known_days
-from gateway.audit.questions import first_loss
-from gateway.audit.searching import Place, Search
-from gateway.audit.wanted import Wanted
+from gateway.audit.chains import DayFile, day_files
+from gateway.audit.entries import AuditLine
+from gateway.audit.index import Index, IndexProgress
+from gateway.audit.questions import days_with, first_loss, known_days
+from gateway.audit.search import EntryFilter, Search, SearchCursor
 from gateway.store import Store
 
 # Seconds that are spent on reading for one page.
@@ -31,8 +29,8 @@ class Found:
     `in_time` is whether there was time to find as many as were asked for, or all.
     """
 
-    entries: Sequence[Line]
-    rest: Place | None
+    entries: Sequence[AuditLine]
+    rest: SearchCursor | None
     in_time: bool
 
 
@@ -51,9 +49,9 @@ class _Spanned:
 async def find_entries(
     store: Store,
     folder: Path,
-    wanted: Wanted,
+    wanted: EntryFilter,
     most: int,
-    place: Place | None = None,
+    place: SearchCursor | None = None,
     budget: float | None = None,
 ) -> Found:
     """As many, from that place on; after so many seconds, what was found by then.
@@ -62,7 +60,7 @@ async def find_entries(
     """
     deadline = time.monotonic() + (BUDGET if budget is None else budget)
     files = [each for each in await asyncio.to_thread(_spanned, folder) if _may_have(each, wanted)]
-    files = [each for each in files if place is None or each.since <= place.until.date()]
+    files = [each for each in files if place is None or each.file.day <= place.day]
     search, index = Search(wanted, most, place), None
     rest: Sequence[_Spanned] = files
     while True:
@@ -98,7 +96,7 @@ def _spanned(folder: Path) -> list[_Spanned]:
     return sorted(found, key=lambda each: each.file, reverse=True)
 
 
-def _may_have(spanned: _Spanned, wanted: Wanted) -> bool:
+def _may_have(spanned: _Spanned, wanted: EntryFilter) -> bool:
     """Whether its days are not all past what is wanted."""
     since, until = wanted.since, wanted.until
     return (since is None or spanned.file.day >= since.date()) and (
@@ -107,7 +105,7 @@ def _may_have(spanned: _Spanned, wanted: Wanted) -> bool:
 
 
 def _parted(
-    files: Sequence[_Spanned], wanted: Wanted
+    files: Sequence[_Spanned], wanted: EntryFilter
 ) -> tuple[Sequence[_Spanned], Sequence[_Spanned]]:
     """What is looked at next, in whole days, and what is left then."""
     if not wanted.is_narrow:
@@ -122,7 +120,7 @@ def _parted(
 class _Known:
     """What the index has of the files, where it has not lost anything."""
 
-    progress: Mapping[str, Progress]
+    progress: Mapping[str, IndexProgress]
     days: Sequence[date]
     is_whole: bool
 
@@ -133,7 +131,7 @@ class _Known:
         return cls(progress, await known_days(store), lost is None)
 
     async def worth(
-        self, store: Store, wanted: Wanted, files: Sequence[_Spanned]
+        self, store: Store, wanted: EntryFilter, files: Sequence[_Spanned]
     ) -> Sequence[_Spanned]:
         """Those that may have such an entry, or of which the index does not know all."""
         if not self.is_whole:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapters.documents.problems import DocumentErrors
-from gateway.audit.counting import View
-from gateway.audit.index import uuid_key
-from gateway.audit.questions import Days, Seen, readers
+from gateway.audit.index import CallView, uuid_key
+from gateway.audit.questions import Days, Occurrences, readers
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
@@ -34,7 +33,7 @@ class Reader:
 
     id: str
     name: str | None
-    seen: Sequence[tuple[View, Seen]]
+    seen: Sequence[tuple[CallView, Occurrences]]
     fields: Mapping[tuple[str, str], Fields | None]
 
 
@@ -45,7 +44,7 @@ async def readers_of(
     found = await readers(store, record, _operations(resource), days)
     sights = sorted({(view.policy, view.level) for view in found})
     fields = {sight: await fields_seen(store, resource, *sight) for sight in sights}
-    by_key: dict[str, list[tuple[View, Seen]]] = {}
+    by_key: dict[str, list[tuple[CallView, Occurrences]]] = {}
     for view, seen in found.items():
         by_key.setdefault(view.key_id, []).append((view, seen))
     return [

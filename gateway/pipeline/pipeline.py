@@ -204,7 +204,13 @@ class Pipeline:
         """That it is to be booked is on disk before anything is sent; Unavailable where not."""
         key_id = None if call.key is None else call.key.id
         begun = Entry(
-            *(self._now(), call.request_id, key_id, operation.id, (), call.level, call.policy),
+            time=self._now(),
+            request_id=call.request_id,
+            key_id=key_id,
+            operation=operation.id,
+            record_ids=(),
+            level=call.level,
+            policy=call.policy,
             outcome=BEGUN,
             reason=None,
         )

@@ -162,15 +162,15 @@ class Observers:
 def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | None) -> Entry:
     """What the audit holds of a call that has ended so."""
     return Entry(
-        now,
-        call.request_id,
-        None if call.key is None else call.key.id,
-        operation,
-        call.records,
-        call.level,
-        call.policy,
-        entries.ANSWERED if error is None else outcome(error),
-        None if error is None else type(error).__name__,
+        time=now,
+        request_id=call.request_id,
+        key_id=None if call.key is None else call.key.id,
+        operation=operation,
+        record_ids=call.records,
+        level=call.level,
+        policy=call.policy,
+        outcome=entries.ANSWERED if error is None else outcome(error),
+        reason=None if error is None else type(error).__name__,
     )
 
 

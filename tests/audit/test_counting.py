@@ -4,14 +4,11 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-import msgspec
 import pytest
 
-from gateway.audit.chain import Head, seal
-from gateway.audit.counting import Counted, Span, View, count
-from gateway.audit.entries import ANSWERED, REFUSED, Entry
-from gateway.audit.secrets import Secret
-from gateway.observe.lines import encoded
+from gateway.audit.entries import ANSWERED, REFUSED, AuditSecret, ChainHead, Entry, seal
+from gateway.audit.index import CallView, Counted, DaySpan, count
+from gateway.observe.lines import texts
 from tests.audit.chains import KEY, OTHER_KEY, START
 
 Sums = dict[tuple[str, str, str], tuple[int, int, int]]
@@ -35,8 +32,7 @@ def lines(number: int) -> list[Entry]:
 
 
 def written(path: Path, entries: list[Entry]) -> bytes:
-    texts = encoded(msgspec.json.Encoder(), entries).split(b"\n")[:-1]
-    data, _ = seal(texts, Head(), Secret(bytes(32)))
+    data, _ = seal(texts(entries), ChainHead(), AuditSecret(bytes(32)))
     path.write_bytes(data)
     return data
 
@@ -51,7 +47,7 @@ def added(sums: Sums, counted: Counted) -> None:
             add(sums, (view.key_id, view.operation, outcome + reason), span)
 
 
-def add(sums: Sums, name: tuple[str, str, str], span: Span) -> None:
+def add(sums: Sums, name: tuple[str, str, str], span: DaySpan) -> None:
     times, first, last = sums.get(name, (0, span.first, span.last))
     sums[name] = (times + span.times, min(first, span.first), max(last, span.last))
 
@@ -64,7 +60,7 @@ def modelled(entries: list[Entry]) -> Sums:
         names = [each.outcome + (each.reason or "")]
         names += each.record_ids if each.outcome == ANSWERED else []
         for name in names:
-            add(sums, (each.key_id or "", each.operation, name), Span(1, second, second))
+            add(sums, (each.key_id or "", each.operation, name), DaySpan(1, second, second))
     return sums
 
 
@@ -76,7 +72,7 @@ def test_each_line_counts_once_however_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, chunk: int, rows: int
 ) -> None:
     for name, value in (("PIECE", piece), ("CHUNK", chunk), ("ROWS", rows)):
-        monkeypatch.setattr(f"gateway.audit.counting.{name}", value)
+        monkeypatch.setattr(f"gateway.audit.index.{name}", value)
     entries, path = lines(300), tmp_path / "day"
     data = written(path, entries)
     sums: Sums = {}
@@ -111,4 +107,4 @@ def test_nobodys_calls_have_a_view_of_their_own(tmp_path: Path) -> None:
     nobody = Entry(START, "0" * 32, None, "", (), None, None, REFUSED, "KeyMissing")
     written(tmp_path / "day", [nobody])
     [(view, _)] = count(tmp_path / "day", 0).calls
-    assert view == View("", "", "", "")
+    assert view == CallView("", "", "", "")

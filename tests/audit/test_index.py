@@ -8,14 +8,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select
 
-from gateway.audit.chains import Chains
-from gateway.audit.counting import View
+from gateway.audit.chains import Chains, place_of
 from gateway.audit.entries import BEGUN, REFUSED
-from gateway.audit.files import place_of
-from gateway.audit.index import Index, forget, record_key
+from gateway.audit.index import CallView, Index, forget, record_key
 from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY, Upkeep
-from gateway.audit.verify import elsewhere
+from gateway.audit.verification import elsewhere
 from gateway.settings import Settings
 from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
@@ -51,7 +49,7 @@ async def test_each_line_counts_once_and_only_what_was_shown(tmp_path: Path) -> 
         await process.note(entry(made.clock.now(), [ONE]))
         assert await index.catch_up() == 1
         found = await readers(made.store, ONE, LIST, Days())
-        view = View(KEY, "get_client", "FULL", "0123456789ab")
+        view = CallView(KEY, "get_client", "FULL", "0123456789ab")
         assert found[view].times == 2
         assert (found[view].first, found[view].last) == (START, START + timedelta(hours=1))
         assert found[view._replace(operation="list_clients")].times == 1
@@ -110,7 +108,7 @@ async def test_half_a_line_waits_and_a_spoilt_one_is_passed_over(tmp_path: Path)
 async def test_several_at_once_count_each_line_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("gateway.audit.counting.CHUNK", 2_000)
+    monkeypatch.setattr("gateway.audit.index.CHUNK", 2_000)
     async with postgres() if kind == "postgres" else sqlite(tmp_path) as opened:
         one, other = Machine(tmp_path / "one", opened()), Machine(tmp_path / "other", opened())
         await one.store.migrate()

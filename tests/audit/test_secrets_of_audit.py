@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.audit.files import audit_folder
-from gateway.audit.secrets import Newest, key_file, read_secrets, rotate, secrets_at_start
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import NewestSecret, key_file, read_secrets, rotate, secrets_at_start
 from gateway.settings import StartRefused, load_settings
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_key_is_said_to_be_none(tmp_path: Path, text: str, said: str)
 def test_a_rotation_keeps_the_former_keys_and_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "audit.key"
     first = secrets_at_start(path, may_make=True)
-    newest = Newest(path, first)
+    newest = NewestSecret(path, first)
     new = rotate(path)
     assert read_secrets(path) == (new, *first)
     assert newest() == new

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import click
 
-from gateway.audit.chains import Chains
-from gateway.audit.completeness import State
-from gateway.audit.files import audit_folder, place_of
+from gateway.audit.chains import Chains, audit_folder, place_of
 from gateway.audit.index import forget_all
-from gateway.audit.questions import losses
+from gateway.audit.questions import IndexState, losses
 from gateway.cli.audit.opened import (
     ANEW,
     indexed,
@@ -60,7 +58,7 @@ def index(anew: bool, all_machines: bool, config: Path | None, as_json: bool) ->
 
 async def _index(
     settings: Settings, *, anew: bool, all_machines: bool
-) -> tuple[State, Sequence[date]]:
+) -> tuple[IndexState, Sequence[date]]:
     if anew:
         await _forget(settings, all_machines=all_machines)
     async with indexed(settings) as (store, state):

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from gateway.audit.completeness import State
-from gateway.audit.files import audit_folder
-from gateway.audit.finding import last_entries
-from gateway.audit.questions import Days, Seen, deeds
+from gateway.audit.chains import audit_folder
+from gateway.audit.questions import Days, IndexState, Occurrences, deeds
+from gateway.audit.search import last_entries
 from gateway.cli.audit.opened import (
     between,
     days_options,
@@ -28,7 +27,7 @@ from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.settings import Settings
 
-Deeds = Mapping[tuple[str, str, str], Seen]
+Deeds = Mapping[tuple[str, str, str], Occurrences]
 LAST = 10
 
 
@@ -64,13 +63,13 @@ def key(
 
 async def _asked(
     settings: Settings, wanted: str, days: Days
-) -> tuple[tuple[str, str | None, str], Deeds, State]:
+) -> tuple[tuple[str, str | None, str], Deeds, IndexState]:
     async with indexed(settings) as (store, state):
         whose = await key_named(store, wanted, state)
         return whose, await deeds(store, whose[0], days), state
 
 
-def _told(what: tuple[str, str, str], seen: Seen) -> dict[str, Any]:
+def _told(what: tuple[str, str, str], seen: Occurrences) -> dict[str, Any]:
     operation, outcome, reason = what
     return {
         "operation": operation or None,
@@ -82,7 +81,7 @@ def _told(what: tuple[str, str, str], seen: Seen) -> dict[str, Any]:
     }
 
 
-def _line(found: tuple[tuple[str, str, str], Seen]) -> str:
+def _line(found: tuple[tuple[str, str, str], Occurrences]) -> str:
     (operation, outcome, reason), seen = found
     why = f" ({reason})" if reason else ""
     return f"{operation or 'no operation'} {outcome}{why}: {spans(seen)}"

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from gateway.audit.completeness import State, brought_up
-from gateway.audit.files import audit_folder, day_files
-from gateway.audit.questions import Days, Seen
+from gateway.audit.chains import audit_folder, day_files
+from gateway.audit.questions import Days, IndexState, Occurrences, brought_up
 from gateway.cli.lines import legible
 from gateway.cli.options import CommandT, fail
 from gateway.keys.store import KeyStore
@@ -98,7 +97,7 @@ async def store_of(settings: Settings) -> AsyncIterator[Store]:
 
 
 @asynccontextmanager
-async def indexed(settings: Settings) -> AsyncIterator[tuple[Store, State]]:
+async def indexed(settings: Settings) -> AsyncIterator[tuple[Store, IndexState]]:
     """The same, with an index that knows every line of this machine's folder, and what it lacks.
 
     The end of the command where something that it had is gone from it.
@@ -117,7 +116,7 @@ def _say_backlog(size: int) -> None:
         click.echo(text, err=True)
 
 
-def in_words(state: State) -> list[str]:
+def in_words(state: IndexState) -> list[str]:
     """What an answer lacks, or rests on; nothing where there is nothing to say."""
     told = []
     for gap in state.gaps:
@@ -137,18 +136,18 @@ def in_words(state: State) -> list[str]:
     return told
 
 
-def notes_of(state: State) -> list[str]:
+def notes_of(state: IndexState) -> list[str]:
     """The same, as lines under an answer or a refusal."""
     return [f"note: {text}" for text in in_words(state)]
 
 
-def say_state(state: State) -> None:
+def say_state(state: IndexState) -> None:
     """The same, printed under an answer."""
     for line in notes_of(state):
         click.echo(legible(line))
 
 
-def state_told(state: State) -> dict[str, Any]:
+def state_told(state: IndexState) -> dict[str, Any]:
     """The same, as JSON members."""
     return {"complete": not state.gaps, "notes": in_words(state)}
 
@@ -167,7 +166,7 @@ def when(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def spans(seen: Seen) -> str:
+def spans(seen: Occurrences) -> str:
     """How often, first and last."""
     times = "1 time" if seen.times == 1 else f"{seen.times} times"
     return f"{times}, first {when(seen.first)}, last {when(seen.last)}"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from gateway.audit.files import PLACE, audit_folder
-from gateway.audit.secrets import Secret, key_file, rotate
+from gateway.audit.chains import PLACE, audit_folder
+from gateway.audit.entries import AuditSecret, key_file, rotate
 from gateway.cli.audit.opened import place_of_audit
 from gateway.cli.deeds import recording
 from gateway.cli.lines import legible, legible_json
@@ -35,7 +35,9 @@ def rotate_key(config: Path | None, as_json: bool) -> None:
         click.echo(legible(f"the key {new.id} seals from now on; keep a copy of {path}"))
 
 
-async def _rotated(settings: Settings, path: Path, state: str | None, *, is_lost: bool) -> Secret:
+async def _rotated(
+    settings: Settings, path: Path, state: str | None, *, is_lost: bool
+) -> AuditSecret:
     """A new key. Where the one before is gone, only the new one can seal the deed."""
     lost = rotate(path, state) if is_lost else None
     async with opened_if_begun(settings) as store:

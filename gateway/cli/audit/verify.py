@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gateway.audit.chains import Known
-from gateway.audit.verify import RUNS, Verdict
+from gateway.audit.verification import RUNS, ChainVerdict
 from gateway.cli.audit.opened import place_of_audit, reading, store_of
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
@@ -48,7 +48,7 @@ async def _verify(settings: Settings) -> Verified:
             return await verify_audit(settings, store)
 
 
-def _told(found: Verdict) -> dict[str, Any]:
+def _told(found: ChainVerdict) -> dict[str, Any]:
     return {
         "chain": found.chain or None,
         "state": found.state,
@@ -59,7 +59,7 @@ def _told(found: Verdict) -> dict[str, Any]:
     }
 
 
-def _say(found: Sequence[Verdict], others: Sequence[Known]) -> None:
+def _say(found: Sequence[ChainVerdict], others: Sequence[Known]) -> None:
     for each in found:
         for note in each.notes:
             click.echo(legible(f"note: {note}"))

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from gateway.administrators.log import DeedLog, Looks
-from gateway.audit.completeness import State
 from gateway.audit.index import record_id
-from gateway.audit.questions import Days, Seen
+from gateway.audit.questions import Days, IndexState, Occurrences
 from gateway.cli.audit.opened import (
     between,
     days_options,
@@ -74,7 +73,7 @@ def who_read(
 
 async def _readers(
     settings: Settings, resource: Resource, record: str, days: Days
-) -> tuple[list[Reader], Sequence[Looks], State]:
+) -> tuple[list[Reader], Sequence[Looks], IndexState]:
     async with indexed(settings) as (store, state):
         names = await names_of_keys(store)
         found = await readers_of(store, resource, record, days, names)
@@ -112,8 +111,8 @@ def _look_told(look: Looks) -> dict[str, Any]:
     return {"name": look.who, "times": look.times, "first": first, "last": last}
 
 
-def _seen(look: Looks) -> Seen:
-    return Seen(look.times, look.first, look.last)
+def _seen(look: Looks) -> Occurrences:
+    return Occurrences(look.times, look.first, look.last)
 
 
 def _lines(found: Reader) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Whose doings `clinic-gateway audit key` tells: a key by its id or its name."""
 
-from gateway.audit.completeness import State
-from gateway.audit.questions import has_called
+from gateway.audit.questions import IndexState, has_called
 from gateway.cli.audit.opened import notes_of
 from gateway.cli.one_key import one_named
 from gateway.cli.options import fail
@@ -11,7 +10,7 @@ from gateway.store import Store
 GONE, ODD = "a key that is gone", "a key of which the store makes no sense"
 
 
-async def key_named(store: Store, wanted: str, state: State) -> tuple[str, str | None, str]:
+async def key_named(store: Store, wanted: str, state: IndexState) -> tuple[str, str | None, str]:
     """Its id, its name, and what to call it without one; else the end of the command.
 
     A key that is gone has no name, and is known by what it did.

@@ -11,9 +11,9 @@ from aiohttp import web
 from gateway.admin.access.guard import HEADERS
 from gateway.admin.views.audit.filters import Filters, read_filters
 from gateway.admin.visit import KEYS, Visit
-from gateway.audit.entries import Line
-from gateway.audit.files import audit_folder
-from gateway.audit.searching import Place
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import AuditLine
+from gateway.audit.search import SearchCursor
 from gateway.inquiries.entries import find_entries
 from gateway.policy.telling.sheets import plain
 
@@ -76,7 +76,7 @@ async def _send(visit: Visit, filters: Filters, response: web.StreamResponse) ->
 
 async def _pieces(
     visit: Visit, filters: Filters
-) -> AsyncIterator[tuple[list[list[str]], Place | None]]:
+) -> AsyncIterator[tuple[list[list[str]], SearchCursor | None]]:
     """Some rows at a time, and whether there is more."""
     parts, place, left = visit.parts, None, MOST
     folder = audit_folder(parts.settings)
@@ -88,7 +88,7 @@ async def _pieces(
         yield [_row(visit, each, names) for each in found.entries], place
 
 
-def _row(visit: Visit, entry: Line, names: Mapping[str, str]) -> list[str]:
+def _row(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str]:
     at = datetime.fromisoformat(entry.time).astimezone(visit.parts.zone)
     return [
         at.isoformat(timespec="seconds"),

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from gateway.admin.visit import KEYS, Visit
 from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN
 from gateway.audit.index import record_id, uuid_key
-from gateway.audit.wanted import Wanted
+from gateway.audit.search import EntryFilter
 from gateway.contract.operations import OPERATIONS
 from gateway.inquiries.key_book import Which
 from gateway.keys.secret import PREFIX, hint
@@ -31,7 +31,7 @@ class Filters:
 
     given: Mapping[str, str]
     errors: Mapping[str, str]
-    wanted: Wanted
+    wanted: EntryFilter
     too_many: bool = False
 
     def query(self, **more: str) -> str:
@@ -60,7 +60,7 @@ async def read_filters(visit: Visit, told: Mapping[str, object]) -> Filters:
     keys, too_many = await _keys(visit, given.get("key", ""))
     if keys == frozenset():
         errors["key"] = visit.words("audit.no_such_key")
-    wanted = Wanted(
+    wanted = EntryFilter(
         keys=keys,
         operation=given.get("operation", ""),
         record=record_id(given.get("record", "")),

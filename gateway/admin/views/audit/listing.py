@@ -10,9 +10,9 @@ from gateway.admin.views.audit.export import MOST as MOST_LINES
 from gateway.admin.views.audit.filters import IDS, MOST_KEYS, OUTCOMES, Filters, read_filters
 from gateway.admin.views.audit.verification import standing
 from gateway.admin.visit import KEYS, Visit
-from gateway.audit.entries import Line
-from gateway.audit.files import audit_folder
-from gateway.audit.searching import Place, read_place
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import AuditLine
+from gateway.audit.search import SearchCursor, read_cursor
 from gateway.contract.operations import OPERATIONS
 from gateway.inquiries.entries import Found, find_entries
 
@@ -26,7 +26,7 @@ _RESOURCES = {each.id: each.returns.name for each in OPERATIONS if each.returns.
 class Row:
     """An entry as it is shown; `name` is "" of a key that is gone."""
 
-    entry: Line
+    entry: AuditLine
     at: datetime
     name: str
     resource: str
@@ -57,7 +57,7 @@ async def listing(visit: Visit) -> web.Response:
     )
 
 
-async def _found(visit: Visit, filters: Filters, place: Place | None) -> tuple[Found, str]:
+async def _found(visit: Visit, filters: Filters, place: SearchCursor | None) -> tuple[Found, str]:
     """What there is, and why the folder cannot be read where that is so."""
     nothing = Found(entries=[], rest=None, in_time=True)
     if filters.errors:
@@ -70,7 +70,7 @@ async def _found(visit: Visit, filters: Filters, place: Place | None) -> tuple[F
     return found, ""
 
 
-def _row(entry: Line, names: Mapping[str, str]) -> Row:
+def _row(entry: AuditLine, names: Mapping[str, str]) -> Row:
     return Row(
         entry=entry,
         at=datetime.fromisoformat(entry.time),
@@ -81,9 +81,9 @@ def _row(entry: Line, names: Mapping[str, str]) -> Row:
     )
 
 
-def _place(text: str) -> Place | None:
+def _place(text: str) -> SearchCursor | None:
     """Where the page before ended; the beginning, where that is nowhere."""
     try:
-        return read_place(text) if text else None
+        return read_cursor(text) if text else None
     except ValueError:
         return None

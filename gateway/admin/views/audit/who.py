@@ -8,10 +8,9 @@ from aiohttp import web
 
 from gateway.admin.visit import KEYS, Visit
 from gateway.administrators.log import Looks
-from gateway.audit.completeness import State, brought_up
-from gateway.audit.files import audit_folder
+from gateway.audit.chains import audit_folder
 from gateway.audit.index import record_id
-from gateway.audit.questions import Days
+from gateway.audit.questions import Days, IndexState, brought_up
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.reading import Fields, Reader, can_be, readers_of
 from gateway.policy.masks import Mask, read_mask
@@ -58,7 +57,7 @@ def _page(
     record: str,
     readers: Sequence[Reader] = (),
     looks: Sequence[Looks] = (),
-    state: State | None = None,
+    state: IndexState | None = None,
     is_known: bool = True,
     unread: str = "",
 ) -> web.Response:

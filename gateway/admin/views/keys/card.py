@@ -10,9 +10,9 @@ from aiohttp import web
 from gateway.admin.views.keys.found import found_key
 from gateway.admin.views.keys.seen import seen_by
 from gateway.admin.visit import Visit
-from gateway.audit.entries import Line
-from gateway.audit.files import audit_folder
-from gateway.audit.wanted import Wanted
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import AuditLine
+from gateway.audit.search import EntryFilter
 from gateway.inquiries.entries import find_entries
 from gateway.inquiries.key_book import UNUSED, states_of
 from gateway.keys.store import KeyStore
@@ -98,9 +98,9 @@ def _chart(visit: Visit, days: Mapping[date, Sums]) -> str:
     return orjson.dumps(drawn).decode()
 
 
-async def _last(visit: Visit, key_id: str) -> list[tuple[datetime, Line]]:
+async def _last(visit: Visit, key_id: str) -> list[tuple[datetime, AuditLine]]:
     """When, and its last entries on this machine; none where the audit cannot be read."""
-    folder, wanted = audit_folder(visit.parts.settings), Wanted(keys=frozenset({key_id}))
+    folder, wanted = audit_folder(visit.parts.settings), EntryFilter(keys=frozenset({key_id}))
     try:
         found = await find_entries(visit.parts.store, folder, wanted, LAST)
     except OSError:
