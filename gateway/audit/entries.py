@@ -123,7 +123,7 @@ def read_line(text: bytes) -> AuditLine | None:
     """The line, unverified; None for what is none."""
     try:
         return _decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

@@ -171,7 +171,7 @@ def count(path: Path, start: int) -> Counted:
 def _decoded(lines: bytes) -> Iterable[AuditLine]:
     """Each; what is no line is passed over, since whoever verifies the chain is told."""
     # all at once costs a third, but one that is spoilt spoils all
-    with suppress(msgspec.MsgspecError):
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
         found = _decode_lines(lines)
         if len(found) == lines.count(b"\n"):
             return found
