@@ -20,7 +20,7 @@ import pytest
 
 from gateway.audit.chains import Known
 from gateway.audit.entries import ChainHead, read_secrets
-from gateway.cli.audit.verify import _say
+from gateway.cli.audit.upkeep import _say
 from tests.command import clinic_gateway
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner

@@ -12,7 +12,7 @@ import click
 from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
 from gateway.audit.search import entries_of
-from gateway.cli.audit.opened import reading
+from gateway.cli.audit.access import reading
 from gateway.cli.lines import Line, legible
 from gateway.cli.one_key import one_named
 from gateway.cli.options import config_option, fail, json_option

@@ -8,7 +8,7 @@ import click
 
 from gateway.audit.chains import audit_folder
 from gateway.audit.verification import ChainVerdict
-from gateway.cli.audit.opened import unread
+from gateway.cli.audit.access import unread
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.state.told import (
     audit_line,
