@@ -13,7 +13,7 @@ from gateway.audit import buffer, journal, upkeep
 from gateway.observe import lag, tallies
 from gateway.observe.tracing import base as tracing
 from gateway.pipeline import pipeline, shed
-from gateway.usage import counting
+from gateway.usage import Usage
 from gateway.web import bounded, connections, front, noting
 
 
@@ -54,7 +54,7 @@ def _without_metrics() -> None:
 
 
 def _without_usage() -> None:
-    counting.Usage.count = _nothing  # type: ignore[method-assign]
+    Usage.count = _nothing  # type: ignore[method-assign]
 
 
 def _without_gate() -> None:
@@ -115,13 +115,13 @@ class Ends:
         self._buffers: list[buffer.Buffer] = []
         self._recorders: list[journal.Recorder] = []
         self._upkeeps: list[upkeep.Upkeep] = []
-        self._usages: list[counting.Usage] = []
+        self._usages: list[Usage] = []
         upkeep.INDEX_EVERY = journal.RECORD_EVERY = 1e9
         for kind, found in (
             (buffer.Buffer, self._buffers),
             (journal.Recorder, self._recorders),
             (upkeep.Upkeep, self._upkeeps),
-            (counting.Usage, self._usages),
+            (Usage, self._usages),
         ):
             self._learn(kind, found)
 

@@ -9,7 +9,7 @@ from gateway.inquiries.key_book import KeyBook
 from gateway.keys.key import Key
 from gateway.limits.base import Used
 from gateway.store import Store
-from gateway.usage.store import Sums, recent
+from gateway.usage.store import CallSums, recent
 
 HOUR = timedelta(hours=1)
 # Who has used as much of its hour is told of; and so many keys are told at most.
@@ -23,7 +23,7 @@ class KeyHour:
 
     key_id: str
     key: Key | None
-    sums: Sums
+    sums: CallSums
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from gateway.observe.logs import Events
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.observe.troubles import KeyGuesses, KeysElsewhere, Unreadable
 from gateway.pipeline.call import Call
-from gateway.usage.counting import Usage
+from gateway.usage import Usage
 from gateway.web.documents import ASSET
 
 # Seconds after which refused keys are counted, all together. To count one takes a time that depends

@@ -16,8 +16,8 @@ from gateway.audit.questions import deeds as deeds_of
 from gateway.audit.search import last_entries
 from gateway.audit.verification import counted
 from gateway.cli.audit.access import (
-    fail_unknown,
     fail_unbegun,
+    fail_unknown,
     indexed,
     place_of_audit,
     reading,

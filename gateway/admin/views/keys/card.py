@@ -16,7 +16,7 @@ from gateway.audit.search import EntryFilter
 from gateway.inquiries.entries import find_entries
 from gateway.inquiries.key_book import UNUSED, states_of
 from gateway.keys.store import KeyStore
-from gateway.usage.store import Sums, by_day
+from gateway.usage.store import CallSums, by_day
 
 DAYS = 30
 LAST = 10
@@ -36,7 +36,7 @@ async def card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Res
     parts = visit.parts
     now = await KeyStore(parts.store).key_time(parts.now())
     days = await _days(visit, key.id)
-    total = Sums()
+    total = CallSums()
     for each in days.values():
         total.add(each)
     used = await parts.used([key.id])
@@ -62,11 +62,11 @@ async def card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Res
     )
 
 
-async def _days(visit: Visit, key_id: str) -> Mapping[date, Sums]:
+async def _days(visit: Visit, key_id: str) -> Mapping[date, CallSums]:
     """The sums of each of the last days, in UTC as they are kept; an empty day has empty ones."""
     today = visit.parts.now().date()
     first = today - timedelta(days=DAYS - 1)
-    days = {first + timedelta(days=number): Sums() for number in range(DAYS)}
+    days = {first + timedelta(days=number): CallSums() for number in range(DAYS)}
     since = datetime.combine(first, time(), visit.parts.now().tzinfo)
     for (day, _), sums in (await by_day(visit.parts.store, key_id, since)).items():
         if day.date() in days:
@@ -74,7 +74,7 @@ async def _days(visit: Visit, key_id: str) -> Mapping[date, Sums]:
     return days
 
 
-def _chart(visit: Visit, days: Mapping[date, Sums]) -> str:
+def _chart(visit: Visit, days: Mapping[date, CallSums]) -> str:
     """What the script draws; the same numbers stand in a table beside it."""
     said = visit.words
     series = [
