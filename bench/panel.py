@@ -26,7 +26,7 @@ from gateway.administrators.passwords import Passwords
 from gateway.administrators.roles import Role
 from gateway.administrators.store import AdministratorStore
 from gateway.audit.buffer import Writer
-from gateway.audit.chains import Chains, audit_folder, made, named_place
+from gateway.audit.chains import Chains, audit_folder, named_place
 from gateway.audit.entries import ANSWERED, REFUSED, Entry, key_file, secrets_at_start
 from gateway.audit.questions import brought_up
 from gateway.contract.access import LEVELS, Permission
@@ -207,7 +207,7 @@ async def _write_audit(
     settings: Settings, store: Store, ids: list[str], records: list[str], now: datetime
 ) -> None:
     """Lines as a gateway writes them, some on each day; few keys make most calls."""
-    folder = made(audit_folder(settings))
+    folder = audit_folder(settings)
     secret = secrets_at_start(key_file(settings), may_make=True)[0]
     chains, chain, made_up = Chains(store), str(uuid4()), Random(2)  # noqa: S311 - the same
     first = now - timedelta(days=DAYS)

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Protocol
 
-from gateway.audit.chains import Tail, path_of
+from gateway.audit.chains import Tail
 from gateway.audit.entries import (
     ANSWERED,
     BEGIN,
@@ -106,7 +106,7 @@ class Writer:
         if self._tail is None or self._day is None or day > self._day:
             if self._tail is not None:
                 self._tail.mend()
-            tail = Tail(path_of(self.folder, day, self._chain))
+            tail = Tail(self.folder / f"{day}.{self._chain}.jsonl")
             self.close()
             self._tail, self._day = tail, day
         return self._tail
@@ -159,7 +159,8 @@ class Buffer:
         self._moving_size = 0
         self._on_disk = 0
         self._head: ChainHead | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+        # of the next write: why it failed, or nothing
+        self._next: asyncio.Future[str] = asyncio.Future()
         self._writing = False
         self._failing_since: float | None = None
         self._wanted = asyncio.Event()
@@ -236,14 +237,14 @@ class Buffer:
 
     async def commit(self) -> None:
         """All that was noted so far is on disk; Unwritten where it is not, in time."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(done)
         self._wanted.set()
         try:
             async with asyncio.timeout(PATIENCE + EVERY):
-                await done
+                reason = await asyncio.shield(self._next)
         except TimeoutError as error:
             raise Unwritten("the disk does not answer") from error
+        if reason:
+            raise Unwritten(reason)
 
     def amend(self, entry: Entry, outcome: str, reason: str) -> None:
         """The call ended otherwise than its entry says: changed, or noted again where written."""
@@ -286,7 +287,7 @@ class Buffer:
 
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""
-        waiters, self._waiters = self._waiters, []
+        written, self._next = self._next, asyncio.Future()
         missing = self._outbox.missing
         if missing:
             self._outbox.add(Mark(LOST, self._now(), lines=missing))
@@ -295,16 +296,17 @@ class Buffer:
         self._writing = True
         try:
             room = await self._write()
-        except OSError as error:
-            # they hear of it only once all of this has been done
-            _tell(waiters, Unwritten(reason_of(error)))
-            self._unwritten(error, missing)
         except Exception as error:  # noqa: BLE001 - whatever it is, the audit must be written on
-            fault = OSError(f"the audit's own fault ({type(error).__name__})")
-            _tell(waiters, Unwritten("a fault of the gateway"))
-            self._unwritten(fault, missing)
+            # they hear of it only once all of this has been done
+            if isinstance(error, OSError):
+                written.set_result(reason_of(error))
+                self._unwritten(error, missing)
+            else:
+                written.set_result("a fault of the gateway")
+                fault = OSError(f"the audit's own fault ({type(error).__name__})")
+                self._unwritten(fault, missing)
         else:
-            _tell(waiters, None)
+            written.set_result("")
             self._outbox.missing -= missing
             self._failing_since = None
             self._let_go()
@@ -384,16 +386,6 @@ def _pieces(lines: Sequence[bytes], first: int) -> Iterator[Sequence[bytes]]:
             yield lines[begin:at]
             begin, size, most = at, len(line), PIECE
     yield lines[begin:]
-
-
-def _tell(waiters: list[asyncio.Future[None]], error: Unwritten | None) -> None:
-    for waiter in waiters:
-        if waiter.done():
-            continue
-        if error is None:
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(error)
 
 
 def reason_of(error: OSError) -> str:

@@ -9,7 +9,7 @@ import hmac
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -49,20 +49,9 @@ def audit_folder(settings: Settings) -> Path:
     return settings.audit.folder or settings.state / FOLDER
 
 
-def made(folder: Path) -> Path:
-    """The folder, its owner's alone, made where it is not there. OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
-
-
-def path_of(folder: Path, day: date, chain: str) -> Path:
-    """The file of a day and a chain."""
-    return folder / f"{day.isoformat()}.{chain}.jsonl"
-
-
 def day_files(folder: Path) -> list[DayFile]:
     """All, the oldest first. OSError where the folder cannot be read."""
-    return sorted(found for path in _paths(folder) if (found := _day_file(path)))
+    return sorted(file for _, file in _listed(folder) if file)
 
 
 def files_by_chain(folder: Path) -> dict[str, list[DayFile]]:
@@ -73,22 +62,16 @@ def files_by_chain(folder: Path) -> dict[str, list[DayFile]]:
 
 def strangers(folder: Path) -> list[Path]:
     """Files that look like the audit's and have no name of the right form."""
-    return sorted(path for path in _paths(folder) if ".jsonl" in path.name and not _day_file(path))
+    return sorted(path for path, file in _listed(folder) if ".jsonl" in path.name and not file)
 
 
-def _paths(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except FileNotFoundError:
-        return []
-
-
-def _day_file(path: Path) -> DayFile | None:
-    found = _name(path.name)
-    try:
-        return DayFile(date.fromisoformat(found[1]), found[2], path) if found else None
-    except ValueError:
-        return None
+def _listed(folder: Path) -> Iterator[tuple[Path, DayFile | None]]:
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            name, file = _name(path.name), None
+            with suppress(ValueError):
+                file = DayFile(date.fromisoformat(name[1]), name[2], path) if name else None
+            yield path, file
 
 
 def place_of(folder: Path) -> str | None:
@@ -100,7 +83,8 @@ def place_of(folder: Path) -> str | None:
 
 
 def named_place(folder: Path, state: str | None = None) -> str:
-    """The same, given one where it has none, and the identity of its state. OSError."""
+    """The same; the folder is made, for its owner alone, and named where that is due. OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if place_of(folder) is None:
         # two may begin at once: the first one's stays
         with suppress(FileExistsError):

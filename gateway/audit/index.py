@@ -5,7 +5,7 @@ It counts who was shown which record, and what each key did.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -39,8 +39,6 @@ DAY = 24 * 3600
 EPOCH = date(1970, 1, 1).toordinal()
 # In the order of the table's columns.
 Row = tuple[Any, ...]
-# Time or day, key, operation, level, policy, outcome, reason, as they are written.
-_Call = tuple[str, str | None, str, str | None, str | None, str, str | None]
 _decode_lines = msgspec.json.Decoder(AuditLine).decode_lines
 
 
@@ -60,15 +58,15 @@ class DaySpan(msgspec.Struct, gc=False):
     first: int
     last: int
 
-    def count(self, second: int, times: int = 1) -> None:
-        """So many times more, all in that second."""
-        self.times += times
+    def count(self, second: int) -> None:
+        """Once more, in that second."""
+        self.times += 1
         # twice as fast as min and max, for each record of each call
         self.first = min(self.first, second)
         self.last = max(self.last, second)
 
 
-# How often calls were made, and what they were shown, where that is anything.
+# Of one kind of call: how often it was made, and what it was shown, where that is anything.
 _Cell = tuple[DaySpan, dict[str, DaySpan] | None]
 
 
@@ -88,48 +86,39 @@ class Counted:
     time: str = ""
     reads: dict[tuple[CallView, int], dict[str, DaySpan]] = field(default_factory=dict)
     calls: dict[tuple[CallView, int], dict[tuple[str, str], DaySpan]] = field(default_factory=dict)
+    # by day, key, operation, level, policy, outcome and reason, as they are written
+    _cells: dict[tuple[str | None, ...], _Cell | None] = field(default_factory=dict)
 
-    def add(self, lines: Iterable[AuditLine]) -> None:
+    def add(self, lines: Sequence[AuditLine]) -> None:
         """Some more; marks and what has no time of the right form are passed over."""
-        cells: dict[_Call, _Cell | None] = {}
-        # calls that differ in their records alone come in crowds, and are looked up once
-        last: _Call = ("", None, "", None, None, "", None)
-        crowd: list[list[str]] = []
-        line = None
+        if lines:
+            self.seq, self.time = lines[-1].seq, lines[-1].time[:19]
         for line in lines:
-            if line.kind:
-                continue
-            call = (line.time[:19], line.key_id, line.operation, line.level, line.policy,
-                    line.outcome, line.reason)  # fmt: skip
-            if call != last:
-                self._count(cells, last, crowd)
-                last, crowd = call, []
-            crowd.append(line.record_ids)
-        self._count(cells, last, crowd)
-        if line is not None:
-            self.seq, self.time = line.seq, line.time[:19]
+            if not line.kind:
+                self._count(line)
 
-    def _count(self, cells: dict[_Call, _Cell | None], call: _Call, crowd: list[list[str]]) -> None:
-        time = call[0]
+    def _count(self, line: AuditLine) -> None:
+        time = line.time
         try:
             second = int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])
         except ValueError:
             return
-        of_day = (time[:10], *call[1:])
-        cell = cells[of_day] if of_day in cells else cells.setdefault(of_day, self._cell(*of_day))
-        if cell is None:
+        call = (time[:10], line.key_id, line.operation, line.level, line.policy, line.outcome,
+                line.reason)  # fmt: skip
+        if call not in self._cells:
+            self._cells[call] = self._cell(*call)
+        if (cell := self._cells[call]) is None:
             return
         calls, shown = cell
-        calls.count(second, len(crowd))
+        calls.count(second)
         if shown is None:
             return
-        for records in crowd:
-            for record in records:
-                if (span := shown.get(record)) is not None:
-                    span.count(second)
-                else:
-                    shown[record] = DaySpan(1, second, second)
-                    self.rows += 1
+        for record in line.record_ids:
+            span = shown.get(record)
+            if span is None:
+                span = shown[record] = DaySpan(0, DAY, -1)
+                self.rows += 1
+            span.count(second)
 
     def _cell(self, date: str, *what: str | None) -> _Cell | None:
         """Where such calls are counted, and what they show; None where that is no day."""
@@ -168,7 +157,7 @@ def count(path: Path, start: int) -> Counted:
     return counted
 
 
-def _decoded(lines: bytes) -> Iterable[AuditLine]:
+def _decoded(lines: bytes) -> Sequence[AuditLine]:
     """Each; what is no line is passed over, since whoever verifies the chain is told."""
     # all at once costs a third, but one that is spoilt spoils all
     with suppress(msgspec.MsgspecError, UnicodeDecodeError):

@@ -13,7 +13,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from gateway.audit.buffer import Buffer, Writer, reason_of
-from gateway.audit.chains import Chains, audit_folder, made, named_place
+from gateway.audit.chains import Chains, audit_folder, named_place
 from gateway.audit.entries import (
     SPARED,
     ChainHead,
@@ -252,7 +252,7 @@ async def _begun(
     with ExitStack() as undone:
         try:
             state = await store.meta(META)
-            place = named_place(made(folder), state)
+            place = named_place(folder, state)
             path, begun = key_file(settings), await chains.any_at(place)
             may_make = not begun and settings.audit.key_file is None
             secrets = secrets_at_start(path, may_make=may_make, state=state)

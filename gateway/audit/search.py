@@ -84,14 +84,18 @@ class Piece:
                 yield before, self.data.index(b"\n", match.start()) + 1
 
     def _time_of(self, start: int) -> datetime | None:
-        """The time of the line that begins there; None where it has none."""
+        """The time of the line that begins there."""
         begin = self.data.find(_TIME, start) + len(_TIME)
-        end = self.data.find(b'"', begin)
-        try:
-            found = datetime.fromisoformat(self.data[begin:end].decode("ascii"))
-        except ValueError:
-            return None
-        return found if found.tzinfo is not None else None
+        return _moment(self.data[begin : self.data.find(b'"', begin)].decode(errors="replace"))
+
+
+def _moment(text: str) -> datetime | None:
+    """A time of a line; None where it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def last_lines(path: Path, left: int | None = None, at_once: int = GLANCE) -> Piece | None:
@@ -169,22 +173,17 @@ class EntryFilter:
         return found
 
     def _hit(self, line: bytes, start: int) -> Hit | None:
-        if not all(any(needle in line for needle in group) for group in self.needles):
-            return None
         entry = read_line(line)
-        if entry is None or entry.kind or not entry.outcome or not self._is_meant(entry):
+        at = _moment(entry.time) if entry and entry.outcome and not entry.kind else None
+        if entry is None or at is None or not self._is_meant(entry, at):
             return None
-        try:
-            at = datetime.fromisoformat(entry.time)
-        except ValueError:
-            return None
-        early = self.since is not None and at < self.since
-        late = self.until is not None and at > self.until
-        return None if early or late else Hit(at, entry, start, start + len(line))
+        return Hit(at, entry, start, start + len(line))
 
-    def _is_meant(self, entry: AuditLine) -> bool:
+    def _is_meant(self, entry: AuditLine, at: datetime) -> bool:
         return (
-            (self.keys is None or entry.key_id in self.keys)
+            (self.since is None or at >= self.since)
+            and (self.until is None or at <= self.until)
+            and (self.keys is None or entry.key_id in self.keys)
             and self.operation in {"", entry.operation}
             and self.outcome in {"", entry.outcome}
             and self.request in {"", entry.request_id}
@@ -347,18 +346,10 @@ def end_of(day: date) -> datetime:
     return datetime.combine(day, LAST_MOMENT, UTC)
 
 
-def entries_of(folder: Path, request_id: str) -> list[dict[str, Any]]:
-    """The entries of a request as JSON members, in the order of time; ids may come twice."""
-    return _newest(folder, EntryFilter(request=request_id), sys.maxsize - 1)[::-1]
-
-
-def last_entries(folder: Path, key_id: str, most: int) -> list[dict[str, Any]]:
-    """The last entries of a key as JSON members, the newest first."""
-    return _newest(folder, EntryFilter(keys=frozenset({key_id})), most)
-
-
-def _newest(folder: Path, wanted: EntryFilter, most: int) -> list[dict[str, Any]]:
-    """As many, in whatever time that takes. OSError."""
+def newest_entries(
+    folder: Path, wanted: EntryFilter, most: int = sys.maxsize - 1
+) -> list[dict[str, Any]]:
+    """As many as JSON members, the newest first, in whatever time that takes. OSError."""
     search = Search(wanted, most)
     search.add(day_files(folder))
     search.run(math.inf)

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from gateway.audit.buffer import Writer
-from gateway.audit.chains import Chains, made, named_place
+from gateway.audit.chains import Chains, named_place
 from gateway.audit.entries import (
     ANSWERED,
     ChainHead,
@@ -82,7 +82,7 @@ class Machine:
     async def begin(self) -> "Process":
         secrets = secrets_at_start(self.key, may_make=True)
         chain = str(uuid4())
-        place = named_place(made(self.audit))
+        place = named_place(self.audit)
         await Chains(self.store).begin(chain, place, "host", 1, self.clock.now())
         newest = NewestSecret(self.key, secrets)
         writer = Writer(self.audit, chain, newest, self.clock.now(), self.clock.clock)

@@ -13,7 +13,7 @@ from gateway.audit.chains import audit_folder
 from gateway.audit.index import record_id
 from gateway.audit.questions import Days, IndexState, Occurrences, has_called
 from gateway.audit.questions import deeds as deeds_of
-from gateway.audit.search import last_entries
+from gateway.audit.search import EntryFilter, newest_entries
 from gateway.audit.verification import counted
 from gateway.cli.audit.access import (
     fail_unbegun,
@@ -181,7 +181,8 @@ def key(
     settings = place_of_audit(config)
     (key_id, name, called), found, state = asyncio.run(_calls(settings, wanted, days))
     with reading(settings):
-        last = last_entries(audit_folder(settings), key_id, LAST)
+        whose = EntryFilter(keys=frozenset({key_id}))
+        last = newest_entries(audit_folder(settings), whose, LAST)
     if as_json:
         key_told = {"id": key_id, "name": name}
         told = {"key": key_told, "calls": list(map(_call_told, found.items())), "last": last}

@@ -11,7 +11,7 @@ import click
 
 from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
-from gateway.audit.search import entries_of
+from gateway.audit.search import EntryFilter, newest_entries
 from gateway.cli.audit.access import reading
 from gateway.cli.lines import Line, legible
 from gateway.cli.one_key import one_named
@@ -151,7 +151,7 @@ def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
     """
     folder = audit_folder(settings)
     with reading(settings):
-        found = entries_of(folder, request)
+        found = newest_entries(folder, EntryFilter(request=request))[::-1]
     ended = [each for each in found if each["outcome"] != BEGUN] or found
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")
