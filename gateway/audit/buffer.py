@@ -10,20 +10,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Protocol
 
+from gateway.audit import entries
 from gateway.audit.chains import Tail
-from gateway.audit.entries import (
-    ANSWERED,
-    BEGIN,
-    CLOCK,
-    END,
-    LOST,
-    AuditSecret,
-    ChainHead,
-    DeedLine,
-    Entry,
-    Mark,
-    seal,
-)
+from gateway.audit.entries import AuditSecret, ChainHead, DeedLine, Entry, Mark, seal
 from gateway.contract.errors import Unavailable
 from gateway.observe.lines import Outbox, texts
 
@@ -77,9 +66,9 @@ class Writer:
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
         if not tail.size or secret != self._sealing:
             day = str(self._day)
-            marks.append(Mark(BEGIN, now, chain=self._chain, day=day, key=secret.id))
+            marks.append(Mark(entries.BEGIN, now, chain=self._chain, day=day, key=secret.id))
         if abs(ahead - self._ahead) > STEP:
-            marks.append(Mark(CLOCK, now, seconds=round(ahead - self._ahead, 3)))
+            marks.append(Mark(entries.CLOCK, now, seconds=round(ahead - self._ahead, 3)))
         if not marks and not lines:
             return self._head
         data, head = seal([*texts(marks), *lines], self._head, secret)
@@ -94,7 +83,7 @@ class Writer:
 
     def end(self, now: datetime) -> ChainHead:
         """The last line: the process ended in order."""
-        return self.write(texts([Mark(END, now)]), now)
+        return self.write(texts([Mark(entries.END, now)]), now)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -186,7 +175,7 @@ class Buffer:
         if not self.broken:
             self._outbox.add(entry)
             return
-        spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == ANSWERED else (0, 0)
+        spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == entries.ANSWERED else (0, 0)
         if self._has_room(spare, spare_bytes):
             self._outbox.add(entry)
             self._outbox.encode()  # its bytes count
@@ -290,7 +279,7 @@ class Buffer:
         written, self._next = self._next, asyncio.Future()
         missing = self._outbox.missing
         if missing:
-            self._outbox.add(Mark(LOST, self._now(), lines=missing))
+            self._outbox.add(Mark(entries.LOST, self._now(), lines=missing))
         self._moving += self._outbox.take()
         self._weigh()
         self._writing = True

@@ -42,8 +42,6 @@ PAUSE = 0.05
 # Seconds that the last one may take, at the end.
 LAST = 2.0
 
-Record = Callable[[ChainHead, bool], Awaitable[None]]
-
 
 class Watcher(Protocol):
     """Who is told how the recording of heads fares."""
@@ -58,10 +56,13 @@ class Watcher(Protocol):
 class Recorder:
     """Tells the store the newest head of this process's chain, beside the writing.
 
-    The head goes to `record`; what fails is tried again with the next.
+    The head goes to `record`; what fails is tried again with the next. `failing` is whether the
+    store does not know the newest one.
     """
 
-    def __init__(self, record: Record, watcher: Watcher) -> None:
+    def __init__(
+        self, record: Callable[[ChainHead, bool], Awaitable[None]], watcher: Watcher
+    ) -> None:
         self.failing = False
         self._record = record
         self._watcher = watcher
@@ -81,7 +82,7 @@ class Recorder:
             self._news.set()
 
     def hasten(self) -> None:
-        """A booking is in what was written: it is told at once, or PAUSE after the last one."""
+        """A booking is in what was written: it is told now, or PAUSE after the last one."""
         self._haste.set()
 
     async def aclose(self) -> None:
@@ -107,10 +108,9 @@ class Recorder:
                     await self._haste.wait()
 
     async def _record_newest(self) -> None:
-        if self._head is None:
-            return
         try:
-            await self._record(self._head, False)
+            if self._head is not None:
+                await self._record(self._head, False)
         except Exception as error:  # noqa: BLE001 - the next time, then
             self._news.set()
             if not self.failing:
@@ -158,21 +158,16 @@ class Journal:
         self, access: Lines, audit: Buffer, recorder: Recorder, now: Callable[[], datetime]
     ) -> None:
         self._access = access
-        self._recorder = recorder
         self._now = now
         self._sparing = Sparing()
         self._telling: asyncio.TimerHandle | None = None
         self.audit = audit
+        self.recorder = recorder
 
     @property
     def files(self) -> Mapping[str, Lines | Buffer]:
         """Both, by what they are called in the figures."""
         return {"access": self._access, "audit": self.audit}
-
-    @property
-    def unrecorded(self) -> bool:
-        """Whether the store does not know the newest head."""
-        return self._recorder.failing
 
     def note(self, access: Access, entry: Entry | None, *, counted: bool = True) -> None:
         """Both lines of one call; no entry where it has one already.
@@ -188,10 +183,6 @@ class Journal:
         if entry is not None:
             self.audit.note(entry)
 
-    def record_soon(self) -> None:
-        """A booking is on disk: the store is told of the audit's head now, beside the answer."""
-        self._recorder.hasten()
-
     async def flush(self) -> None:
         """Write at once what waits in both; Unwritten where the audit cannot be."""
         self._access.flush()
@@ -204,7 +195,7 @@ class Journal:
             self._tell_spared()
         self._access.close()
         await self.audit.aclose()
-        await self._recorder.aclose()
+        await self.recorder.aclose()
 
     def _tell_spared(self) -> None:
         self._telling = None

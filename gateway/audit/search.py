@@ -46,47 +46,35 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole lines: the bytes from `start` to `stop`, of which the file has `offset` before `data`.
-
-    They are not cut out, as that would take as long as to search them.
-    """
+    """Whole lines, of which the file has `offset` bytes before them."""
 
     data: bytes
-    start: int
-    stop: int
     offset: int
 
     @property
     def last(self) -> bytes:
         """The last line."""
-        return self.data[self.begin_of(self.stop - 1) : self.stop]
+        return self.data[self.data.rfind(b"\n", 0, -1) + 1 :]
 
     @property
     def times(self) -> tuple[datetime | None, datetime | None]:
         """Those of the first and the last line."""
-        return self._time_of(self.start), self._time_of(self.begin_of(self.stop - 1))
+        return _time_in(self.data[: self.data.index(b"\n")]), _time_in(self.last)
 
-    def begin_of(self, at: int) -> int:
-        """Where the line begins that such a byte is of."""
-        return self.data.rfind(b"\n", self.start, at) + 1 or self.start
-
-    def has(self, needle: bytes) -> int:
-        """How often it is in them."""
-        return self.data.count(needle, self.start, self.stop)
-
-    def lines_with(self, needles: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-        """Where lines that have one of them begin and end, the last first."""
+    def lines_with(self, needles: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Where in the file each line that has one of them begins, and the line, the last first."""
         likely = re.compile(b"|".join(map(re.escape, needles)))
-        before = self.stop
-        for match in reversed(list(likely.finditer(self.data, self.start, self.stop))):
+        before = len(self.data)
+        for match in reversed(list(likely.finditer(self.data))):
             if match.start() < before:
-                before = self.begin_of(match.start())
-                yield before, self.data.index(b"\n", match.start()) + 1
+                before = self.data.rfind(b"\n", 0, match.start()) + 1
+                end = self.data.index(b"\n", match.start()) + 1
+                yield self.offset + before, self.data[before:end]
 
-    def _time_of(self, start: int) -> datetime | None:
-        """The time of the line that begins there."""
-        begin = self.data.find(_TIME, start) + len(_TIME)
-        return _moment(self.data[begin : self.data.find(b'"', begin)].decode(errors="replace"))
+
+def _time_in(line: bytes) -> datetime | None:
+    begin = line.find(_TIME) + len(_TIME)
+    return _moment(line[begin : line.find(b'"', begin)].decode(errors="replace"))
 
 
 def _moment(text: str) -> datetime | None:
@@ -113,7 +101,7 @@ def last_lines(path: Path, left: int | None = None, at_once: int = GLANCE) -> Pi
                 start = data.find(b"\n") + 1 if begin else 0
                 stop = data.rfind(b"\n") + 1
                 if start < stop:
-                    return Piece(data, start, stop, begin)
+                    return Piece(data[start:stop], begin + start)
                 if not begin:
                     break
                 at_once *= 4
@@ -159,14 +147,13 @@ class EntryFilter:
         """The last ones of some lines, the last first."""
         if self.keys == frozenset() or self._is_past(piece):
             return []
-        counts = [sum(map(piece.has, group)) for group in self.needles]
+        counts = [sum(map(piece.data.count, group)) for group in self.needles]
         found: list[Hit] = []
         if not min(counts):
             return found
         rarest = self.needles[counts.index(min(counts))]
-        for begin, end in piece.lines_with(rarest):
-            hit = self._hit(piece.data[begin:end], piece.offset + begin)
-            if hit is not None:
+        for start, line in piece.lines_with(rarest):
+            if (hit := self._hit(line, start)) is not None:
                 found.append(hit)
             if len(found) == most:
                 break
@@ -198,7 +185,7 @@ class EntryFilter:
         if self.since is None and self.until is None:
             return False
         first, last = piece.times
-        if first is None or last is None or piece.has(_CLOCK):
+        if first is None or last is None or _CLOCK in piece.data:
             return False
         early = self.since is not None and max(first, last) < self.since - SLACK
         return early or (self.until is not None and min(first, last) > self.until + SLACK)
@@ -244,7 +231,7 @@ class FileReader:
         self.file = file
         self.hits: list[Hit] = []
         piece = last_lines(file.path, left)
-        self._left = piece.offset + piece.stop if piece else 0
+        self._left = piece.offset + len(piece.data) if piece else 0
         self._reached = (piece and piece.times[1]) or end_of(file.day)
         self._at_once = LEAST
 
@@ -264,7 +251,7 @@ class FileReader:
         self._at_once = min(self._at_once * 2, MOST)
         self._left = 0
         if piece is not None:
-            self.hits, self._left = wanted.among(piece, most), piece.offset + piece.start
+            self.hits, self._left = wanted.among(piece, most), piece.offset
             self._reached = piece.times[0] or self._reached
         if len(self.hits) == most:
             self._left = self.hits[-1].start

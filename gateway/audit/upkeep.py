@@ -95,7 +95,9 @@ class Upkeep:
     async def _all(self) -> None:
         await self._record_ends()
         await self._index.catch_up()
-        if self._old_may_go():
+        clock = self._clock()
+        if self._wall_clock.is_trusted(self._now()) and clock >= self._expire_at:
+            self._expire_at = clock + EXPIRE_EVERY
             await self._drop()
 
     async def _record_ends(self) -> None:
@@ -128,13 +130,6 @@ class Upkeep:
             await self._forget_too(before)
         if files:
             self._watcher.expired(files)
-
-    def _old_may_go(self) -> bool:
-        clock = self._clock()
-        if not self._wall_clock.is_trusted(self._now()) or clock < self._expire_at:
-            return False
-        self._expire_at = clock + EXPIRE_EVERY
-        return True
 
 
 class Ends:

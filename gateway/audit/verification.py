@@ -1,7 +1,7 @@
 """Whether the day files are as they were written: every chain, line by line, against the store."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,8 +65,7 @@ class Walk:
         self._known = known
         self._folder = folder
         self._pause = pause
-        self._order = {secret.id: number for number, secret in enumerate(secrets)}
-        self._secrets: Mapping[str, AuditSecret] = {secret.id: secret for secret in secrets}
+        self._secrets = secrets
         self._secret: AuditSecret | None = None
         self._first: ChainHead | None = None
 
@@ -75,11 +74,9 @@ class Walk:
 
         An empty file has no line and changes nothing.
         """
-        if not self._known.is_sealed(self._secrets.values()):
-            raise BrokenChain(
-                self._folder, 0, f"chain {self._known.id}: the store says that old days were"
-                " dropped, and the audit's key did not say so",
-            )  # fmt: skip
+        if not self._known.is_sealed(self._secrets):
+            text = "the store says that old days were dropped, and the audit's key did not say so"
+            raise BrokenChain(self._folder, 0, f"chain {self._known.id}: {text}")
         self._go(files)
         if whole:
             self._check_head(files)
@@ -103,9 +100,8 @@ class Walk:
 
     def _go(self, files: Sequence[DayFile]) -> None:
         """Along those whose days were not dropped."""
-        dropped = self._known.dropped
         for file in files:
-            if dropped is not None and file.day <= dropped:
+            if self._known.dropped is not None and file.day <= self._known.dropped:
                 self.notes.append(f"{file.path}: is old, and will be dropped")
             else:
                 self._file(file)
@@ -135,16 +131,15 @@ class Walk:
             self._begin(file, number, mark)
         elif number == 1:
             raise BrokenChain(file.path, 1, "the line that begins the file is missing")
-        head, self._first = self._first or self._unsealed(line), None
+        head, self._first = self._first, None
+        if head is None and self._secret is not None:
+            head = unseal(line, self.head, self._secret)
         if head is None:
             raise BrokenChain(file.path, number, self._why(line))
         if head.seq == self._known.head.seq and head.mac != self._known.head.mac:
             raise BrokenChain(file.path, number, "is another line than the store recorded")
         self.head, self.lines = head, self.lines + 1
         self.ended = mark is not None and mark.kind == END
-
-    def _unsealed(self, line: bytes) -> ChainHead | None:
-        return unseal(line, self.head, self._secret) if self._secret else None
 
     def _is_torn(self, line: bytes) -> bool:
         """Whether a kill may have left it: it is begun rightly, and the store knows none of it."""
@@ -154,10 +149,11 @@ class Walk:
 
     def _begin(self, file: DayFile, number: int, mark: AuditLine) -> None:
         """From here on that key seals; an older one than before never does."""
-        secret, sealed = self._secrets.get(mark.key), f"is sealed with the key {mark.key}"
-        if secret is None:
+        sealed, ids = f"is sealed with the key {mark.key}", [secret.id for secret in self._secrets]
+        if mark.key not in ids:
             raise BrokenChain(file.path, number, f"{sealed}, which is not here")
-        if self._secret is not None and self._order[secret.id] > self._order[self._secret.id]:
+        secret = self._secrets[ids.index(mark.key)]
+        if self._secret is not None and ids.index(mark.key) > ids.index(self._secret.id):
             raise BrokenChain(file.path, number, f"{sealed}, which is older")
         if not is_begin_of(file, mark):
             raise BrokenChain(file.path, number, "begins the file of another day or chain")
@@ -165,9 +161,9 @@ class Walk:
 
     def _why(self, line: bytes) -> str:
         expected = self.head.seq + 1
-        if line.startswith(b'{"seq":%d,' % expected):
-            return f"line {expected} of its chain is not as it was written"
-        return f"line {expected} of its chain is missing here"
+        is_there = line.startswith(b'{"seq":%d,' % expected)
+        why = "is not as it was written" if is_there else "is missing here"
+        return f"line {expected} of its chain {why}"
 
     def _check_head(self, files: Sequence[DayFile]) -> None:
         """BrokenChain where all files do not reach as far as the store knows."""

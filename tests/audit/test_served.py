@@ -252,7 +252,7 @@ async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
     async def record(head: ChainHead, ended: bool) -> None:
         recorded.append(head)
 
-    monkeypatch.setattr(journal._recorder, "_record", record)
+    monkeypatch.setattr(journal.recorder, "_record", record)
     for _ in range(2):
         answer = await partner.post("/appointments", await partner.draft())
         assert answer.status == 201
@@ -274,11 +274,11 @@ async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
     async def broken(head: ChainHead, ended: bool) -> None:
         raise StoreError("gone")
 
-    monkeypatch.setattr(journal._recorder, "_record", broken)
+    monkeypatch.setattr(journal.recorder, "_record", broken)
     monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 0.01)
     assert (await partner.get("/stock")).status == 200
     await journal.flush()
-    await journal._recorder._record_newest()
+    await journal.recorder._record_newest()
     status, part = await ready(partner.gateway, session)
     assert (status, part) == (
         200,
