@@ -17,7 +17,7 @@ FLOORS = (
         "gateway.purposes",
         "gateway.wall_clock",
     },
-    {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
+    {"gateway.assets", "gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",
         "gateway.sealing",

@@ -95,7 +95,7 @@ def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -
 async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
     from adapters.examination import SAMPLE, Examination
     from gateway.app import utc_now
-    from gateway.inquiries.examining import examine
+    from gateway.inquiries.practice import examine
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     async with _own_or_passing(settings) as (own, store):
@@ -111,11 +111,11 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
 @asynccontextmanager
 async def bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adapter]:
     """The configured adapter with nothing around it, which would hide what it does."""
-    from gateway.inquiries import examining
+    from gateway.inquiries import practice
 
     async with (
         _own_or_passing(settings) as (own, store),
-        examining.bare_adapter(own, store, report) as adapter,
+        practice.bare_adapter(own, store, report) as adapter,
     ):
         yield adapter
 

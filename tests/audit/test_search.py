@@ -14,7 +14,7 @@ import pytest
 from gateway.audit.entries import ANSWERED, REFUSED, UNKNOWN, AuditLine
 from gateway.audit.index import Index
 from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
-from gateway.inquiries.entries import find_entries
+from gateway.inquiries.audit import find_entries
 from tests.audit.chains import KEY, OTHER_KEY, Machine, entry, machine
 
 RECORDS = [str(UUID(int=number)) for number in range(100, 112)]

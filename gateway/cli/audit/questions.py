@@ -30,7 +30,7 @@ from gateway.cli.options import CommandT, config_option, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.reading import Reader, can_be, readers_of
+from gateway.inquiries.audit import RecordReader, can_be, readers_of
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings
 from gateway.state import opened_if_begun
@@ -125,7 +125,7 @@ def who_read(
 
 async def _readers(
     settings: Settings, resource: Resource, record: str, days: Days
-) -> tuple[list[Reader], Sequence[Looks], IndexState]:
+) -> tuple[list[RecordReader], Sequence[Looks], IndexState]:
     async with indexed(settings) as (store, state):
         names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
         found = await readers_of(store, resource, record, days, names)
@@ -140,7 +140,7 @@ async def _readers(
     return found, looks, state
 
 
-def _reader_told(found: Reader) -> dict[str, Any]:
+def _reader_told(found: RecordReader) -> dict[str, Any]:
     calls = [
         {"operation": view.operation, "level": view.level, "policy": view.policy}
         | _times(seen)
@@ -150,7 +150,7 @@ def _reader_told(found: Reader) -> dict[str, Any]:
     return {"id": found.id, "name": found.name, "calls": calls}
 
 
-def _reader_lines(found: Reader) -> Iterator[str]:
+def _reader_lines(found: RecordReader) -> Iterator[str]:
     yield f"{found.name or GONE} ({found.id})"
     for view, seen in found.seen:
         yield f"  {view.operation} at {view.level}: {_in_words(seen)}"

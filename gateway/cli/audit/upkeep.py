@@ -27,7 +27,7 @@ from gateway.cli.deeds import recording
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
 from gateway.identity import identity_of
-from gateway.inquiries.verification import Verified, verify_audit
+from gateway.inquiries.verification import AuditReport, verify_audit
 from gateway.settings import Settings
 from gateway.state import opened_if_begun
 
@@ -54,7 +54,7 @@ def verify(config: Path | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-async def _verify(settings: Settings) -> Verified:
+async def _verify(settings: Settings) -> AuditReport:
     async with store_of(settings) as store:
         with reading(settings):
             return await verify_audit(settings, store)

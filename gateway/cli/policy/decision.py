@@ -9,7 +9,7 @@ import click
 
 from gateway.cli.lines import Line
 from gateway.cli.options import CommandT, fail
-from gateway.inquiries.waiting import Asked
+from gateway.inquiries.policies import Reload
 
 _digits = re.compile("[0-9a-f]{64}").fullmatch
 
@@ -64,7 +64,7 @@ def decision_options(reason: str) -> Callable[[CommandT], CommandT]:
 
 def decided(
     config: Path | None, decision: str, digest: str, by: str | None, reason: str
-) -> tuple[Asked, str]:
+) -> tuple[Reload, str]:
     """The running gateways once they have looked, and who decided; APPROVED or DECLINED.
 
     The end of the command where that policy does not wait.
@@ -72,14 +72,14 @@ def decided(
     from gateway.cli.deeds import actor, recording
     from gateway.cli.policy.processes import NOBODY, now
     from gateway.cli.stores import with_store
-    from gateway.inquiries.waiting import looked, waiting
+    from gateway.inquiries.policies import looked, waiting
     from gateway.policy.running.versions import Event, Versions
     from gateway.settings import load_settings
 
     why = reason if by is None else f"{reason} (asked by {by})"
     remark = {} if by is None else {"by": by}
 
-    async def done(store: Any) -> Asked:
+    async def done(store: Any) -> Reload:
         versions = Versions(store)
         running = await versions.running(now())
         decidable = waiting(running)
