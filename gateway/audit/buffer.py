@@ -281,7 +281,7 @@ class Buffer:
         if missing:
             self._outbox.add(Mark(entries.LOST, self._now(), lines=missing))
         self._moving += self._outbox.take()
-        self._weigh()
+        self._moving_size = sum(map(len, self._moving))
         self._writing = True
         try:
             room = await self._write()
@@ -319,35 +319,29 @@ class Buffer:
         work = asyncio.ensure_future(asyncio.to_thread(write))
         done, _ = await asyncio.wait({work}, timeout=PATIENCE)
         if not done:
-            self._fail(TimeoutError("the disk does not answer"))
+            self._break(TimeoutError("the disk does not answer"))
         return await work
 
     def _let_go(self) -> None:
         """Of what is on disk, be it not all."""
         del self._moving[: self._on_disk]
         self._on_disk = 0
-        self._weigh()
+        self._moving_size = sum(map(len, self._moving))
         if self._head is not None:
             self._written(self._head)
 
-    def _weigh(self) -> None:
-        self._moving_size = sum(map(len, self._moving))
-
     def _unwritten(self, error: OSError, missing: int) -> None:
         self._let_go()
-        self._fail(error)
+        self._break(error)
         if missing and self._moving:  # the mark that says so is made anew
             del self._moving[-1]
         elif missing:
             self._outbox.missing -= missing
             self._watcher.lost(missing)
 
-    def _fail(self, error: OSError) -> None:
-        if self._failing_since is None:
+    def _break(self, error: OSError, *, failing: bool = True) -> None:
+        if failing and self._failing_since is None:
             self._failing_since = self._clock()
-        self._break(error)
-
-    def _break(self, error: OSError) -> None:
         if not self.broken:
             self._outbox.encode()  # its bytes count from now on
             self._watcher.failed(error, self.place, reason_of(error))
@@ -355,7 +349,7 @@ class Buffer:
 
     def _recover(self, missing: int, *, room: bool) -> None:
         if not room:
-            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), failing=False)
         elif self.broken:
             self.broken = ""
             self._watcher.back()

@@ -97,12 +97,16 @@ class Usage:
         async with self._turning:
             self._end_minute()
             await self._write()
-            now = self._now()
-            clock = self._clock()
+            now, clock = self._now(), self._clock()
             # once an hour; not by a wall clock that was set less than a day ago
             if self._wall_clock.is_trusted(now) and clock >= self._drop_at:
                 self._drop_at = clock + DROP_EVERY
-                await self._drop(now - KEPT)
+                try:
+                    # in steps, so that whoever else writes has its turn in between
+                    while not self._closing.is_set() and await drop(self._store, now - KEPT):
+                        pass
+                except Exception as error:  # noqa: BLE001 - the next time, then
+                    self._fail(error)
 
     def _end_minute(self) -> None:
         counted, self._open = self._open, {}
@@ -127,14 +131,6 @@ class Usage:
                 del self._waiting[slot]
             self._failing = False
             self._tell()
-
-    async def _drop(self, before: datetime) -> None:
-        """In steps, so that whoever else writes has its turn in between."""
-        try:
-            while not self._closing.is_set() and await drop(self._store, before):
-                pass
-        except Exception as error:  # noqa: BLE001 - the next time, then
-            self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         if not self._failing:

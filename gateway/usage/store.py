@@ -52,7 +52,8 @@ class CallSums:
 
     def count(self, status: int, calls: int) -> None:
         """So many more calls that ended with that status."""
-        name = outcome(status)
+        name = _OWN.get(status, "answered" if status < 400 else "refused")
+        name = name if status < 500 else "failed"
         setattr(self, name, getattr(self, name) + calls)
 
     def add(self, other: "CallSums") -> None:
@@ -65,13 +66,6 @@ COLUMNS = tuple(column.name for column in fields(CallSums))
 OUTCOMES = COLUMNS[:-2]
 _columns, _outcomes = attrgetter(*COLUMNS), attrgetter(*OUTCOMES)
 _OWN = {401: "unauthorized", 403: "forbidden", 429: "limited"}
-
-
-def outcome(status: int) -> str:
-    """The column in which a status is counted."""
-    if status < 400:
-        return "answered"
-    return _OWN.get(status, "refused") if status < 500 else "failed"
 
 
 def minute_of(moment: datetime) -> int:

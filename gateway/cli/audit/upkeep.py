@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -61,14 +62,8 @@ async def _verify(settings: Settings) -> AuditReport:
 
 
 def _told(verdict: ChainVerdict) -> dict[str, Any]:
-    return {
-        "chain": verdict.chain or None,
-        "state": verdict.state,
-        "files": verdict.files,
-        "lines": verdict.lines,
-        "broken": verdict.broken or None,
-        "notes": verdict.notes,
-    }
+    empty = {"chain": verdict.chain or None, "broken": verdict.broken or None}
+    return asdict(verdict) | empty
 
 
 def _say(found: Sequence[ChainVerdict], others: Sequence[Known]) -> None:
