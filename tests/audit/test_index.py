@@ -371,7 +371,14 @@ def test_each_line_counts_once_however_it_is_read(
 def test_lines_that_are_none_are_passed_over_and_half_a_line_waits(tmp_path: Path) -> None:
     entries, path = lines(40), tmp_path / "day"
     parts = written(path, entries).splitlines(keepends=True)
-    odd = [b"spoilt\n", b"{}\n", b"\n", b'{"seq":1}{"seq":2}\n', b'{"seq":9,"time":"some day"}\n']
+    odd = [
+        b"spoilt\n",
+        b'{"time":"\xa4"}\n',
+        b"{}\n",
+        b"\n",
+        b'{"seq":1}{"seq":2}\n',
+        b'{"seq":9,"time":"some day"}\n',
+    ]
     half = parts[-1][:-20]
     path.write_bytes(b"".join([*parts[:20], *odd, *parts[20:-1], half]))
     counted = count(path, 0)
