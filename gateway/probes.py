@@ -9,14 +9,13 @@ from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.limits import Limiter
-from gateway.observe.lag import Lag
-from gateway.pipeline.places import Places
-from gateway.policy.running.standing import Standing
-from gateway.processes.reports import Reports
-from gateway.processes.workers import Workers
+from gateway.observe.process import Lag
+from gateway.pipeline.shedder import AdaptiveLimit
+from gateway.policy.running.keeper import PolicyStatus
+from gateway.processes.reports import Reports, Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.store import Store
-from gateway.web.readiness import Probe
+from gateway.web.system import Probe
 
 # Seconds for which the event loop may stand still, and how long that counts.
 LAG_TOO_MUCH = 1.0
@@ -65,7 +64,7 @@ def of_workers(workers: Workers, reports: Reports) -> Probe:
     """At least one worker can do its work."""
 
     async def told() -> Mapping[str, Any]:
-        return workers.told(await reports.ask())
+        return workers.readiness(await reports.ask())
 
     return told
 
@@ -83,18 +82,18 @@ def of_keys(ring: MemoryKeyRing) -> Probe:
     return told
 
 
-def of_policy(standing: Callable[[], Standing], behind: Behind) -> Probe:
+def of_policy(standing: Callable[[], PolicyStatus], behind: Behind) -> Probe:
     """Always ready, whatever is the matter with the file: a good policy runs."""
 
     async def told() -> Mapping[str, Any]:
         late = behind()
-        return {**standing().told(), **({"behind": late} if late else {})}
+        return {**standing().members(), **({"behind": late} if late else {})}
 
     return told
 
 
 def policy_behind(
-    standing: Callable[[], Standing], reports: Reports, now: Callable[[], datetime]
+    standing: Callable[[], PolicyStatus], reports: Reports, now: Callable[[], datetime]
 ) -> Sequence[Mapping[str, Any]]:
     """The workers that serve by another policy than the one in force, and by which.
 
@@ -129,7 +128,7 @@ def of_audit(journal: Journal) -> Probe:
     return told
 
 
-def of_loop(lag: Lag, places: Places) -> Probe:
+def of_loop(lag: Lag, places: AdaptiveLimit) -> Probe:
     """The event loop has not stood still lately: while it does, no call is answered.
 
     Where it has too much to do, and so keys have fewer places, that is said.

@@ -20,16 +20,15 @@ from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.observe.logs import Events
 from gateway.policy.policy import Policy
-from gateway.policy.running.follow import Follower
-from gateway.policy.running.handed import Taker
+from gateway.policy.running.follower import Follower, Taker
 from gateway.policy.running.keeper import Keeper
 from gateway.processes.reports import Reporter
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.usage import Usage
-from gateway.web.acceptor import Acceptor
 from gateway.web.front import Front
-from gateway.web.readiness import Readiness
+from gateway.web.server import Acceptor
+from gateway.web.system import Readiness
 from gateway.web.tls import Certificate
 
 # Seconds for which a worker that is replaced keeps connections without a call: what a partner has

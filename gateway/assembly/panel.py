@@ -12,13 +12,13 @@ from gateway.assembly.sides import Sockets, is_open, panel_side
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
 from gateway.limits import LimiterDown, Peeker, Used
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import PanelSide
 from gateway.settings import Settings, split_address
 from gateway.store import Store
-from gateway.web.proxies import Proxies
-from gateway.web.readiness import Readiness
+from gateway.web.addresses import Proxies
+from gateway.web.system import Readiness
 from gateway.web.tls import STRICT
 
 # What this machine is called by its own browsers.
@@ -58,8 +58,8 @@ def panel_of(kit: Kit, practice: Practice, watched: Watched, sockets: Sockets) -
         trusts=proxies.trusts,
         caller=proxies.caller,
         policy=watched.keeper.policy,
-        standing=lambda: watched.keeper.standing,
-        running=lambda: watched.keeper.running,
+        standing=lambda: watched.keeper.status,
+        running=lambda: watched.keeper.status.version,
         adapter=practice.adapter,
         readiness=watched.readiness.report,
         snapshot=watched.snapshot,

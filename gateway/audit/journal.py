@@ -26,8 +26,8 @@ from gateway.audit.entries import (
 from gateway.audit.troubles import AuditTroubles
 from gateway.background import ended
 from gateway.identity import META
-from gateway.observe.access import Access
 from gateway.observe.lines import Lines
+from gateway.observe.logs import Access
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 
