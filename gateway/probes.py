@@ -123,7 +123,7 @@ def of_audit(journal: Journal) -> Probe:
             why = f"{audit.place}: {audit.broken}; {waiting}"
             stops = None if audit.is_full else (Purpose.BOOKINGS,)
             raise NotReady(f"the audit cannot be written: {why}", stops)
-        return {"head": "not recorded in the store"} if journal.unrecorded else {}
+        return {"head": "not recorded in the store"} if journal.recorder.failing else {}
 
     return told
 

@@ -25,7 +25,7 @@ from gateway.policy.policy import Policy
 from gateway.probes import of_audit, of_keys, of_ledger, of_limiter, of_loop
 from gateway.settings import StartRefused
 from gateway.store import Store
-from gateway.usage.counting import Usage
+from gateway.usage import Usage
 from gateway.web.addresses import Proxies
 from gateway.web.documents import Documents
 from gateway.web.front import Front
