@@ -116,11 +116,7 @@ ROOMS_OF = {
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.addresses",),
-    "yaml": (
-        "adapters.documents.document",
-        "adapters.documents.comments",
-        "adapters.documents.scalars",
-    ),
+    "yaml": ("adapters.documents.document",),
     "click": ("gateway.cli",),
     "rich": ("gateway.cli",),
     "sqlalchemy": (

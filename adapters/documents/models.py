@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from adapters.documents.document import Document, Place
+from adapters.documents.document import Document, Place, is_number
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
-from adapters.documents.scalars import is_number
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -32,11 +31,11 @@ def _model_problems(
     document: Document, model: type[BaseModel], error: ValidationError
 ) -> Iterator[Problem]:
     at: dict[Place, list[Any]] = {}
-    for each in error.errors(include_url=False):
-        at.setdefault(_existing(document, tuple(each["loc"])), []).append(each)
+    for told in error.errors(include_url=False):
+        at.setdefault(_existing(document, tuple(told["loc"])), []).append(told)
     for place, found in at.items():
-        kinds = {each["type"] for each in found}
-        if kinds <= _SCALARS.keys() and any(_within(other, place) for other in at):
+        kinds = {told["type"] for told in found}
+        if kinds <= _SCALARS.keys() and any(other[: len(place)] == place != other for other in at):
             continue  # of a list, one member of a union says that it is none; the other knows more
         if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
             wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
@@ -44,7 +43,7 @@ def _model_problems(
             yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}{more}")
         else:
             yield from (
-                said for each in found if (said := _model_problem(document, model, place, each))
+                said for told in found if (said := _model_problem(document, model, place, told))
             )
 
 
@@ -64,16 +63,12 @@ def _model_problem(
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
 
 
-def _within(inner: Place, outer: Place) -> bool:
-    return len(inner) > len(outer) and inner[: len(outer)] == outer
-
-
 def _example(place: Place, model: type[BaseModel]) -> str:
     """What could be written for a name that is missing, where the models have an example."""
     name = place[-1]
-    for each in _models_at(place, model):
-        for inner, info in each.model_fields.items():
-            if (info.alias or inner) == name and info.is_required() and info.examples:
+    for part in _models_at(place, model):
+        for known, info in _fields(part):
+            if known == name and info.is_required() and info.examples:
                 return f", such as {name}: {info.examples[0]}"
     return ""
 
@@ -90,57 +85,50 @@ def _remedy(place: Place, model: type[BaseModel]) -> str:
         group, _, inner = name.rpartition(".")
         for other, members in _groups(model):
             if group == other:
-                return f": indent {inner} under {group}:{_near(inner, members)}"
+                near = "" if inner in members else did_you_mean(inner, members)
+                return f": indent {inner} under {group}:{near}"
             if name in members:
                 return f": indent it under {other}:"
-    own = [info.alias or each for at in _models_at(place, model) for each, info in _fields(at)]
-    return did_you_mean(name, own) or did_you_mean(name, set(_names(model)) - {name})
+    every = {known for part in models_in(model) for known, _ in _fields(part)} - {name}
+    own = [known for part in _models_at(place, model) for known, _ in _fields(part)]
+    return did_you_mean(name, own) or did_you_mean(name, every)
 
 
 def _models_at(place: Place, model: type[BaseModel]) -> list[type[BaseModel]]:
     """The models that may stand where the last name of the place does."""
     found = [model]
     for part in place[:-1]:
-        named = [info for at in found for name, info in _fields(at) if part in (name, info.alias)]
+        fields = [field for at in found for field in at.model_fields.items()]
+        named = [info for name, info in fields if part in (name, info.alias)]
         if named:
-            found = [each for info in named for each in _models_named_in(info.annotation)]
+            found = [inner for info in named for inner in _models_named_in(info.annotation)]
     return found
 
 
-def _fields(model: type[BaseModel]) -> Iterable[tuple[str, FieldInfo]]:
-    return model.model_fields.items()
-
-
-def _near(name: str, known: list[str]) -> str:
-    return "" if name in known else did_you_mean(name, known)
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """The fields of a model, by the names that a file has."""
+    for name, info in model.model_fields.items():
+        yield info.alias or name, info
 
 
 def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
     """The members of a model that are models themselves, with the names in them."""
-    for name, info in model.model_fields.items():
+    for name, info in _fields(model):
         kind = info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            own = kind.model_fields.items()
-            yield info.alias or name, [each.alias or inner for inner, each in own]
+            yield name, [member for member, _ in _fields(kind)]
 
 
 # What pydantic says in its own words, said in the words of who writes the file.
 _WORDS: dict[str, str] = {
     "string_type": "must be a text",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     "bool_type": "must be true or false",
-    "dict_type": "must be a group of names and values",
-    "model_type": "must be a group of names and values",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
+    **dict.fromkeys(("dict_type", "model_type"), "must be a group of names and values"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     "path_type": "must be a path",
 }
-
-
 # What a plain value can be, in the order in which it is said.
 _SCALARS: dict[str, str] = {
     "string_type": "a text",
@@ -148,14 +136,8 @@ _SCALARS: dict[str, str] = {
     "float_type": "a number",
     "bool_type": "true or false",
 }
-
-
 _LISTS = frozenset({"list_type", "tuple_type"})
-
-
 _PLAIN = _SCALARS.keys() | _LISTS
-
-
 # A text that can be shown as the item of a list as it is.
 _WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
 
@@ -186,32 +168,21 @@ def _existing(document: Document, place: Place) -> Place:
     return found
 
 
-def _names(model: type[BaseModel]) -> list[str]:
-    """The names of all fields, those of the groups too."""
-    return [
-        info.alias or name for each in models_in(model) for name, info in each.model_fields.items()
-    ]
-
-
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
     """The model, and all that its fields are made of."""
     found: list[type[BaseModel]] = []
-    stack: list[type[BaseModel]] = [model]
-    while stack:
-        current = stack.pop()
+    pending = [model]
+    while pending:
+        current = pending.pop()
         if current not in found:
             found.append(current)
-            for info in current.model_fields.values():
-                stack.extend(_models_named_in(info.annotation))
+            for _, info in _fields(current):
+                pending.extend(_models_named_in(info.annotation))
     return found
 
 
 def _models_named_in(annotation: Any) -> list[type[BaseModel]]:
-    found: list[type[BaseModel]] = []
-    pending = [annotation]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            found.append(each)
-        pending.extend(getattr(each, "__args__", ()))
-    return found
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    parts = getattr(annotation, "__args__", ())
+    return [model for part in parts for model in _models_named_in(part)]
