@@ -107,7 +107,7 @@ ROOMS_OF = {
     ),
     "aiohttp_jinja2": ("gateway.admin",),
     "aiohttp_session": ("gateway.admin",),
-    "jinja2": ("gateway.admin.panel", "gateway.edge.rendering"),
+    "jinja2": ("gateway.admin.panel", "gateway.edge.site"),
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.proxies",),
@@ -146,7 +146,7 @@ ROOMS_OF = {
     "redis": ("gateway.limits.redis", "adapters.wrappers.memory.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
     "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.memory.redis"),
-    "pydantic": ("gateway.settings", "gateway.cli.configuration", "adapters"),
+    "pydantic": ("gateway.settings", "gateway.cli.description", "adapters"),
 }
 MODULES = sorted([*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")])
 

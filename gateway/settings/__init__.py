@@ -13,6 +13,7 @@ from gateway.settings.groups import (
 from gateway.settings.kinds import (
     is_loopback,
     read_sealing_secret,
+    read_zone,
     split_address,
     split_hosts,
     split_networks,
@@ -45,6 +46,7 @@ __all__ = [
     "load_settings",
     "names",
     "read_sealing_secret",
+    "read_zone",
     "shipped_policy",
     "sources",
     "split_address",

@@ -84,7 +84,8 @@ def _panel_url(text: str) -> str:
     return f"{scheme}://{host.lower()}"
 
 
-def _zone(text: str) -> str:
+def read_zone(text: str) -> str:
+    """The name of a time zone that exists; ValueError for any other text."""
     try:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -136,7 +137,7 @@ def _shared_memory(address: SecretStr) -> SecretStr:
 Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
 OptionalAddress = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address_or_none)]
 PanelUrl = Annotated[str, AfterValidator(_panel_url)]
-Zone = Annotated[str, AfterValidator(_zone)]
+Zone = Annotated[str, AfterValidator(read_zone)]
 Networks = Annotated[str, AfterValidator(_networks)]
 Hosts = Annotated[str, AfterValidator(_hosts)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]

@@ -9,8 +9,8 @@ import click
 
 from gateway.administrators.log import DONE, Deed, DeedLog
 from gateway.cli.audit.opened import UNREAD, place_of_audit, when
-from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import OneLine, config_option, fail, json_option
 from gateway.settings import Settings
 from gateway.state import opened_if_begun
 
@@ -20,7 +20,7 @@ MOST, LARGEST = 50, 10_000
 @click.command("deeds")
 @click.option(
     "--who",
-    type=Line(),
+    type=OneLine(),
     metavar="NAME",
     help="Of that name alone, such as Claire or 'shell: root'.",
 )

@@ -24,8 +24,8 @@ from gateway.cli.audit.opened import (
     when,
 )
 from gateway.cli.audit.whose import key_named
-from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.options import config_option, json_option
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import OneLine, config_option, json_option
 from gateway.settings import Settings
 
 Deeds = Mapping[tuple[str, str, str], Seen]
@@ -33,7 +33,7 @@ LAST = 10
 
 
 @click.command("key")
-@click.argument("wanted", type=Line(), metavar="KEY")
+@click.argument("wanted", type=OneLine(), metavar="KEY")
 @days_options
 @config_option
 @json_option

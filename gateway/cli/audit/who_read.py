@@ -24,9 +24,8 @@ from gateway.cli.audit.opened import (
     state_told,
     when,
 )
-from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.words import OneOf
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import OneLine, OneOf, config_option, fail, json_option
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.reading import Fields, Reader, can_be, readers_of
@@ -37,7 +36,7 @@ _RESOURCES = {each.name: each for each in GOVERNED}
 
 @click.command("who-read")
 @click.argument("resource", type=OneOf("RESOURCE", _RESOURCES, _RESOURCES.__getitem__))
-@click.argument("record", type=Line(), metavar="ID")
+@click.argument("record", type=OneLine(), metavar="ID")
 @days_options
 @config_option
 @json_option

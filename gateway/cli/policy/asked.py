@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from adapters.base import NotFound, Query, Record, Report
-from gateway.cli.one_key import one_named
+from gateway.cli.keys import one_named
 from gateway.cli.options import fail
 from gateway.contract.fields import Resource
 from gateway.keys.key import Key
@@ -41,7 +41,7 @@ def record_named(config: Path | None, resource: Resource, record_id: str, report
 
 async def _record(config: Path | None, resource: str, record_id: str, report: Report) -> Record:
     from gateway.app import utc_now
-    from gateway.cli.directory import practice_system
+    from gateway.cli.backend import practice_system
     from gateway.settings import load_settings
 
     async with practice_system(load_settings(config), report) as adapter:

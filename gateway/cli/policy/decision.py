@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.lines import Line
-from gateway.cli.options import CommandT, fail
+from gateway.cli.options import CommandT, OneLine, fail
 from gateway.inquiries.waiting import Asked
 
 _digits = re.compile("[0-9a-f]{64}").fullmatch
@@ -30,7 +29,7 @@ class Digits(click.ParamType[Any]):
         return text
 
 
-class Said(Line):
+class Said(OneLine):
     """A text of one line that is not blank."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
@@ -69,9 +68,8 @@ def decided(
 
     The end of the command where that policy does not wait.
     """
-    from gateway.cli.deeds import actor, recording
+    from gateway.cli.deeds import actor, recording, with_store
     from gateway.cli.policy.processes import NOBODY, now
-    from gateway.cli.stores import with_store
     from gateway.inquiries.waiting import looked, waiting
     from gateway.policy.running.versions import Event, Versions
     from gateway.settings import load_settings

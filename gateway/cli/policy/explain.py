@@ -13,10 +13,9 @@ from gateway.audit.entries import BEGUN
 from gateway.audit.files import audit_folder
 from gateway.audit.finding import find_entries
 from gateway.cli.audit.opened import reading
-from gateway.cli.lines import Line, legible
-from gateway.cli.one_key import one_named
-from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.words import OneOf
+from gateway.cli.keys import one_named
+from gateway.cli.lines import legible
+from gateway.cli.options import OneLine, OneOf, config_option, fail, json_option
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
@@ -59,7 +58,7 @@ class Explanation:
 )
 @click.option(
     "--request",
-    type=Line(),
+    type=OneLine(),
     metavar="ID",
     help="An answer that went out: its X-Request-Id.",
 )

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from adapters.base import Record, Report, Trouble
-from gateway.cli.levels import LEVEL, RESOURCE, Scope
 from gateway.cli.lines import legible, legible_json
-from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.options import LEVEL, RESOURCE, Scope, config_option, fail, json_option
 from gateway.cli.policy.asked import key_named, record_named
 from gateway.cli.policy.file import file_argument, loaded
 from gateway.contract.access import AccessLevel

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from gateway.cli.deeds import with_store
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import fail
-from gateway.cli.stores import with_store
 from gateway.contract.fields import write_instant
 from gateway.inquiries.waiting import Asked
 from gateway.policy.running.standing import CASES

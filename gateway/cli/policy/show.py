@@ -15,9 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from gateway.cli.lines import legible
-from gateway.cli.options import config_option, json_option
+from gateway.cli.options import OneOf, config_option, json_option
 from gateway.cli.policy.file import file_argument, loaded
-from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.policies import is_kept, policy_named
