@@ -29,8 +29,7 @@ from gateway.contract.resources import RESOURCES
 from gateway.contract.window import BookingWindow
 from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
-from gateway.public_ids import StoredIds
-from gateway.sealing import sealing_secret
+from gateway.sealing import StoredIds, sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused, lacking
 from gateway.store import Store
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import BackendUnavailable
-from gateway.public_ids import StoredIds
+from gateway.sealing import StoredIds
 from gateway.store import Store, open_store
 
 

@@ -1,28 +1,46 @@
-"""All that stands between a partner's connection and the practice system, in one process."""
+"""All that stands between a partner's connection and the practice system, and how it fares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
+from socket import socket
+from typing import Any
 
-from gateway.assembly.bookings import open_ledger
-from gateway.assembly.kit import Kit
-from gateway.assembly.noting import opened_journal, opened_traces, watched_lag
-from gateway.assembly.practice import Practice
-from gateway.assembly.sides import open_entrance
+from aiohttp import web
+
+from gateway.assembly.kit import Kit, PracticeSystem, open_ledger, open_logs, open_spans
+from gateway.assembly.listeners import CUT_OFF, certificate_of, open_entrance
 from gateway.audit.buffer import Buffer
+from gateway.audit.journal import Journal
+from gateway.backend import (
+    BackendProbe,
+)
+from gateway.booking.ledger import Ledger
 from gateway.booking.owners import Owners
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
+from gateway.observe.lag import Lag
 from gateway.observe.process import watch_process
-from gateway.observe.troubles import KeyTroubles, LimiterTroubles, LoadTroubles, UsageTroubles
+from gateway.observe.troubles import (
+    KeyTroubles,
+    LimiterTroubles,
+    LoadTroubles,
+    UsageTroubles,
+)
 from gateway.pipeline.authenticate import owner_of
 from gateway.pipeline.cursor import Cursors
 from gateway.pipeline.pipeline import Pipeline
+from gateway.pipeline.places import Places
 from gateway.pipeline.redact import hidden_fields
 from gateway.pipeline.shed import Gate
 from gateway.policy.policy import Policy
-from gateway.probes import of_audit, of_keys, of_ledger, of_limiter, of_loop
+from gateway.policy.running.standing import Standing
+from gateway.processes.reports import Reports
+from gateway.processes.workers import Workers
+from gateway.purposes import NotReady, Purpose
+from gateway.serving import PublicListener
 from gateway.settings import StartRefused
 from gateway.store import Store
 from gateway.usage.counting import Usage
@@ -35,17 +53,23 @@ from gateway.web.replies import Replies
 from gateway.web.server import PublicServer
 from gateway.web.tls import STRICT
 
+# Seconds for which the event loop may stand still, and how long that counts.
+LAG_TOO_MUCH = 1.0
+LAG_COUNTS = 5.0
+# How long workers have to take a policy, and to say so.
+TAKEN_WITHIN = timedelta(seconds=3)
+# What a part says of itself when it is asked whether it can do its work.
+Answer = Mapping[str, Any]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What calls are answered with: a policy that may change, at that port of this machine.
+class Shelves:
+    """Where answers are kept: `ledger` is a store that bookings have for themselves.
 
-    `ledger` is a store that bookings have for themselves: those that wait for it must not hold up
-    anybody else. `counters` are shared with other processes, where there are any.
+    Those that wait for it must not hold up anybody else. `counters` are shared with other
+    processes, where there are any.
     """
 
-    policy: Callable[[], Policy]
-    port: int
     store: Store
     ledger: Store
     owners: Owners
@@ -56,31 +80,37 @@ class Wanted:
 class Answering:
     """What answers partners, and how each of its parts fares."""
 
-    front: Front
-    server: PublicServer
+    public: PublicListener
     ring: MemoryKeyRing
     usage: Usage
     limiter: Limiter
     audit: Buffer
-    parts: Mapping[str, Probe]
+    probes: Mapping[str, Probe]
 
 
-async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answering:
-    """Opens all of it, in order."""
-    settings, policy, adapter = kit.settings, wanted.policy, practice.adapter
-    ring = await _ring(kit, wanted.store)
-    usage = _usage(kit, wanted.store)
-    ledger = open_ledger(kit, wanted.ledger, wanted.owners)
-    journal = await opened_journal(kit, wanted.store)
-    limiter = await _limiter(kit, wanted.counters)
+async def open_answering(
+    kit: Kit,
+    practice: PracticeSystem,
+    policy: Callable[[], Policy],
+    shelves: Shelves,
+    listening: socket,
+) -> Answering:
+    """Opens all of it, in order; the policy may change."""
+    ring = await _open_ring(kit, shelves.store)
+    usage = Usage(shelves.store, UsageTroubles(kit.metrics, kit.events), kit.now)
+    kit.closing(usage).start()
+    ledger = open_ledger(kit, shelves.ledger, shelves.owners)
+    journal = await open_logs(kit, shelves.store)
+    limiter = await _open_limiter(kit, shelves.counters)
     gate = _gate(kit)
-    lag = watched_lag(kit)
+    lag = Lag(kit.metrics)
+    kit.closing(lag).start()
     lag.tells(gate.hear)
     pipeline = Pipeline(
         keys=ring,
         limiter=limiter,
         policy=policy,
-        adapter=adapter,
+        adapter=practice.adapter,
         ledger=ledger,
         window=practice.window,
         cursors=Cursors(practice.secret),
@@ -88,49 +118,66 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         gate=gate,
         audit=journal.audit,
     )
-    whose = partial(owner_of, keys=ring)
-    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, whose)
-    proxies = Proxies(settings.proxies, settings.proxy_hops)
-    public_url = settings.public_url_at(wanted.port)
-    replies = Replies(public_url, {} if settings.tls_certificate is None else STRICT)
+    owner = partial(owner_of, keys=ring)
+    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, owner)
     documents = Documents(
-        public_url=public_url,
+        public_url=kit.settings.public_url_at(listening.getsockname()[1]),
         keys=ring,
         policy=policy,
-        adapter=adapter,
+        adapter=practice.adapter,
         window=practice.window,
         now=kit.now,
     )
+    probes = {
+        "store": partial(probe_ledger, shelves.store, ledger),
+        "keys": partial(probe_keys, ring),
+        "audit": partial(probe_audit, journal),
+        "limiter": partial(
+            probe_limiter, place_of(kit.settings.limiter.get_secret_value()), limiter
+        ),
+        "loop": partial(probe_loop, lag, gate.places),
+    }
+    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
+    kit.metrics.hides(partial(hidden_fields, policy))
+    watch_process(kit.metrics)
+    return Answering(
+        public=_public_listener(kit, pipeline, documents, observers, listening),
+        ring=ring,
+        usage=usage,
+        limiter=limiter,
+        audit=journal.audit,
+        probes=probes,
+    )
+
+
+def _public_listener(
+    kit: Kit, pipeline: Pipeline, documents: Documents, observers: Observers, listening: socket
+) -> PublicListener:
+    settings, certificate = kit.settings, certificate_of(kit)
+    proxies = Proxies(settings.proxies, settings.proxy_hops)
+    public_url = settings.public_url_at(listening.getsockname()[1])
+    replies = Replies(public_url, {} if certificate is None else STRICT)
     front = Front(
         pipeline=pipeline,
         documents=documents,
         replies=replies,
         observers=observers,
-        traces=opened_traces(kit),
+        traces=open_spans(kit),
         body_timeout=settings.body_timeout,
         proxies=proxies,
         now=kit.now,
     )
-    parts = {
-        "store": of_ledger(wanted.store, ledger),
-        "keys": of_keys(ring),
-        "audit": of_audit(journal),
-        "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
-        "loop": of_loop(lag, gate.places),
-    }
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
-    kit.metrics.hides(partial(hidden_fields, policy))
-    watch_process(kit.metrics)
     server = PublicServer(front, replies, observers, open_entrance(kit, proxies))
-    return Answering(
-        front=front,
-        server=server,
-        ring=ring,
-        usage=usage,
-        limiter=limiter,
-        audit=journal.audit,
-        parts=parts,
+    return kit.closing(
+        PublicListener(
+            front=front,
+            runner=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
+            socket=listening,
+            certificate=certificate,
+            drain=settings.drain,
+            events=kit.events,
+        )
     )
 
 
@@ -146,7 +193,7 @@ def _gate(kit: Kit) -> Gate:
     )
 
 
-async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
+async def _open_ring(kit: Kit, store: Store) -> MemoryKeyRing:
     ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
     kit.metrics.keys_loaded(lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
@@ -154,13 +201,7 @@ async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
     return ring
 
 
-def _usage(kit: Kit, store: Store) -> Usage:
-    usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
-    kit.closing(usage).start()
-    return usage
-
-
-async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
+async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:
     settings, url = kit.settings, kit.settings.limiter.get_secret_value()
     if settings.nodes > 1 and url == "memory:":
         raise StartRefused(
@@ -168,11 +209,10 @@ async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
             " whole; name a limiter such as redis://127.0.0.1:6379",
             "limiter",
         )
-    watcher = LimiterTroubles(kit.metrics, kit.events)
     try:
         limiter = open_limiter(
             url,
-            watcher,
+            LimiterTroubles(kit.metrics, kit.events),
             share=settings.nodes * settings.workers,
             patience=settings.limiter_timeout,
             counters=counters,
@@ -182,3 +222,96 @@ async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
     kit.metrics.limiter(lambda: limiter.degraded)
     await kit.closing(limiter).start()
     return limiter
+
+
+async def probe_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Answer:
+    """The practice system answers, and has all that the mapping names.
+
+    What only a sample of its records says is no more than warnings.
+    """
+    await probe()
+    warnings = [str(warning) for warning in probe.warnings]
+    return {"breaker": breaker(), **({"warnings": warnings} if warnings else {})}
+
+
+async def probe_store(store: Store) -> Answer:
+    """The store answers."""
+    await store.ping()
+    return {}
+
+
+async def probe_ledger(store: Store, ledger: Ledger) -> Answer:
+    """The store answers; how many outcomes of bookings wait for it."""
+    await store.ping()
+    return {"unwritten": ledger.waiting} if ledger.waiting else {}
+
+
+async def probe_workers(workers: Workers, reports: Reports) -> Answer:
+    """At least one worker can do its work."""
+    return workers.told(await reports.ask())
+
+
+async def probe_keys(ring: MemoryKeyRing) -> Answer:
+    """The keys were read lately; reads go on for as long as the keys that are known still count."""
+    age = ring.age
+    if age > UNKNOWN_FOR:
+        stops = (Purpose.BOOKINGS,) if age <= KNOWN_FOR else None
+        raise NotReady(f"the keys were last read {age:.0f} seconds ago", stops)
+    return {"known": len(ring)}
+
+
+async def probe_audit(journal: Journal) -> Answer:
+    """Entries come to rest on disk; whether the store knows how far.
+
+    Where they do not, reads go on for as long as their entries find room to wait.
+    """
+    audit = journal.audit
+    if audit.broken:
+        waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
+        why = f"{audit.place}: {audit.broken}; {waiting}"
+        stops = None if audit.is_full else (Purpose.BOOKINGS,)
+        raise NotReady(f"the audit cannot be written: {why}", stops)
+    return {"head": "not recorded in the store"} if journal.unrecorded else {}
+
+
+async def probe_limiter(place: str, limiter: Limiter) -> Answer:
+    """Always ready: where it is down, each process counts its share, and that is said."""
+    return {"url": place, **({"degraded": True} if limiter.degraded else {})}
+
+
+async def probe_loop(lag: Lag, places: Places) -> Answer:
+    """The event loop has not stood still lately: while it does, no call is answered.
+
+    Where it has too much to do, and so keys have fewer places, that is said.
+    """
+    late, ago = lag.most(LAG_COUNTS)
+    if late >= LAG_TOO_MUCH:
+        raise NotReady(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
+    fewer = {"placesPerKey": places.now} if places.now < places.most else {}
+    return {"lag": round(late, 3), **fewer}
+
+
+async def probe_policy(
+    standing: Callable[[], Standing], behind: Callable[[], Sequence[Answer]]
+) -> Answer:
+    """Always ready, whatever is the matter with the file: a good policy runs."""
+    late = behind()
+    return {**standing().told(), **({"behind": late} if late else {})}
+
+
+def policy_behind(
+    standing: Callable[[], Standing], reports: Reports, now: Callable[[], datetime]
+) -> Sequence[Answer]:
+    """The workers that serve by another policy than the one in force, and by which.
+
+    None where that has just come into force: they take it within a moment.
+    """
+    wanted = standing()
+    # a clock that is set back must not hide them for as long
+    if abs(now() - wanted.loaded_at) < TAKEN_WITHIN:
+        return ()
+    return [
+        {"worker": report.worker, "pid": report.pid, "hash": report.policy[:12]}
+        for report in sorted(reports.last(), key=lambda report: report.worker)
+        if report.policy != wanted.policy.hash
+    ]

@@ -15,10 +15,9 @@ from gateway.audit.files import audit_folder
 from gateway.audit.index import Index, forget
 from gateway.audit.retention import Retention
 from gateway.audit.secrets import key_file, read_secrets
-from gateway.background import ended
+from gateway.background import WallClock, ended
 from gateway.settings import Settings
 from gateway.store import Store
-from gateway.wall_clock import WallClock
 
 # Seconds between two looks for new lines, and between two looks for what is old.
 INDEX_EVERY = 60.0

@@ -17,15 +17,15 @@ import click
 from adapters.base import AdapterError
 from adapters.documents.problems import DocumentErrors
 from gateway.app import Shared, build_operations, build_worker
-from gateway.assembly.sides import Sockets, bind_all, check_tls
+from gateway.assembly.listeners import Sockets, bind_all, check_tls
 from gateway.backend import check_configured
 from gateway.cli.options import said_plainly
-from gateway.hardening import forbid_core_dumps
 from gateway.limits import Counters
 from gateway.observe.logs import Events
 from gateway.processes.child import Inherited, Work
 from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_in
+from gateway.serving import forbid_core_dumps
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, open_to_others, sole_use
 from gateway.store import StoreError

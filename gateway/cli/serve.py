@@ -15,11 +15,10 @@ from gateway.app import build
 from gateway.backend import bare_adapter_of
 from gateway.cli.options import config_option
 from gateway.cli.processes import log_tasks, serve_in_processes, unless, warn
-from gateway.hardening import forbid_core_dumps
 from gateway.observe.logs import Events
 from gateway.policy.reading.document import load_policy
 from gateway.processes.parent import HAS_ENDED, TOLD_TO_END
-from gateway.serving import Gateway
+from gateway.serving import Gateway, forbid_core_dumps
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 
 NO_ROLL = "one process cannot replace itself"

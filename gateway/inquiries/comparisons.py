@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from gateway.affected import answers, operations_of, reach
+from gateway.contract.operations import OPERATIONS
 from gateway.inquiries.policies import Named
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
@@ -74,3 +74,24 @@ def touched(
     """Each change with whom it reaches of these keys."""
     reached = [(each, reach(each, keys)) for each in found]
     return [Touched(each, some, answers(each, some, counts)) for each, some in reached]
+
+
+def operations_of(change: Change) -> list[str]:
+    """The operations that show the resource, by their ids."""
+    return [each.id for each in OPERATIONS if each.returns.name == change.resource]
+
+
+def reach(change: Change, keys: Iterable[Key]) -> list[Key]:
+    """The keys whose answers change: they may ask for the resource, and have one of the levels."""
+    reaching = {each.permission for each in OPERATIONS if each.returns.name == change.resource}
+    return [
+        key
+        for key in keys
+        if key.permissions & reaching and key.level_for(change.resource) in change.levels
+    ]
+
+
+def answers(change: Change, keys: Iterable[Key], counts: Mapping[tuple[str, str], int]) -> int:
+    """In how many answers those keys were shown the resource; `counts` by key id and operation."""
+    showing = operations_of(change)
+    return sum(counts.get((key.id, operation), 0) for key in keys for operation in showing)

@@ -15,7 +15,7 @@ from gateway.administrators.log import DeedLog
 from gateway.administrators.roles import RIGHTS, Right, Role
 from gateway.administrators.sessions import IDLE, LASTS, SessionStore
 from gateway.administrators.store import AdministratorStore
-from gateway.assembly.sides import check_panel
+from gateway.assembly.listeners import check_panel
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 from tests.admin.manager import PASSWORD, Manager, manager_of

@@ -16,10 +16,10 @@ from gateway.audit.index import Index, forget, record_key
 from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY, Upkeep
 from gateway.audit.verify import elsewhere
+from gateway.background import RESTS
 from gateway.settings import Settings
 from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
-from gateway.wall_clock import RESTS
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
 from tests.audit.stores import postgres, sqlite
 

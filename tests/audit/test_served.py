@@ -16,12 +16,12 @@ import aiohttp
 import pytest
 
 from adapters.base import Draft, Record, SlotTaken
+from gateway.assembly.answering import probe_audit
 from gateway.audit import buffer as buffering
 from gateway.audit.chain import Head
 from gateway.audit.entries import Entry, Mark
 from gateway.audit.writer import Writer
 from gateway.contract.resources import APPOINTMENT
-from gateway.probes import of_audit
 from gateway.purposes import NotReady
 from gateway.settings import AuditSettings
 from gateway.store import StoreError
@@ -135,7 +135,7 @@ async def test_the_readiness_counts_what_waits_in_good_words(waiting: int, told:
     )
     journal: Any = SimpleNamespace(audit=buffer)
     with pytest.raises(NotReady, match=f"written: /a: not a directory; {told}$"):
-        await of_audit(journal)()
+        await probe_audit(journal)
 
 
 class Failing:

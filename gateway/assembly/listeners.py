@@ -1,32 +1,43 @@
 """The listeners: where partners are answered, where the operator asks, and the panel."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from socket import socket
 
 from aiohttp import web
 
+from adapters.base import Adapter
+from gateway.admin.access.administration import Administration
 from gateway.admin.access.guard import HEADERS
-from gateway.admin.visit import PARTS
+from gateway.admin.panel import panel
+from gateway.admin.parts import Parts
 from gateway.admin.vocabulary import check_words
 from gateway.assembly.kit import Kit
+from gateway.audit.buffer import Buffer
+from gateway.backend import clinic_zone
+from gateway.limits import LimiterDown, Peeker, Used
+from gateway.observe.merged import Snapshot
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
-from gateway.serving import PanelSide, PublicSide, SystemSide
+from gateway.policy.running.keeper import Keeper
+from gateway.serving import BoundListener
 from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
+from gateway.store import Store
 from gateway.web.entrance import Entrance, entrance
-from gateway.web.front import Front
 from gateway.web.proxies import Proxies
 from gateway.web.readiness import Readiness
-from gateway.web.server import AppRunner, PublicServer, bind, refusal_of
+from gateway.web.server import AppRunner, bind, refusal_of
 from gateway.web.system import system_server
-from gateway.web.tls import Certificate, context_of
+from gateway.web.tls import STRICT, Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
 # A clinic's administrators are few, and a browser takes six at most.
 PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE = 100, 50
+# What this machine is called by its own browsers.
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +52,13 @@ class Sockets:
     def ports(self) -> dict[str, int]:
         """What each listens on, as the log tells it."""
         named = {"port": self.public, "operations_port": self.system, "admin_port": self.panel}
-        return {name: each.getsockname()[1] for name, each in named.items() if each is not None}
+        return {name: bound.getsockname()[1] for name, bound in named.items() if bound is not None}
 
     def close(self) -> None:
-        """Let go of all."""
-        for each in (self.public, self.system, self.panel):
-            if each is not None:
-                each.close()
+        """Lets go of all."""
+        for bound in (self.public, self.system, self.panel):
+            if bound is not None:
+                bound.close()
 
 
 def bind_all(settings: Settings) -> Sockets:
@@ -77,7 +88,7 @@ def check_panel(settings: Settings) -> None:
 
     A password that crosses a network in the clear is nobody's own any more.
     """
-    if not is_open(settings):
+    if not _is_open(settings):
         return
     remedy = "; or leave admin_listen at 127.0.0.1:8082 and reach it through an SSH tunnel"
     if settings.admin_url is None:
@@ -102,36 +113,93 @@ def check_panel(settings: Settings) -> None:
         )
 
 
-def is_open(settings: Settings) -> bool:
+def _is_open(settings: Settings) -> bool:
     """Whether other machines can reach the panel's address."""
     if not settings.admin_listen:
         return False
     return not is_loopback(split_address(settings.admin_listen)[0])
 
 
-def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:
-    """Where the clinic's administrators work; TLS where the network can reach it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelSources:
+    """What the panel tells of, in the process that decides the policy."""
+
+    store: Store
+    adapter: Adapter
+    readiness: Readiness
+    keeper: Keeper
+    snapshot: Callable[[], Awaitable[Snapshot]]
+    audit: Buffer
+    limiter: Peeker
+
+
+def panel_listener(kit: Kit, sources: PanelSources, sockets: Sockets) -> BoundListener | None:
+    """Where the clinic's administrators work, if anywhere; TLS where the network can reach it."""
+    settings, listening = kit.settings, sockets.panel
+    if listening is None:
+        return None
+    is_open = _is_open(settings)
+    proxies = Proxies(settings.proxies, settings.proxy_hops)
+    certificate = certificate_of(kit) if is_open else None
+    headers = {} if certificate is None else STRICT
+    parts = Parts(
+        settings=settings,
+        store=sources.store,
+        now=kit.now,
+        zone=clinic_zone(settings),
+        public_url=settings.public_url_at(sockets.public.getsockname()[1]),
+        origins=_origins(settings, listening.getsockname()[1]),
+        is_secure=settings.admin_url is not None and settings.admin_url.startswith("https:"),
+        more_headers=headers,
+        # what the network can reach without TLS of its own is reached through the proxy alone
+        only_through_proxies=is_open and certificate is None,
+        trusts=proxies.trusts,
+        caller=proxies.caller,
+        policy=sources.keeper.policy,
+        standing=lambda: sources.keeper.standing,
+        running=lambda: sources.keeper.running,
+        adapter=sources.adapter,
+        readiness=sources.readiness.report,
+        snapshot=sources.snapshot,
+        used=partial(_used, sources.limiter),
+        audit=sources.audit,
+        events=kit.events,
+    )
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)
         if refusal.status >= 500 and error is not None:
             kit.events.fault("the panel failed", error)
-        headers = {**HEADERS, **app[PARTS].more_headers}
-        response = web.Response(status=refusal.status, text=f"{refusal.message}\n", headers=headers)
+        text = f"{refusal.message}\n"
+        response = web.Response(status=refusal.status, text=text, headers={**HEADERS, **headers})
         response.force_close()
         return response
 
-    proxies = Proxies(kit.settings.proxies, kit.settings.proxy_hops)
+    app = panel(parts, Administration(sources.store, sources.audit, kit.now))
     inside = entrance(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
-    return PanelSide(
-        runner=AppRunner(app, refuse, inside, end=CUT_OFF),
-        socket=listening,
-        certificate=_certificate(kit) if is_open(kit.settings) else None,
-    )
+    runner = AppRunner(app, refuse, inside, end=CUT_OFF)
+    return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))
+
+
+def _origins(settings: Settings, port: int) -> frozenset[str]:
+    """The addresses under which browsers may reach the panel: this machine's own, and the named."""
+    named = {settings.admin_url} if settings.admin_url is not None else set()
+    if _is_open(settings):
+        return frozenset(named)
+    host, _ = split_address(settings.admin_listen)
+    hosts = {f"[{name}]" if ":" in name else name for name in (host, *_LOOPBACK)}
+    return frozenset(named | {f"http://{name}:{port}" for name in hosts})
+
+
+async def _used(limiter: Peeker, key_ids: Sequence[str]) -> Mapping[str, Used] | None:
+    try:
+        return await limiter.peek(key_ids)
+    except LimiterDown:
+        return None
 
 
 def open_entrance(kit: Kit, proxies: Proxies) -> Entrance:
-    """Who lets connections in, and how many."""
+    """Who lets partners' connections in, and how many."""
     settings, troubles = kit.settings, ConnectionTroubles(kit.metrics, kit.events)
     most, most_of_one = settings.connections, settings.connections_per_address
     inside = entrance(most, most_of_one, proxies, troubles.turned_away)
@@ -139,37 +207,25 @@ def open_entrance(kit: Kit, proxies: Proxies) -> Entrance:
     return inside
 
 
-def public_side(kit: Kit, front: Front, server: PublicServer, listening: socket) -> PublicSide:
-    """Where partners are answered."""
-    return PublicSide(
-        front=front,
-        runner=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
-        socket=listening,
-        certificate=_certificate(kit),
-        drain=kit.settings.drain,
-        events=kit.events,
-    )
-
-
-def system_side(
+def system_listener(
     kit: Kit, readiness: Readiness, listening: socket, figures: Callable[[], Awaitable[bytes]]
-) -> SystemSide:
+) -> BoundListener:
     """Where the operator asks."""
     settings = kit.settings
     own, _ = split_address(settings.operations_listen)
     hosts = frozenset({own.lower(), *split_hosts(settings.operations_hosts)})
     server = system_server(readiness, figures, kit.events, hosts)
     runner = web.ServerRunner(server, shutdown_timeout=CUT_OFF)
-    return SystemSide(readiness=readiness, runner=runner, socket=listening)
+    return kit.closing(BoundListener(runner=runner, socket=listening))
 
 
-def _certificate(kit: Kit) -> Certificate | None:
+def certificate_of(kit: Kit) -> Certificate | None:
     """What the gateway speaks TLS with, where it does."""
     pair = _pair(kit.settings)
     if pair is None:
         return None
-    told = CertificateTroubles(kit.events)
-    return kit.closing(Certificate(*pair, renewed=told.renewed, refused=told.refused))
+    troubles = CertificateTroubles(kit.events)
+    return kit.closing(Certificate(*pair, renewed=troubles.renewed, refused=troubles.refused))
 
 
 def check_tls(settings: Settings) -> None:
