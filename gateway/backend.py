@@ -17,7 +17,7 @@ from adapters.base import (
     Report,
     Shapes,
 )
-from adapters.documents.document import read_document
+from adapters.documents.document import Document, read_document
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.wrappers.cached import Cached, Kept
 from adapters.wrappers.guarded import Guarded, Limits
@@ -30,7 +30,7 @@ from gateway.contract.window import BookingWindow
 from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
 from gateway.sealing import StoredIds, sealing_secret
-from gateway.settings import BackendSettings, Settings, StartRefused, lacking
+from gateway.settings import BackendSettings, Settings, StartRefused
 from gateway.store import Store
 
 # What every adapter can do.
@@ -223,7 +223,16 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
         place, text = unserved[0]
         raise StartRefused(f"{text}: write {'.'.join(place)}")
     if unserved and mapping is not None:
-        raise lacking(mapping, unserved)
+        document = read_document(mapping)
+        raise DocumentErrors(_lacking(document, *lack) for lack in unserved)
+
+
+def _lacking(document: Document, place: tuple[str, ...], text: str) -> Problem:
+    """What a mapping does not offer, at its place there or where it should stand."""
+    remedy = f"write {'.'.join(place)}"
+    if place in document.marks:
+        remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
+    return document.problem(place, f"{text}: {remedy}", at_key=True)
 
 
 def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
