@@ -13,34 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gateway.assembly.answering import (
-    Shelves,
-    open_answering,
-    policy_behind,
-    probe_backend,
-    probe_policy,
-    probe_store,
-    probe_workers,
-)
-from gateway.assembly.kit import (
-    Kit,
-    PracticeSystem,
-    check_rows,
-    keep_audit,
-    ledger_standing,
-    look_after_bookings,
-    open_keeper,
-    open_logs,
-    open_owners,
-    open_practice,
-)
-from gateway.assembly.listeners import (
-    PanelSources,
-    Sockets,
-    bind_all,
-    panel_listener,
-    system_listener,
-)
+from gateway.assembly import answering as probes
+from gateway.assembly import kit as parts
+from gateway.assembly.answering import open_answering
+from gateway.assembly.kit import Kit, PracticeSystem
+from gateway.assembly.listeners import Sockets, bind_all, panel_listener, system_listener
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, open_peeker
@@ -134,16 +111,23 @@ async def _gateway(kit: Kit) -> Gateway:
     kit.closers.enter_context(sole_use(make_folder(settings.state)))
     store = await _begun_state(kit)
     found = await asyncio.to_thread(find, settings.policy)
-    practice = await open_practice(kit, store, found)
+    practice = await parts.open_practice(kit, store, found)
     own = kit.closing(open_own_store(settings))
-    keeper, follower = await open_keeper(kit, Versions(own), practice, found)
-    owners = await open_owners(kit, store)
-    shelves = Shelves(store=own, ledger=store, owners=owners)
-    answering = await open_answering(kit, practice, keeper.policy, shelves, sockets.public)
-    await look_after_bookings(kit, store, practice.adapter, owners)
-    keep_audit(kit, own)
+    keeper, follower = await parts.open_keeper(kit, Versions(own), practice, found)
+    owners = await parts.open_owners(kit, store)
+    answering = await open_answering(
+        kit,
+        practice,
+        keeper.policy,
+        sockets.public,
+        store=own,
+        ledger_store=store,
+        owners=owners,
+    )
+    await parts.look_after_bookings(kit, store, practice.adapter, owners)
+    parts.keep_audit(kit, own)
     readiness = _readiness(kit, practice, keeper, answering.probes)
-    look = ledger_standing(kit, own).look
+    look = parts.ledger_standing(kit, own).look
 
     async def figures() -> bytes:
         await look()
@@ -152,7 +136,9 @@ async def _gateway(kit: Kit) -> Gateway:
     async def snapshot() -> Snapshot:
         return kit.metrics.snapshot()
 
-    sources = PanelSources(
+    panel = panel_listener(
+        kit,
+        sockets,
         store=own,
         adapter=practice.adapter,
         readiness=readiness,
@@ -175,7 +161,7 @@ async def _gateway(kit: Kit) -> Gateway:
         usage=answering.usage,
         public=answering.public,
         system=system_listener(kit, readiness, sockets.system, figures),
-        panel=panel_listener(kit, sources, sockets),
+        panel=panel,
     )
 
 
@@ -186,20 +172,22 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     found = await asyncio.to_thread(find, settings.policy)
     # once it has been handed on, what runs goes on: the file is then looked at as it always is
     is_first = take(shared.handed) is None
-    practice = await open_practice(kit, store, found if is_first else None)
-    keeper, follower = await open_keeper(kit, Versions(store), practice, found, shared.handed)
-    await look_after_bookings(kit, store, practice.adapter, await open_owners(kit, store))
-    keep_audit(kit, store)
+    practice = await parts.open_practice(kit, store, found if is_first else None)
+    keeper, follower = await parts.open_keeper(kit, Versions(store), practice, found, shared.handed)
+    await parts.look_after_bookings(
+        kit, store, practice.adapter, await parts.open_owners(kit, store)
+    )
+    parts.keep_audit(kit, store)
     workers, reports = await _heard_workers(kit, shared)
-    behind = partial(policy_behind, lambda: keeper.standing, reports, kit.now)
+    behind = partial(probes.policy_behind, lambda: keeper.standing, reports, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
-    probes = {
-        "store": partial(probe_store, store),
-        "workers": partial(probe_workers, workers, reports),
+    own_probes = {
+        "store": partial(probes.probe_store, store),
+        "workers": partial(probes.probe_workers, workers, reports),
     }
-    readiness = _readiness(kit, practice, keeper, probes, behind)
+    readiness = _readiness(kit, practice, keeper, own_probes, behind)
     watch_process(kit.metrics)
-    look = ledger_standing(kit, store).look
+    look = parts.ledger_standing(kit, store).look
 
     async def figures() -> bytes:
         await look()
@@ -212,13 +200,15 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     async def snapshot() -> Snapshot:
         return workers.snapshot(await reports.ask())
 
-    sources = PanelSources(
+    panel = panel_listener(
+        kit,
+        shared.sockets,
         store=store,
         adapter=practice.adapter,
         readiness=readiness,
         keeper=keeper,
         snapshot=snapshot,
-        audit=(await open_logs(kit, store)).audit,
+        audit=(await parts.open_logs(kit, store)).audit,
         limiter=kit.closing(open_peeker(settings.limiter.get_secret_value(), shared.counters)),
     )
     return Operations(
@@ -228,7 +218,7 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
         follower=follower,
         probe=practice.probe,
         system=system_listener(kit, readiness, shared.sockets.system, figures),
-        panel=panel_listener(kit, sources, shared.sockets),
+        panel=panel,
     )
 
 
@@ -236,15 +226,15 @@ def _readiness(
     kit: Kit,
     practice: PracticeSystem,
     keeper: Keeper,
-    probes: Mapping[str, Probe],
+    more: Mapping[str, Probe],
     behind: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
 ) -> Readiness:
     """That of a whole gateway, however many of its processes answer."""
     readiness = Readiness(
         {
-            "backend": partial(probe_backend, practice.probe, lambda: kit.backend.state),
-            "policy": partial(probe_policy, lambda: keeper.standing, behind),
-            **probes,
+            "backend": partial(probes.probe_backend, practice.probe, lambda: kit.backend.state),
+            "policy": partial(probes.probe_policy, lambda: keeper.standing, behind),
+            **more,
         }
     )
     watch_readiness(kit.closing(readiness), kit.metrics)
@@ -278,18 +268,24 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
     settings = kit.settings
     store = kit.closing(open_own_store(settings))
     await open_state(settings, store)
-    practice = await open_practice(kit, store, looks=is_first)
+    practice = await parts.open_practice(kit, store, looks=is_first)
     own = kit.closing(open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")
     news = PolicyNews(kit.metrics, kit.events)
     taker = kit.closing(Taker(shared.handed, kit.report, presence, news))
     await taker.begin()
     if is_first:
-        check_rows(practice, taker.policy())
-    owners = await open_owners(kit, store)
-    shelves = Shelves(store=own, ledger=store, owners=owners, counters=shared.counters)
-    public = shared.sockets.public
-    answering = await open_answering(kit, practice, taker.policy, shelves, public)
+        parts.check_rows(practice, taker.policy())
+    answering = await open_answering(
+        kit,
+        practice,
+        taker.policy,
+        shared.sockets.public,
+        store=own,
+        ledger_store=store,
+        owners=await parts.open_owners(kit, store),
+        counters=shared.counters,
+    )
     readiness = kit.closing(Readiness(answering.probes))
     watch_parts(readiness, kit.metrics)
 

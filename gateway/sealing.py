@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway import identity
-from gateway.settings import Settings, StartRefused, read_sealing_secret
+from gateway.settings import Settings, StartRefused, read_sealing_secret, secret_text
 from gateway.store import Store, StoreError
 from gateway.store.adding import adding
 from gateway.store.tables import public_ids
@@ -71,8 +71,7 @@ def read_secret(settings: Settings) -> bytes:
     """The 32 bytes; StartRefused where they cannot be read, or others may read them."""
     backend, path = settings.backend, secret_file(settings)
     if path is None:
-        given = backend.secret.get_secret_value() if backend.secret else ""
-        return read_sealing_secret(given)
+        return read_sealing_secret(secret_text(backend.secret))
     if backend.secret_file is None and not path.exists():
         raise StartRefused(
             f"the sealing secret {path} is gone: with a new one every public id would change;"

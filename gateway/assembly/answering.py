@@ -63,20 +63,6 @@ Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelves:
-    """Where answers are kept: `ledger` is a store that bookings have for themselves.
-
-    Those that wait for it must not hold up anybody else. `counters` are shared with other
-    processes, where there are any.
-    """
-
-    store: Store
-    ledger: Store
-    owners: Owners
-    counters: Counters | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
     """What answers partners, and how each of its parts fares."""
 
@@ -88,20 +74,28 @@ class Answering:
     probes: Mapping[str, Probe]
 
 
-async def open_answering(
+async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     kit: Kit,
     practice: PracticeSystem,
     policy: Callable[[], Policy],
-    shelves: Shelves,
     listening: socket,
+    *,
+    store: Store,
+    ledger_store: Store,
+    owners: Owners,
+    counters: Counters | None = None,
 ) -> Answering:
-    """Opens all of it, in order; the policy may change."""
-    ring = await _open_ring(kit, shelves.store)
-    usage = Usage(shelves.store, UsageTroubles(kit.metrics, kit.events), kit.now)
+    """Opens all of it, in order; the policy may change.
+
+    Bookings have a store for themselves: those that wait for it must not hold up anybody else.
+    `counters` are shared with other processes, where there are any.
+    """
+    ring = await _open_ring(kit, store)
+    usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
     kit.closing(usage).start()
-    ledger = open_ledger(kit, shelves.ledger, shelves.owners)
-    journal = await open_logs(kit, shelves.store)
-    limiter = await _open_limiter(kit, shelves.counters)
+    ledger = open_ledger(kit, ledger_store, owners)
+    journal = await open_logs(kit, store)
+    limiter = await _open_limiter(kit, counters)
     gate = _gate(kit)
     lag = Lag(kit.metrics)
     kit.closing(lag).start()
@@ -129,7 +123,7 @@ async def open_answering(
         now=kit.now,
     )
     probes = {
-        "store": partial(probe_ledger, shelves.store, ledger),
+        "store": partial(probe_ledger, store, ledger),
         "keys": partial(probe_keys, ring),
         "audit": partial(probe_audit, journal),
         "limiter": partial(

@@ -120,20 +120,18 @@ def _is_open(settings: Settings) -> bool:
     return not is_loopback(split_address(settings.admin_listen)[0])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelSources:
-    """What the panel tells of, in the process that decides the policy."""
-
-    store: Store
-    adapter: Adapter
-    readiness: Readiness
-    keeper: Keeper
-    snapshot: Callable[[], Awaitable[Snapshot]]
-    audit: Buffer
-    limiter: Peeker
-
-
-def panel_listener(kit: Kit, sources: PanelSources, sockets: Sockets) -> BoundListener | None:
+def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
+    kit: Kit,
+    sockets: Sockets,
+    *,
+    store: Store,
+    adapter: Adapter,
+    readiness: Readiness,
+    keeper: Keeper,
+    snapshot: Callable[[], Awaitable[Snapshot]],
+    audit: Buffer,
+    limiter: Peeker,
+) -> BoundListener | None:
     """Where the clinic's administrators work, if anywhere; TLS where the network can reach it."""
     settings, listening = kit.settings, sockets.panel
     if listening is None:
@@ -144,7 +142,7 @@ def panel_listener(kit: Kit, sources: PanelSources, sockets: Sockets) -> BoundLi
     headers = {} if certificate is None else STRICT
     parts = Parts(
         settings=settings,
-        store=sources.store,
+        store=store,
         now=kit.now,
         zone=clinic_zone(settings),
         public_url=settings.public_url_at(sockets.public.getsockname()[1]),
@@ -155,14 +153,14 @@ def panel_listener(kit: Kit, sources: PanelSources, sockets: Sockets) -> BoundLi
         only_through_proxies=is_open and certificate is None,
         trusts=proxies.trusts,
         caller=proxies.caller,
-        policy=sources.keeper.policy,
-        standing=lambda: sources.keeper.standing,
-        running=lambda: sources.keeper.running,
-        adapter=sources.adapter,
-        readiness=sources.readiness.report,
-        snapshot=sources.snapshot,
-        used=partial(_used, sources.limiter),
-        audit=sources.audit,
+        policy=keeper.policy,
+        standing=lambda: keeper.standing,
+        running=lambda: keeper.running,
+        adapter=adapter,
+        readiness=readiness.report,
+        snapshot=snapshot,
+        used=partial(_used, limiter),
+        audit=audit,
         events=kit.events,
     )
 
@@ -175,7 +173,7 @@ def panel_listener(kit: Kit, sources: PanelSources, sockets: Sockets) -> BoundLi
         response.force_close()
         return response
 
-    app = panel(parts, Administration(sources.store, sources.audit, kit.now))
+    app = panel(parts, Administration(store, audit, kit.now))
     inside = entrance(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
     runner = AppRunner(app, refuse, inside, end=CUT_OFF)
     return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))

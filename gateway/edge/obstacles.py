@@ -47,7 +47,6 @@ def _url_obstacles(url: str) -> Iterator[str]:
 
 
 def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """The gateways do not believe the proxy."""
     if not settings.proxies:
         yield (
             "trusted_proxies is empty, so all partners would seem to call from the proxy's address:"
@@ -65,7 +64,6 @@ def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """The proxy does not reach them from its machine."""
     others = [node.name for node in nodes if not is_loopback(node.host)]
     for setting, address, ports in (
         ("listen", settings.listen, [node.port for node in nodes]),
@@ -84,7 +82,6 @@ def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """They do not share what several gateways have to."""
     if len(nodes) != settings.nodes:
         many = "1 node is named" if len(nodes) == 1 else f"{len(nodes)} nodes are named"
         yield (

@@ -18,6 +18,8 @@ VETS = 3
 # Records of a resource that are read again by their ids.
 ROUND_TRIPS = 20
 MOST_IDS = 3
+READING = [operation for operation in OPERATIONS if not operation.creates]
+WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 
 
 async def examined(
@@ -40,12 +42,10 @@ async def examined(
     examine = examiner_of(adapter)
     async for finding in (examine or partial(_checked, adapter))(examination):
         yield finding
-    for operation in OPERATIONS:
-        if not operation.creates:
-            yield await rounds.operation(operation)
-    for resource in RESOURCES:
-        if "id" in resource.paths:
-            yield await rounds.ids(resource.name)
+    for operation in READING:
+        yield await rounds.operation(operation)
+    for resource in WITH_IDS:
+        yield await rounds.ids(resource)
     if examine is None:
         for finding in _reported(troubles):
             yield finding

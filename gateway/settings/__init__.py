@@ -8,6 +8,7 @@ from gateway.settings.kinds import (
     is_loopback,
     read_sealing_secret,
     read_zone,
+    secret_text,
     split_address,
     split_hosts,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "names",
     "read_sealing_secret",
     "read_zone",
+    "secret_text",
     "shipped_policy",
     "sources",
     "split_address",

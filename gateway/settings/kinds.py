@@ -124,6 +124,11 @@ def _shared_memory(address: SecretStr) -> SecretStr:
     return address
 
 
+def secret_text(secret: SecretStr | None) -> str:
+    """What a secret is; empty where there is none."""
+    return secret.get_secret_value() if secret else ""
+
+
 def read_sealing_secret(text: str) -> bytes:
     """The 32 bytes behind 64 hexadecimal digits; ValueError for any other text."""
     try:

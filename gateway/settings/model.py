@@ -16,22 +16,7 @@ from pydantic import (
 
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
-from gateway.settings.kinds import (
-    Address,
-    Collector,
-    Counting,
-    Database,
-    Hosts,
-    Networks,
-    OptionalAddress,
-    PanelUrl,
-    Patience,
-    PublicUrl,
-    Seconds,
-    Zone,
-    read_sealing_secret,
-    split_networks,
-)
+from gateway.settings import kinds
 
 _HERE = Path(__file__).resolve().parent.parent
 # The policy lies at the top of a checkout; in an installed package it lies beside this file.
@@ -64,7 +49,7 @@ class BackendSettings(Group):
 
     adapter: str = "sql"
     """How to speak to it: sql, rest, or module:Class of your own adapter."""
-    url: Database | None = None
+    url: kinds.Database | None = None
     """Its database, such as sqlite:////srv/practice/clinic.db, or (rest) its address, such as
     https://cloud.example.org/api."""
     mapping: Path | None = None
@@ -80,9 +65,9 @@ class BackendSettings(Group):
     secret_file: Path | None = None
     """A file with that secret, readable by its owner alone. Where neither is given, one is made in
     the state folder."""
-    timeout: Patience = 3.0
+    timeout: kinds.Patience = 3.0
     """Seconds that one read may take."""
-    booking_timeout: Patience = 10.0
+    booking_timeout: kinds.Patience = 10.0
     """Seconds that one booking may take."""
     in_flight: int = Field(20, ge=1)
     """Calls of it that may be under way at once; bookings take at most half."""
@@ -90,14 +75,14 @@ class BackendSettings(Group):
     """Calls that may wait for that, a second at most; more are 503."""
     breaker_failures: int = Field(5, ge=1)
     """Calls in a row that fail before it is left alone, and calls are 503."""
-    breaker_pause: Patience = 10.0
+    breaker_pause: kinds.Patience = 10.0
     """Seconds for which it is left alone, before one call tries it again."""
 
     @field_validator("secret")
     @classmethod
     def _hexadecimal(cls, secret: SecretStr | None) -> SecretStr | None:
         if secret is not None:
-            read_sealing_secret(secret.get_secret_value())
+            kinds.read_sealing_secret(secret.get_secret_value())
         return secret
 
     @model_validator(mode="after")
@@ -131,7 +116,7 @@ class AuditSettings(Group):
 
 
 class _Memory(Group):
-    url: Counting = SecretStr("memory:")
+    url: kinds.Counting = SecretStr("memory:")
     """Where it is remembered: memory:, or for several processes and machines together
     redis://user:password@host:6379."""
     entries: int = Field(10_000, ge=1)
@@ -164,7 +149,7 @@ CacheSettings = create_model(
 class TracingSettings(Group):
     """Where traces go."""
 
-    endpoint: Collector | None = None
+    endpoint: kinds.Collector | None = None
     """A collector of OpenTelemetry that takes OTLP over HTTP, such as http://127.0.0.1:4318;
     without it there are no traces. It needs the extra `otel`."""
     share: float = Field(1.0, ge=0, le=1)
@@ -174,23 +159,23 @@ class TracingSettings(Group):
 class Settings(Group):
     """The gateway's settings; every path is absolute."""
 
-    listen: Address = "0.0.0.0:8080"
+    listen: kinds.Address = "0.0.0.0:8080"
     """Where partners call."""
-    operations_listen: Address = "127.0.0.1:8081"
+    operations_listen: kinds.Address = "127.0.0.1:8081"
     """Where /healthz, /readyz and /metrics are."""
-    operations_hosts: Hosts = ""
+    operations_hosts: kinds.Hosts = ""
     """Host names under which these are asked, with commas between; addresses, localhost and the
     name in operations_listen always count."""
-    admin_listen: OptionalAddress = "127.0.0.1:8082"
+    admin_listen: kinds.OptionalAddress = "127.0.0.1:8082"
     """Where the clinic's administrators reach the panel; empty for no panel. Open to a network it
     takes admin_url, and TLS or trusted proxies."""
-    admin_url: PanelUrl | None = None
+    admin_url: kinds.PanelUrl | None = None
     """The address under which browsers reach the panel, where that is not this machine's own;
     without a path."""
-    zone: Zone | None = None
+    zone: kinds.Zone | None = None
     """The clock on the clinic's wall, such as Europe/Paris, by which the panel tells times; the
     mapping's where it is not given."""
-    public_url: PublicUrl | None = None
+    public_url: kinds.PublicUrl | None = None
     """The address under which partners know the gateway, without /api/v1; where it is not given,
     http://127.0.0.1 and the port of listen."""
     state: Path = Path("state")
@@ -200,10 +185,10 @@ class Settings(Group):
     policy_widening: Literal["apply", "approve"] = "apply"
     """Whether a changed policy that shows more applies once its cases pass, or then waits for
     `policy approve`; in the file also `policy: {file: FILE, widening: approve}`."""
-    store: Database | None = None
+    store: kinds.Database | None = None
     """The database of keys and bookings; state/gateway.db by default. For several machines
     postgresql://user:password@host/database."""
-    limiter: Counting = SecretStr("memory:")
+    limiter: kinds.Counting = SecretStr("memory:")
     """Where calls are counted: memory:, or for several machines redis://user:password@host:6379
     (rediss:// for TLS; Valkey too)."""
     limiter_timeout: Annotated[float, Field(gt=0, le=1)] = 0.05
@@ -227,7 +212,7 @@ class Settings(Group):
     """Calls of one key that may be under way at once, likewise."""
     in_flight_bytes: int = Field(4_194_304, ge=65_536)
     """Bytes that the bodies of all bookings under way at once may have, likewise."""
-    trusted_proxies: Networks = ""
+    trusted_proxies: kinds.Networks = ""
     """Proxies whose X-Forwarded-For is believed: addresses and networks, with commas between; none
     by default."""
     proxy_hops: int = Field(1, ge=1, le=10)
@@ -237,13 +222,13 @@ class Settings(Group):
     speaks TLS; with tls_key."""
     tls_key: Path | None = None
     """The key of that certificate, in PEM."""
-    shutdown_delay: Seconds = 5.0
+    shutdown_delay: kinds.Seconds = 5.0
     """Seconds between not being ready and not listening, at the end."""
-    drain: Seconds = 15.0
+    drain: kinds.Seconds = 15.0
     """Seconds that running calls have to end."""
-    body_timeout: Patience = 5.0
+    body_timeout: kinds.Patience = 5.0
     """Seconds that a body may take to arrive."""
-    booking_wait: Patience = 10.0
+    booking_wait: kinds.Patience = 10.0
     """Seconds that a repeated booking waits for the first to end."""
     backend: BackendSettings = Field(default_factory=BackendSettings)
     booking: BookingSettings = Field(default_factory=BookingSettings)
@@ -254,7 +239,7 @@ class Settings(Group):
     @property
     def proxies(self) -> tuple[str, ...]:
         """The trusted proxies, one by one."""
-        return split_networks(self.trusted_proxies)
+        return kinds.split_networks(self.trusted_proxies)
 
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""
