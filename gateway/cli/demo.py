@@ -45,26 +45,7 @@ OPTIONS = {
 }
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
-CONFIGURATION = """\
-# The demo's configuration; `clinic-gateway settings` explains every setting.
-# Paths are relative to this file.
-
-state: .
-shutdown_delay: 0
-
-# Which field opens at which level, beside this file: change it, and the running demo follows.
-# What a change hides takes effect at once; what it opens waits for an approval.
-policy:
-  file: policies.yaml
-  widening: approve
-
-backend:
-  # The sample clinic: a database that looks like an old practice system's.
-  adapter: sql
-  url: sqlite:///clinic.db
-  # What undoes its peculiarities, beside this file: a good start for a mapping of your own.
-  mapping: clinic.yaml
-"""
+CONFIGURATION = Path(__file__).with_name("demo.yaml")
 
 
 @click.command()
@@ -135,7 +116,7 @@ def prepare(state: Path) -> Path:
                 shutil.copyfile(MAPPING, mapping)
             if not configuration.exists():  # an older one may name no policy
                 _copy_policy(state)
-                configuration.write_text(CONFIGURATION, "utf-8")
+                shutil.copyfile(CONFIGURATION, configuration)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(

@@ -89,7 +89,11 @@ def show(config: Path | None, as_json: bool, wanted: str) -> None:
 
     KEY is its id, or its name where no other key has that.
     """
-    key, at, hints = _with_keys(config, lambda store: _viewed(store, wanted))
+
+    async def found(store: "KeyStore") -> KeyView:
+        return await _view(store, await _id_of(store, wanted))
+
+    key, at, hints = _with_keys(config, found)
     print_key(key, as_json, at, hints=hints)
 
 
@@ -261,10 +265,6 @@ def _odd(key_id: str) -> str:
 async def _view(store: "KeyStore", key_id: str) -> KeyView:
     key, hints = await store.show(key_id)
     return key, await store.key_time(now()), hints
-
-
-async def _viewed(store: "KeyStore", wanted: str) -> KeyView:
-    return await _view(store, await _id_of(store, wanted))
 
 
 async def _id_of(store: "KeyStore", wanted: str) -> str:

@@ -74,7 +74,7 @@ async def serve_until_stopped(
     policy looked at. That it ends and has ended is said, but not by a demo, which has `begun`.
     """
     forbid_core_dumps()
-    stop, events = asyncio.Event(), Events()
+    stop, events, loop = asyncio.Event(), Events(), asyncio.get_running_loop()
 
     def say(event: str, **details: Any) -> None:
         if begun is None:
@@ -85,37 +85,30 @@ async def serve_until_stopped(
             say(TOLD_TO_END, signal=number.name)
         stop.set()
 
+    # until there is a gateway, its files are still to be read
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
     for number in ends:
-        asyncio.get_running_loop().add_signal_handler(number, end, number)
-    await _serve(settings, begun, stop, events, hears_hangups=signal.SIGHUP not in ends)
+        loop.add_signal_handler(number, end, number)
+    remedy = "restart the gateway, or set workers to 2 or more"
+    loop.add_signal_handler(signal.SIGQUIT, log_tasks, events)
+    loop.add_signal_handler(signal.SIGUSR2, lambda: events.warn(NO_ROLL, remedy=remedy))
+    gateway = await unless(stop, build(settings))
+    if gateway is not None:
+        if signal.SIGHUP not in ends:
+            loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
+        await _serve(gateway, stop, begun)
     say(HAS_ENDED)
 
 
 async def _serve(
-    settings: Settings,
-    begun: Callable[[Gateway], Awaitable[None]] | None,
-    stop: asyncio.Event,
-    events: Events,
-    *,
-    hears_hangups: bool,
+    gateway: Gateway, stop: asyncio.Event, begun: Callable[[Gateway], Awaitable[None]] | None
 ) -> None:
     """From the start to the end; nothing is left open."""
-    loop = asyncio.get_running_loop()
-    remedy = "restart the gateway, or set workers to 2 or more"
-    loop.add_signal_handler(signal.SIGQUIT, log_tasks, events)
-    loop.add_signal_handler(signal.SIGUSR2, lambda: events.warn(NO_ROLL, remedy=remedy))
-    if hears_hangups:  # until there is a gateway, its files are still to be read
-        loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    gateway = await unless(stop, build(settings))
-    if gateway is None:
-        return
     try:
         # what was made for the start stays: looking through it again and again would cost each call
         gc.freeze()
-        if hears_hangups:
-            loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         await gateway.start()
-        warn(settings, gateway.public.socket, gateway.events)
+        warn(gateway.settings, gateway.public.socket, gateway.events)
         if begun is not None:
             await begun(gateway)
         await stop.wait()

@@ -49,12 +49,6 @@ class Node:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
-    @property
-    def check(self) -> str:
-        """Where HAProxy asks whether it is ready, as words of its `server` line."""
-        elsewhere = "" if self.operations_host == self.host else f"addr {self.operations_host} "
-        return f"{elsewhere}port {self.operations_port}"
-
 
 def is_anywhere(host: str) -> bool:
     """Whether it stands for all addresses of a machine."""
@@ -129,11 +123,6 @@ class Site:
     idle: int = ceil(KEEP_ALIVE)
     keep_alive: int = ceil(KEEP_ALIVE - SOONER)
     strict: str = STRICT["Strict-Transport-Security"]
-
-    @property
-    def is_ipv6(self) -> bool:
-        """Whether it listens on an address of IPv6."""
-        return ":" in self.host
 
 
 def site_of(
