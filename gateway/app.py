@@ -104,11 +104,7 @@ async def _built(make: Callable[[Kit], Awaitable[Built]], kit: Kit) -> Built:
 async def _gateway(kit: Kit) -> Gateway:
     """Everything in one process."""
     settings = kit.settings
-    check_configured(settings)
-    reserve_files(settings.connections)
-    sockets = bind_all(settings)
-    kit.closers.callback(sockets.close)
-    kit.closers.enter_context(sole_use(make_folder(settings.state)))
+    sockets = _bound(kit)
     store = await _begun_state(kit)
     found = await asyncio.to_thread(find, settings.policy)
     practice = await parts.open_practice(kit, store, found)
@@ -163,6 +159,17 @@ async def _gateway(kit: Kit) -> Gateway:
         system=system_listener(kit, readiness, sockets.system, figures),
         panel=panel,
     )
+
+
+def _bound(kit: Kit) -> Sockets:
+    """The addresses, and the state folder, of which this process alone makes use."""
+    settings = kit.settings
+    check_configured(settings)
+    reserve_files(settings.connections)
+    sockets = bind_all(settings)
+    kit.closers.callback(sockets.close)
+    kit.closers.enter_context(sole_use(make_folder(settings.state)))
+    return sockets
 
 
 async def _operations(kit: Kit, shared: Shared) -> Operations:

@@ -131,13 +131,14 @@ def booking_window(settings: Settings) -> BookingWindow:
 
 def remembered(settings: Settings) -> Iterator[Kept]:
     """For how long each operation's answers are remembered, as an adapter is told of it."""
-    for each in OPERATIONS:
-        if not each.creates:
+    for operation in OPERATIONS:
+        if not operation.creates:
+            only = (base.Filter("equals", (name,), value) for name, value in operation.only)
             yield Kept(
-                resource=each.returns.name,
-                many=each.many,
-                seconds=getattr(settings.cache, each.id),
-                only=frozenset(base.Filter("equals", (name,), value) for name, value in each.only),
+                resource=operation.returns.name,
+                many=operation.many,
+                seconds=getattr(settings.cache, operation.id),
+                only=frozenset(only),
             )
 
 
@@ -304,8 +305,8 @@ class BackendProbe:
         self._looked = True
 
     def _note(self, warnings: Sequence[Problem]) -> None:
-        for each in sorted(set(warnings).difference(self.warnings)):
-            self._warn(f"{each.file}:{each.line}:{each.column}", each.text)
+        for new in sorted(set(warnings).difference(self.warnings)):
+            self._warn(f"{new.file}:{new.line}:{new.column}", new.text)
         self.warnings = tuple(warnings)
 
     async def aclose(self) -> None:

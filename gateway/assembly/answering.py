@@ -41,7 +41,7 @@ from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.serving import PublicListener
-from gateway.settings import StartRefused
+from gateway.settings import StartRefused, secret_text
 from gateway.store import Store
 from gateway.usage.counting import Usage
 from gateway.web.documents import Documents
@@ -85,10 +85,9 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     owners: Owners,
     counters: Counters | None = None,
 ) -> Answering:
-    """Opens all of it, in order; the policy may change.
+    """Opens all of it, in order; the policy may change, `counters` are shared with other processes.
 
     Bookings have a store for themselves: those that wait for it must not hold up anybody else.
-    `counters` are shared with other processes, where there are any.
     """
     ring = await _open_ring(kit, store)
     usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
@@ -96,10 +95,7 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     ledger = open_ledger(kit, ledger_store, owners)
     journal = await open_logs(kit, store)
     limiter = await _open_limiter(kit, counters)
-    gate = _gate(kit)
-    lag = Lag(kit.metrics)
-    kit.closing(lag).start()
-    lag.tells(gate.hear)
+    gate, lag = _open_gate(kit)
     pipeline = Pipeline(
         keys=ring,
         limiter=limiter,
@@ -114,8 +110,8 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     )
     owner = partial(owner_of, keys=ring)
     observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, owner)
-    documents = Documents(
-        public_url=kit.settings.public_url_at(listening.getsockname()[1]),
+    documents = partial(
+        Documents,
         keys=ring,
         policy=policy,
         adapter=practice.adapter,
@@ -126,14 +122,10 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         "store": partial(probe_ledger, store, ledger),
         "keys": partial(probe_keys, ring),
         "audit": partial(probe_audit, journal),
-        "limiter": partial(
-            probe_limiter, place_of(kit.settings.limiter.get_secret_value()), limiter
-        ),
+        "limiter": partial(probe_limiter, place_of(secret_text(kit.settings.limiter)), limiter),
         "loop": partial(probe_loop, lag, gate.places),
     }
-    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
     kit.metrics.hides(partial(hidden_fields, policy))
-    watch_process(kit.metrics)
     return Answering(
         public=_public_listener(kit, pipeline, documents, observers, listening),
         ring=ring,
@@ -145,15 +137,20 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
 
 
 def _public_listener(
-    kit: Kit, pipeline: Pipeline, documents: Documents, observers: Observers, listening: socket
+    kit: Kit,
+    pipeline: Pipeline,
+    documents: Callable[..., Documents],
+    observers: Observers,
+    listening: socket,
 ) -> PublicListener:
+    watch_process(kit.metrics)
     settings, certificate = kit.settings, certificate_of(kit)
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     public_url = settings.public_url_at(listening.getsockname()[1])
     replies = Replies(public_url, {} if certificate is None else STRICT)
     front = Front(
         pipeline=pipeline,
-        documents=documents,
+        documents=documents(public_url=public_url),
         replies=replies,
         observers=observers,
         traces=open_spans(kit),
@@ -175,16 +172,21 @@ def _public_listener(
     )
 
 
-def _gate(kit: Kit) -> Gate:
-    settings = kit.settings
+def _open_gate(kit: Kit) -> tuple[Gate, Lag]:
+    """How many calls may be under way, and how late the event loop is, by which that changes."""
+    settings, lag = kit.settings, Lag(kit.metrics)
     troubles = LoadTroubles(kit.metrics, kit.events, settings.in_flight_per_key)
-    return Gate(
+    gate = Gate(
         settings.in_flight,
         settings.in_flight_per_key,
         settings.in_flight_bytes,
         told=troubles.turned_away,
         changed=troubles.places,
     )
+    kit.closing(lag).start()
+    lag.tells(gate.hear)
+    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
+    return gate, lag
 
 
 async def _open_ring(kit: Kit, store: Store) -> MemoryKeyRing:
@@ -196,7 +198,7 @@ async def _open_ring(kit: Kit, store: Store) -> MemoryKeyRing:
 
 
 async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:
-    settings, url = kit.settings, kit.settings.limiter.get_secret_value()
+    settings, url = kit.settings, secret_text(kit.settings.limiter)
     if settings.nodes > 1 and url == "memory:":
         raise StartRefused(
             "more than one of nodes cannot count in memory:, as each would admit every limit"

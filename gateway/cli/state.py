@@ -203,13 +203,13 @@ def manifest_data(folder: Path, manifest: Manifest) -> dict[str, Any]:
         "migration": manifest.migration,
         "sealing": manifest.sealing or None,
         "files": len(manifest.files),
-        "bytes": sum(each.size for each in manifest.files),
+        "bytes": sum(file.size for file in manifest.files),
     }
 
 
 def manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
     """The backup in that folder for people."""
-    size = sum(each.size for each in manifest.files)
+    size = sum(file.size for file in manifest.files)
     files = counted(len(manifest.files), "file")
     yield f"{folder}: the state {manifest.identity} as of {write_instant(manifest.made_at)}"
     yield f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}"

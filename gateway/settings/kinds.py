@@ -39,26 +39,28 @@ def _address(text: str) -> str:
 
 def split_networks(text: str) -> tuple[str, ...]:
     """The addresses and networks between commas; ValueError for what is neither."""
-    found = tuple(word.strip() for word in text.split(",") if word.strip())
-    for each in found:
+    networks = tuple(word.strip() for word in text.split(",") if word.strip())
+    for network in networks:
         try:
-            ip_network(each)
+            ip_network(network)
         except ValueError as error:
             host_bits = "has host bits set" in str(error)
-            remedy = f"write {ip_network(each, strict=False)}" if host_bits else "such as 10.0.0.5"
+            remedy = (
+                f"write {ip_network(network, strict=False)}" if host_bits else "such as 10.0.0.5"
+            )
             raise ValueError(
-                f"{each} is no address or network{':' if host_bits else ''} {remedy}"
+                f"{network} is no address or network{':' if host_bits else ''} {remedy}"
             ) from error
-    return found
+    return networks
 
 
 def split_hosts(text: str) -> tuple[str, ...]:
     """The host names between commas, in lower case; ValueError for what is none."""
-    found = tuple(each.strip().lower() for each in text.split(",") if each.strip())
-    for each in found:
-        if not re.fullmatch("[a-z0-9._-]+", each):
-            raise ValueError(f"{each} is no host name: write it without scheme and port")
-    return found
+    hosts = tuple(host.strip().lower() for host in text.split(",") if host.strip())
+    for host in hosts:
+        if not re.fullmatch("[a-z0-9._-]+", host):
+            raise ValueError(f"{host} is no host name: write it without scheme and port")
+    return hosts
 
 
 def _web_address(text: str, such_as: str, refused: str = "") -> str:
