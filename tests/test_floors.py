@@ -13,12 +13,11 @@ FLOORS = (
         "gateway.contract",
         "gateway.background",
         "gateway.identity",
-        "gateway.packing",
+        "gateway.assets",
         "gateway.purposes",
     },
     {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
-        "gateway.serving",
         "gateway.sealing",
         "gateway.keys",
         "gateway.policy",

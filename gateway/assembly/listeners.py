@@ -10,11 +10,10 @@ from socket import socket
 from aiohttp import web
 
 from adapters.base import Adapter
-from gateway.admin.access.administration import Administration
-from gateway.admin.access.guard import HEADERS
+from gateway.admin.context import PanelContext
+from gateway.admin.guard import HEADERS
 from gateway.admin.panel import panel
-from gateway.admin.parts import Parts
-from gateway.admin.vocabulary import check_words
+from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
@@ -140,7 +139,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     certificate = certificate_of(kit) if is_open else None
     headers = {} if certificate is None else STRICT
-    parts = Parts(
+    context = PanelContext(
         settings=settings,
         store=store,
         now=kit.now,
@@ -173,7 +172,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         response.force_close()
         return response
 
-    app = panel(parts, Administration(store, audit, kit.now))
+    app = panel(context)
     inside = entrance(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
     runner = AppRunner(app, refuse, inside, end=CUT_OFF)
     return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))

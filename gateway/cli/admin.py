@@ -5,17 +5,24 @@ from pathlib import Path
 
 import click
 
-from gateway.administrators.administrator import name_of
-from gateway.administrators.failures import Failures, of_name
-from gateway.administrators.passwords import LONGEST, Passwords, check, made_up, one_time_digest
-from gateway.administrators.roles import Role
-from gateway.administrators.sessions import SessionStore
-from gateway.administrators.store import (
+from gateway.administrators.administrator import (
     AdministratorStore,
     LastAdmin,
     NameTaken,
     NoSuchAdministrator,
+    Role,
+    name_of,
 )
+from gateway.administrators.passwords import (
+    LONGEST,
+    AttemptLimiter,
+    Passwords,
+    check,
+    made_up,
+    of_name,
+    one_time_digest,
+)
+from gateway.administrators.sessions import SessionStore
 from gateway.cli.deeds import RecordDeed, now, with_deeds, with_store
 from gateway.cli.lines import legible_json, say
 from gateway.cli.options import CommandGroup, OneLine, OneOf, fail, shared_options
@@ -113,13 +120,13 @@ async def _give_password(
             fail("nobody has the role admin yet: add the first one with --role admin")
         async with deed("administrator added", name, role=role):
             await administrators.add(name, role, digest, now(), one_time=one_time)
-            await Failures(store).forgive(of_name(name))
+            await AttemptLimiter(store).forgive(of_name(name))
         return True
     owner, details = known.administrator, {} if role is None else {"role": role}
     async with deed("password reset", owner.id, name=owner.name, **details):
         await administrators.set_password(owner.id, digest, one_time=one_time, role=role)
         # whoever guessed at the name meanwhile keeps its owner out no longer
-        await Failures(store).forgive(of_name(name))
+        await AttemptLimiter(store).forgive(of_name(name))
     return False
 
 

@@ -24,8 +24,8 @@ from gateway.cli.lines import counted, legible
 from gateway.cli.options import CommandGroup, OneOf, TextValue, fail, shared_options
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
-from gateway.inquiries import examining
-from gateway.inquiries.directory import PAGES_MOST, first
+from gateway.inquiries import practice
+from gateway.inquiries.practice import PAGES_MOST, first
 from gateway.settings import Settings, load_settings, read_zone
 from gateway.state import opened, opened_if_begun
 from gateway.store import Store
@@ -133,7 +133,7 @@ def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -
 
 async def _examine(settings: Settings, examination: Examination) -> list[Finding]:
     async with _own_or_passing(settings) as (own, store):
-        findings = examining.examine(own, store, examination)
+        findings = practice.examine(own, store, examination)
         if not examination.booking:
             return [finding async for finding in findings]
         async with recording(own, store) as deed, deed("test booking made"):
@@ -145,7 +145,7 @@ async def bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adap
     """The configured adapter with nothing around it, which would hide what it does."""
     async with (
         _own_or_passing(settings) as (own, store),
-        examining.bare_adapter(own, store, report) as adapter,
+        practice.bare_adapter(own, store, report) as adapter,
     ):
         yield adapter
 

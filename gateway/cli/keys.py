@@ -20,7 +20,7 @@ from gateway.cli.key_options import (
 from gateway.cli.key_views import key_data, print_key, print_keys, when
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import CommandGroup, TextValue, config_option, fail, shared_options
-from gateway.inquiries.key_settings import changes_told, settings_told
+from gateway.inquiries.keys import changes_told, settings_told
 from gateway.keys.key import Key, new_key
 
 if TYPE_CHECKING:  # to import it takes long: a command does, where it opens a store

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gateway.packing import pack
+from gateway.assets import pack
 
 _FOLDER = Path(__file__).parent / "static"
 _SWAGGER_UI = "vendor/swagger-ui-dist"

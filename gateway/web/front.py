@@ -9,6 +9,7 @@ from aiohttp import web
 from multidict import istr
 
 from adapters.asking import ASKING
+from gateway.assets import accepts_gzip
 from gateway.contract.errors import (
     BodyTooLarge,
     BodyTooSlow,
@@ -24,7 +25,6 @@ from gateway.contract.errors import (
 )
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.observe.tracing.base import Traces
-from gateway.packing import accepts_gzip
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.body import EXPECT, Body

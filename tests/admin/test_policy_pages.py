@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from gateway.admin.policy_words import PolicyWords
 from gateway.admin.words import words
+from gateway.administrators.administrator import Role
 from gateway.administrators.log import Deed, DeedLog
-from gateway.administrators.roles import Role
 from gateway.cli.policy import policy as command
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import aiohttp
 import pytest
 
+from gateway.administrators.administrator import Role
 from gateway.administrators.log import Deed, DeedLog
-from gateway.administrators.roles import Role
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import new_key

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from adapters.documents.problems import DocumentErrors
-from gateway.administrators.roles import Role
+from gateway.administrators.administrator import Role
 from gateway.app import build
 from gateway.settings import Settings
 from tests.admin.manager import manager_of

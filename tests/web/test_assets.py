@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from gateway.packing import accepts_gzip
+from gateway.assets import accepts_gzip
 from gateway.web import assets
 from gateway.web.assets import ASK_AGAIN, FILES, FOR_GOOD, Assets
 from gateway.web.docs import HEADERS_OF_THE_PAGE

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gateway.cli.options import CommandT, OneLine, fail
-from gateway.inquiries.waiting import Asked
+from gateway.inquiries.policies import Reload
 
 _digits = re.compile("[0-9a-f]{64}").fullmatch
 
@@ -63,21 +63,21 @@ def decision_options(reason: str) -> Callable[[CommandT], CommandT]:
 
 def decided(
     config: Path | None, decision: str, digest: str, by: str | None, reason: str
-) -> tuple[Asked, str]:
+) -> tuple[Reload, str]:
     """The running gateways once they have looked, and who decided; APPROVED or DECLINED.
 
     The end of the command where that policy does not wait.
     """
     from gateway.cli.deeds import actor, recording, with_store
     from gateway.cli.policy.processes import NOBODY, now
-    from gateway.inquiries.waiting import looked, waiting
+    from gateway.inquiries.policies import looked, waiting
     from gateway.policy.running.versions import Event, Versions
     from gateway.settings import load_settings
 
     why = reason if by is None else f"{reason} (asked by {by})"
     remark = {} if by is None else {"by": by}
 
-    async def done(store: Any) -> Asked:
+    async def done(store: Any) -> Reload:
         versions = Versions(store)
         running = await versions.running(now())
         decidable = waiting(running)

@@ -12,8 +12,16 @@ import click
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.policy.tried import try_again
-from gateway.inquiries.comparisons import DAYS, Comparison, Touched, compared
-from gateway.inquiries.policies import RUNNING, Named, is_kept, policy_named
+from gateway.inquiries.policies import (
+    DAYS,
+    RUNNING,
+    Comparison,
+    Named,
+    Touched,
+    compared,
+    is_kept,
+    policy_named,
+)
 from gateway.policy.cases.run import summary, verify
 from gateway.policy.reading.document import load_policy
 from gateway.policy.telling.diff import Effect

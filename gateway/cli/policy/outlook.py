@@ -6,9 +6,7 @@ from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
 from gateway.cli.policy.processes import now
-from gateway.inquiries.outlook import outlook
-from gateway.inquiries.policies import RUNNING, Named, policy_named
-from gateway.inquiries.waiting import waiting
+from gateway.inquiries.policies import RUNNING, Named, outlook, policy_named, waiting
 from gateway.policy.policy import Policy
 from gateway.policy.running.versions import Versions
 from gateway.policy.telling.diff import Change

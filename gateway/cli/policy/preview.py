@@ -16,7 +16,7 @@ from gateway.cli.policy.file import file_argument, loaded
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.viewers import Viewer, lacking, viewer_of
+from gateway.inquiries.keys import Viewer, lacking, viewer_of
 from gateway.keys.key import Key
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy

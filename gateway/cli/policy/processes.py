@@ -12,7 +12,7 @@ from gateway.cli.deeds import with_store
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import fail
 from gateway.contract.fields import write_instant
-from gateway.inquiries.waiting import Asked
+from gateway.inquiries.policies import Reload
 from gateway.policy.running.standing import CASES
 from gateway.policy.running.versions import Event, Process, Versions
 
@@ -42,7 +42,7 @@ def tell(
     One that has not looked up to the revision is said not to have answered. `declined` are what
     somebody said no to of the policies that wait, by their hashes.
     """
-    late = Asked(running, revision).late
+    late = Reload(running, revision).late
     if as_json:
         told = [_told(each, declined.get(each.state["waiting"])) for each in running]
         click.echo(legible_json({"processes": told}))

@@ -18,7 +18,7 @@ def reload(config: Path | None, as_json: bool) -> None:
     running.
     """
     from gateway.cli.policy.processes import now, tell, with_versions
-    from gateway.inquiries.waiting import looked
+    from gateway.inquiries.policies import looked
 
     asked = with_versions(config, lambda versions: looked(versions, now))
     tell(asked.running, as_json=as_json, revision=asked.revision)

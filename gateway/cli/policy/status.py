@@ -22,7 +22,7 @@ def status(config: Path | None, as_json: bool) -> None:
     Cases that fail are named either way.
     """
     from gateway.cli.policy.processes import now, tell, with_versions
-    from gateway.inquiries.waiting import declined, waiting
+    from gateway.inquiries.policies import declined, waiting
 
     async def told(versions: Versions) -> tuple[Sequence[Process], Mapping[str, Event]]:
         running = await versions.running(now())

@@ -1,0 +1,64 @@
+"""Static files, each read and packed when it is first asked for; nothing else is ever looked at."""
+
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+# Of an address that holds the digest of the file, and of any other.
+FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """One file; `kind` is its media type, without letters."""
+
+    path: Path
+
+    @cached_property
+    def kind(self) -> str:
+        """What it is; that which nobody knows is bytes."""
+        return mimetypes.guess_type(self.path.name)[0] or "application/octet-stream"
+
+    @cached_property
+    def body(self) -> bytes:
+        """What is in it."""
+        return self.path.read_bytes()
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The same by gzip; the first time that takes as long as many a page."""
+        return pack(self.body)
+
+    @cached_property
+    def query(self) -> str:
+        """What an address ends in, so that a browser may keep what is behind it for good."""
+        return f"v={hashlib.sha256(self.body).hexdigest()[:12]}"
+
+    def cache(self, query: str) -> str:
+        """Returns the Cache-Control for an answer to that query."""
+        return FOR_GOOD if query == self.query else ASK_AGAIN
+
+
+def static_files(folder: Path) -> dict[str, StaticFile]:
+    """Returns every file below a folder, by its path there."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): StaticFile(path) for path in found}
+
+
+def pack(body: bytes) -> bytes:
+    """The same by gzip; always the same of the same."""
+    return gzip.compress(body, mtime=0)
+
+
+def accepts_gzip(values: Iterable[str]) -> bool:
+    """Whether headers Accept-Encoding with these values want gzip."""
+    for value in ",".join(values).lower().split(","):
+        name, _, rest = value.partition(";")
+        if name.strip() in {"gzip", "x-gzip"}:
+            quality = rest.strip().replace(" ", "").removeprefix("q=")
+            return quality.strip("0.") != "" or quality == ""
+    return False
