@@ -24,11 +24,10 @@ from gateway.limits import Counters, open_peeker
 from gateway.observe.merged import Snapshot
 from gateway.observe.process import watch_process
 from gateway.observe.troubles import PolicyNews
-from gateway.policy.running.found import find
-from gateway.policy.running.handed import Taker, take
+from gateway.policy.running.file import find
+from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper
-from gateway.policy.running.presence import Presence
-from gateway.policy.running.versions import Versions
+from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Reports
 from gateway.processes.workers import Workers
 from gateway.serving import Gateway, Operations, Worker
@@ -186,7 +185,7 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     )
     parts.keep_audit(kit, store)
     workers, reports = await _heard_workers(kit, shared)
-    behind = partial(probes.policy_behind, lambda: keeper.standing, reports, kit.now)
+    behind = partial(probes.policy_behind, lambda: keeper.status, reports, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
     own_probes = {
         "store": partial(probes.probe_store, store),
@@ -240,7 +239,7 @@ def _readiness(
     readiness = Readiness(
         {
             "backend": partial(probes.probe_backend, practice.probe, lambda: kit.backend.state),
-            "policy": partial(probes.probe_policy, lambda: keeper.standing, behind),
+            "policy": partial(probes.probe_policy, lambda: keeper.status, behind),
             **more,
         }
     )

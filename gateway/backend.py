@@ -23,7 +23,7 @@ from gateway.contract.window import BookingWindow
 from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
 from gateway.sealing import StoredIds, sealing_secret
-from gateway.settings import Settings, StartRefused, secret_text
+from gateway.settings import BackendSettings, Settings, StartRefused, secret_text
 from gateway.store import Store
 
 # What every adapter can do.
@@ -150,7 +150,6 @@ def bare_adapter_of(
     StartRefused, or DocumentErrors of its mapping.
     """
     backend = settings.backend
-    given = {"user": backend.user, "password": backend.password, "token": backend.token}
     options = base.AdapterOptions(
         url=secret_text(backend.url),
         mapping=backend.mapping,
@@ -161,9 +160,7 @@ def bare_adapter_of(
         booking_timeout=backend.booking_timeout,
         ids=None if store is None else StoredIds(store),
         times=None if store is None else StoredTimes(store),
-        credentials={
-            name: secret_text(value) for name, value in given.items() if value is not None
-        },
+        credentials=credentials(backend),
     )
     try:
         adapter = open_adapter(backend.adapter, options)
@@ -176,6 +173,12 @@ def bare_adapter_of(
             " of adapters/base.py; docs/own-adapter.md shows a whole one"
         )
     return adapter
+
+
+def credentials(backend: BackendSettings) -> dict[str, str]:
+    """What the gateway proves itself with to a practice system, as far as it was given."""
+    given = {"user": backend.user, "password": backend.password, "token": backend.token}
+    return {name: secret_text(value) for name, value in given.items() if value is not None}
 
 
 def shapes() -> Shapes:

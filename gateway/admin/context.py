@@ -20,7 +20,7 @@ from gateway.limits.base import Used
 from gateway.observe.logs import Events
 from gateway.observe.merged import Snapshot
 from gateway.policy.policy import Policy
-from gateway.policy.running.standing import Standing
+from gateway.policy.running.keeper import PolicyStatus
 from gateway.policy.running.versions import Version
 from gateway.settings import Settings
 from gateway.store import Store
@@ -48,7 +48,7 @@ class PanelContext:
     trusts: Callable[[str], bool]
     caller: Callable[[str, MultiMapping[str]], str]
     policy: Callable[[], Policy]
-    standing: Callable[[], Standing]
+    standing: Callable[[], PolicyStatus]
     running: Callable[[], Version]
     adapter: Adapter
     readiness: Callable[[], Awaitable[Mapping[str, Any]]]

@@ -7,10 +7,16 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, read_mask
-from gateway.policy.rows import Rows
+from gateway.policy.rows import RowFilter
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight
-from gateway.policy.telling.diff import Change
-from gateway.policy.telling.wording import ENGLISH, Phrases, conditions, joined, kind_of
+from gateway.policy.telling.wording import (
+    ENGLISH,
+    Phrases,
+    PolicyChange,
+    conditions,
+    joined,
+    kind_of,
+)
 
 _RESOURCES = {each.name: each for each in GOVERNED}
 
@@ -52,17 +58,17 @@ class PolicyWords:
         *first, last = names
         return joined([", ".join(first), last] if first else [last], self.phrases[phrase])
 
-    def records(self, resource: Resource, rows: Rows) -> str:
+    def records(self, resource: Resource, rows: RowFilter) -> str:
         """Returns which records exist."""
         if not rows:
             return self._words("policy.all_records")
         return self._words("policy.only_records", condition=self.condition(resource, rows))
 
-    def condition(self, resource: Resource, rows: Rows) -> str:
+    def condition(self, resource: Resource, rows: RowFilter) -> str:
         """Returns what is asked of a record so that it exists."""
         return conditions(resource, rows, self.phrases)
 
-    def change(self, change: Change, old: Rules, new: Rules) -> str:
+    def change(self, change: PolicyChange, old: Rules, new: Rules) -> str:
         """Returns a change as a sentence."""
         at = self.at(change.levels)
         if not change.path:

@@ -36,7 +36,7 @@ from gateway.pipeline.places import Places
 from gateway.pipeline.redact import hidden_fields
 from gateway.pipeline.shed import Gate
 from gateway.policy.policy import Policy
-from gateway.policy.running.standing import Standing
+from gateway.policy.running.keeper import PolicyStatus
 from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
 from gateway.purposes import NotReady, Purpose
@@ -288,21 +288,21 @@ async def probe_loop(lag: Lag, places: Places) -> Answer:
 
 
 async def probe_policy(
-    standing: Callable[[], Standing], behind: Callable[[], Sequence[Answer]]
+    status: Callable[[], PolicyStatus], behind: Callable[[], Sequence[Answer]]
 ) -> Answer:
     """Always ready, whatever is the matter with the file: a good policy runs."""
     late = behind()
-    return {**standing().told(), **({"behind": late} if late else {})}
+    return {**status().members(), **({"behind": late} if late else {})}
 
 
 def policy_behind(
-    standing: Callable[[], Standing], reports: Reports, now: Callable[[], datetime]
+    status: Callable[[], PolicyStatus], reports: Reports, now: Callable[[], datetime]
 ) -> Sequence[Answer]:
     """The workers that serve by another policy than the one in force, and by which.
 
     None where that has just come into force: they take it within a moment.
     """
-    wanted = standing()
+    wanted = status()
     # a clock that is set back must not hide them for as long
     if abs(now() - wanted.loaded_at) < TAKEN_WITHIN:
         return ()

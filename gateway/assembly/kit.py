@@ -48,13 +48,10 @@ from gateway.observe.troubles import (
 )
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
-from gateway.policy.running.examiner import Examined, Examiner
-from gateway.policy.running.follow import Follower
-from gateway.policy.running.found import Found
-from gateway.policy.running.handed import hand_over, nobody, take
+from gateway.policy.running.file import Examined, Examiner, Snapshot
+from gateway.policy.running.follower import Follower, hand_over, take
 from gateway.policy.running.keeper import Keeper
-from gateway.policy.running.presence import Presence
-from gateway.policy.running.versions import RAN, Versions
+from gateway.policy.running.versions import RAN, Presence, Versions
 from gateway.settings import Settings, StartRefused
 from gateway.state import RUN
 from gateway.store import Store, StoreError
@@ -206,7 +203,7 @@ class PracticeSystem:
 
 
 async def open_practice(
-    kit: Kit, store: Store, found: Found | None = None, *, looks: bool = False
+    kit: Kit, store: Store, found: Snapshot | None = None, *, looks: bool = False
 ) -> PracticeSystem:
     """The practice system and the policy, or what is wrong with either.
 
@@ -265,7 +262,11 @@ async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
 
 
 async def open_keeper(
-    kit: Kit, versions: Versions, practice: PracticeSystem, found: Found, handed: Path | None = None
+    kit: Kit,
+    versions: Versions,
+    practice: PracticeSystem,
+    found: Snapshot,
+    handed: Path | None = None,
 ) -> tuple[Keeper, Follower]:
     """What keeps the running policy, and what follows its file: in one process of a machine.
 
@@ -290,6 +291,6 @@ async def open_keeper(
         await keeper.go_on(before.version, before.loaded_at)
     role = "" if handed is None else "operations"
     presence = Presence(versions, kit.now, role, sweeps=handed is not None)
-    hand_on = nobody if handed is None else partial(hand_over, handed)
+    hand_on = None if handed is None else partial(hand_over, handed)
     follower = Follower(keeper, kit.settings.policy, versions, presence, news, hand_on)
     return keeper, kit.closing(follower)

@@ -18,9 +18,9 @@ from rich.table import Table
 
 from adapters.base import Adapter, AdapterError, Record, Report
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
-from gateway.backend import check_configured, open_backend, shapes
+from gateway.backend import check_configured, credentials, open_backend, shapes
 from gateway.cli.deeds import now, recording
-from gateway.cli.lines import counted, legible
+from gateway.cli.lines import counted, legible, say
 from gateway.cli.options import CommandGroup, OneOf, TextValue, fail, shared_options
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
@@ -224,11 +224,74 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
 @shared_options
 def schema(adapter: str | None, config: Path | None, as_json: bool) -> None:
     """Print the JSON Schema of a mapping file, for editors that complete and check it."""
-    if (adapter or load_settings(config).backend.adapter) == "rest":
-        from adapters.rest.schema import mapping_schema
-    else:
-        from adapters.sql.schema import mapping_schema
-    click.echo(json.dumps(mapping_schema(shapes()), indent=2))
+    from adapters.mapping.schema import mapping_schema
+
+    named = adapter or load_settings(config).backend.adapter
+    made = mapping_schema(shapes(), "rest" if named == "rest" else "sql")
+    click.echo(json.dumps(made, indent=2))
+
+
+@backend.command()
+@click.argument("resource")
+@shared_options
+def explain(resource: str, config: Path | None, as_json: bool) -> None:
+    """Print how a resource is made: each field, its source, its converter, what makes it null.
+
+    The practice system is not asked.
+    """
+    from adapters.mapped.plan import compile_resource, explained
+    from adapters.mapping.loading import converters_of, load_mapping
+
+    settings = load_settings(config).backend
+    if settings.mapping is None:
+        fail("backend.mapping is not set: it names the mapping to explain")
+    all_shapes = shapes()
+    mapping, _ = load_mapping(settings.mapping, all_shapes, settings.adapter, credentials(settings))
+    if resource not in mapping.resources:
+        fail(f"{resource} is no resource: use one of {', '.join(mapping.resources)}")
+    mapped = mapping.resources[resource]
+    lines = list(
+        explained(compile_resource(resource, mapped, all_shapes[resource], converters_of(mapping)))
+    )
+    if as_json:
+        click.echo(json.dumps([asdict(line) for line in lines], indent=2))
+        return
+    columns = [
+        ("field", "source", "converter", "null"),
+        *(tuple(asdict(e).values()) for e in lines),
+    ]
+    widths = [min(60, max(len(row[number]) for row in columns)) for number in range(3)]
+    for row in columns:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo("  ".join([*cells, row[3]]))
+
+
+@backend.command()
+@click.argument("mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@shared_options
+def upgrade(mapping: Path, config: Path | None, as_json: bool) -> None:
+    """Rewrite a mapping of an older form in the form of today; comments and layout stay.
+
+    The file as it was is kept beside it, with `.old` behind its name.
+    """
+    from adapters.documents.document import read_document
+    from adapters.mapping.upgrade import upgraded
+
+    text = mapping.read_text(encoding="utf-8")
+    made = upgraded(read_document(mapping), text)
+    if made == text:
+        today = f"{mapping}: it has the form of today already"
+        say({"rewritten": 0, "old": None}, [today], as_json=as_json)
+        return
+    old = mapping.with_name(f"{mapping.name}.old")
+    if old.exists():
+        fail(f"{old} exists already: move it away")
+    _write_new(old, text)
+    mapping.write_text(made, encoding="utf-8")
+    pairs = zip(text.splitlines(), made.splitlines(), strict=False)
+    changed = sum(one != other for one, other in pairs)
+    line = f"{mapping}: {changed} lines rewritten; {old} has it as it was"
+    say({"rewritten": changed, "old": str(old)}, [line], as_json=as_json)
 
 
 @click.command()

@@ -24,9 +24,9 @@ from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
 from gateway.policy.reading.spots import Spots
 from gateway.policy.rules import Rules
-from gateway.policy.running.stored import read_version
+from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Version, Versions
-from gateway.policy.telling.explain import reasons
+from gateway.policy.telling.wording import reasons
 from gateway.store import Store
 
 # Seconds that are spent on reading for one page.

@@ -13,13 +13,12 @@ from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.spots import Spots, spots_of
-from gateway.policy.rules import Rules, no_wider
-from gateway.policy.running.decision import narrowed
-from gateway.policy.running.found import find
-from gateway.policy.running.standing import APPROVAL
-from gateway.policy.running.stored import read_version
+from gateway.policy.rules import Rules, narrowed, no_wider
+from gateway.policy.running.file import find
+from gateway.policy.running.keeper import APPROVAL
+from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Event, Process, Version, Versions
-from gateway.policy.telling.diff import Change, changes
+from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.settings import StartRefused
 from gateway.store import Store
 from gateway.usage.store import answered
@@ -112,8 +111,8 @@ def deciding_lines(content: bytes) -> Spots:
 class Outlook:
     """The changes of a policy that take effect at once, and those that wait."""
 
-    at_once: Sequence[Change]
-    waits: Sequence[Change]
+    at_once: Sequence[PolicyChange]
+    waits: Sequence[PolicyChange]
 
 
 def outlook(running: Rules, new: Rules) -> Outlook:
@@ -126,7 +125,7 @@ def outlook(running: Rules, new: Rules) -> Outlook:
 class Touched:
     """A change, the active keys that it touches, and in how many answers they saw the resource."""
 
-    change: Change
+    change: PolicyChange
     keys: Sequence[Key]
     answers: int
 
@@ -163,7 +162,7 @@ async def compared(
 
 
 async def whom(
-    found: Sequence[Change], keys: Sequence[Key], store: Store, now: datetime
+    found: Sequence[PolicyChange], keys: Sequence[Key], store: Store, now: datetime
 ) -> list[Touched]:
     """Returns each change with the active keys it touches, and their answers of the DAYS."""
     if not found:
@@ -174,7 +173,7 @@ async def whom(
 
 
 def touched(
-    found: Iterable[Change], keys: Sequence[Key], counts: Mapping[tuple[str, str], int]
+    found: Iterable[PolicyChange], keys: Sequence[Key], counts: Mapping[tuple[str, str], int]
 ) -> list[Touched]:
     """Returns each change with whom it reaches of these keys."""
     reached = [(change, reach(change, keys)) for change in found]
@@ -225,12 +224,12 @@ async def declined(versions: Versions, hashes: Sequence[str]) -> Mapping[str, Ev
     return {digest: event for digest, event in found.items() if event is not None}
 
 
-def operations_of(change: Change) -> list[str]:
+def operations_of(change: PolicyChange) -> list[str]:
     """The operations that show the resource, by their ids."""
     return [each.id for each in OPERATIONS if each.returns.name == change.resource]
 
 
-def reach(change: Change, keys: Iterable[Key]) -> list[Key]:
+def reach(change: PolicyChange, keys: Iterable[Key]) -> list[Key]:
     """The keys whose answers change: they may ask for the resource, and have one of the levels."""
     reaching = {each.permission for each in OPERATIONS if each.returns.name == change.resource}
     return [
@@ -240,7 +239,9 @@ def reach(change: Change, keys: Iterable[Key]) -> list[Key]:
     ]
 
 
-def answers(change: Change, keys: Iterable[Key], counts: Mapping[tuple[str, str], int]) -> int:
+def answers(
+    change: PolicyChange, keys: Iterable[Key], counts: Mapping[tuple[str, str], int]
+) -> int:
     """In how many answers those keys were shown the resource; `counts` by key id and operation."""
     showing = operations_of(change)
     return sum(counts.get((key.id, operation), 0) for key in keys for operation in showing)

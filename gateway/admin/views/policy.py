@@ -20,13 +20,12 @@ from gateway.inquiries.keys import Which
 from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting, whom
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.rules import Rules
-from gateway.policy.running.found import find
-from gateway.policy.running.standing import APPROVAL, CASES, Standing
-from gateway.policy.running.stored import read_version
+from gateway.policy.running.file import find
+from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
+from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Version, Versions
-from gateway.policy.telling.diff import changes
-from gateway.policy.telling.page import as_page
-from gateway.policy.telling.sheets import as_csv
+from gateway.policy.telling.sheets import as_csv, as_page
+from gateway.policy.telling.wording import changes
 
 PAGE = "/policy"
 # Events, problems and names of keys that stand on the page; of more it says how many.
@@ -94,7 +93,7 @@ def _known(visit: Visit) -> dict[str, Any]:
     return {"said_of": PolicyWords(visit.words), "days": DAYS, "most_named": NAMED}
 
 
-async def _waiting(visit: Visit, standing: Standing, *, counts: bool) -> Waiting | None:
+async def _waiting(visit: Visit, standing: PolicyStatus, *, counts: bool) -> Waiting | None:
     policy, store = standing.waiting, visit.store
     if policy is None:
         return None
@@ -109,7 +108,7 @@ async def _waiting(visit: Visit, standing: Standing, *, counts: bool) -> Waiting
     return Waiting(policy=policy, touched=touches, is_counted=counts, declined=declined)
 
 
-def _problems(standing: Standing) -> list[tuple[Problem, str, str]]:
+def _problems(standing: PolicyStatus) -> list[tuple[Problem, str, str]]:
     """Returns what is wrong with the file, with its place, and its line while the file has it."""
     if not standing.problems:
         return []

@@ -35,11 +35,10 @@ from gateway.keys.secret import FORM
 from gateway.keys.store import KeyStore
 from gateway.keys.told import OddKey, UnknownKey
 from gateway.policy.redactor import NoUsableId
-from gateway.policy.rows import Rows
+from gateway.policy.rows import RowFilter
 from gateway.policy.rules import ResourceRules
-from gateway.policy.telling.explain import Reason, reasons
-from gateway.policy.telling.preview import ABSENT, Preview, SeenField, preview
-from gateway.policy.telling.specimen import specimen
+from gateway.policy.telling.preview import ABSENT, Preview, SeenField, preview, specimen
+from gateway.policy.telling.wording import Reason, reasons
 
 # Letters of a key's name, keys that are offered, and ids of the clinic's own records.
 LONGEST, MOST, OFFERED = 200, 12, 5
@@ -198,7 +197,7 @@ class Result:
     level: AccessLevel
     record_id: str
     rules: ResourceRules
-    rows: Rows
+    rows: RowFilter
     seen: Preview | None
     fields: Sequence[tuple[SeenField, Reason]]
     records: Reason
