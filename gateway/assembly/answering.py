@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.assembly.kit import Kit, PracticeSystem, open_ledger, open_logs, open_spans
-from gateway.assembly.listeners import CUT_OFF, certificate_of, open_entrance
+from gateway.assembly.listeners import CUT_OFF, certificate_of, public_options
 from gateway.audit.buffer import Buffer
 from gateway.audit.journal import Journal
 from gateway.backend import (
@@ -21,36 +21,32 @@ from gateway.booking.owners import Owners
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
-from gateway.observe.lag import Lag
-from gateway.observe.process import watch_process
+from gateway.observe.callers import LoadTroubles
+from gateway.observe.process import Lag, watch_process
 from gateway.observe.troubles import (
     KeyTroubles,
     LimiterTroubles,
-    LoadTroubles,
     UsageTroubles,
 )
-from gateway.pipeline.authenticate import owner_of
-from gateway.pipeline.cursor import Cursors
+from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.pipeline import Pipeline
-from gateway.pipeline.places import Places
-from gateway.pipeline.redact import hidden_fields
-from gateway.pipeline.shed import Gate
+from gateway.pipeline.shedder import AdaptiveLimit, LoadShedder
+from gateway.pipeline.steps import hidden_fields, owner_of
 from gateway.policy.policy import Policy
 from gateway.policy.running.keeper import PolicyStatus
-from gateway.processes.reports import Reports
-from gateway.processes.workers import Workers
+from gateway.processes.reports import Reports, Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.serving import PublicListener
 from gateway.settings import StartRefused, secret_text
 from gateway.store import Store
 from gateway.usage.counting import Usage
+from gateway.web.addresses import Proxies
 from gateway.web.documents import Documents
 from gateway.web.front import Front
-from gateway.web.noting import Observers
-from gateway.web.proxies import Proxies
-from gateway.web.readiness import Probe
+from gateway.web.observers import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer
+from gateway.web.system import Probe
 from gateway.web.tls import STRICT
 
 # Seconds for which the event loop may stand still, and how long that counts.
@@ -95,7 +91,7 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     ledger = open_ledger(kit, ledger_store, owners)
     journal = await open_logs(kit, store)
     limiter = await _open_limiter(kit, counters)
-    gate, lag = _open_gate(kit)
+    shedder, lag = _open_shedder(kit)
     pipeline = Pipeline(
         keys=ring,
         limiter=limiter,
@@ -103,9 +99,9 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         adapter=practice.adapter,
         ledger=ledger,
         window=practice.window,
-        cursors=Cursors(practice.secret),
+        cursors=CursorCipher(practice.secret),
         now=kit.now,
-        gate=gate,
+        shedder=shedder,
         audit=journal.audit,
     )
     owner = partial(owner_of, keys=ring)
@@ -123,9 +119,9 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         "keys": partial(probe_keys, ring),
         "audit": partial(probe_audit, journal),
         "limiter": partial(probe_limiter, place_of(secret_text(kit.settings.limiter)), limiter),
-        "loop": partial(probe_loop, lag, gate.places),
+        "loop": partial(probe_loop, lag, shedder.places),
     }
-    kit.metrics.hides(partial(hidden_fields, policy))
+    kit.metrics.shown_records.hidden = partial(hidden_fields, policy)
     return Answering(
         public=_public_listener(kit, pipeline, documents, observers, listening),
         ring=ring,
@@ -159,7 +155,7 @@ def _public_listener(
         now=kit.now,
     )
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    server = PublicServer(front, replies, observers, open_entrance(kit, proxies))
+    server = PublicServer(front, replies, observers, public_options(kit, proxies))
     return kit.closing(
         PublicListener(
             front=front,
@@ -172,26 +168,26 @@ def _public_listener(
     )
 
 
-def _open_gate(kit: Kit) -> tuple[Gate, Lag]:
+def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
     """How many calls may be under way, and how late the event loop is, by which that changes."""
     settings, lag = kit.settings, Lag(kit.metrics)
     troubles = LoadTroubles(kit.metrics, kit.events, settings.in_flight_per_key)
-    gate = Gate(
+    shedder = LoadShedder(
         settings.in_flight,
         settings.in_flight_per_key,
         settings.in_flight_bytes,
-        told=troubles.turned_away,
-        changed=troubles.places,
+        on_refusal=troubles.turned_away,
+        on_change=troubles.places,
     )
     kit.closing(lag).start()
-    lag.tells(gate.hear)
-    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
-    return gate, lag
+    lag.on_lag(shedder.on_lag)
+    kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
+    return shedder, lag
 
 
 async def _open_ring(kit: Kit, store: Store) -> MemoryKeyRing:
     ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
-    kit.metrics.keys_loaded(lambda: len(ring))
+    kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
     await kit.closing(ring).start()
     return ring
@@ -215,7 +211,7 @@ async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:
         )
     except ValueError as error:
         raise StartRefused(str(error), "limiter") from error
-    kit.metrics.limiter(lambda: limiter.degraded)
+    kit.metrics.ask("gateway_limiter_degraded", lambda: limiter.degraded)
     await kit.closing(limiter).start()
     return limiter
 
@@ -244,7 +240,7 @@ async def probe_ledger(store: Store, ledger: Ledger) -> Answer:
 
 async def probe_workers(workers: Workers, reports: Reports) -> Answer:
     """At least one worker can do its work."""
-    return workers.told(await reports.ask())
+    return workers.readiness(await reports.ask())
 
 
 async def probe_keys(ring: MemoryKeyRing) -> Answer:
@@ -275,7 +271,7 @@ async def probe_limiter(place: str, limiter: Limiter) -> Answer:
     return {"url": place, **({"degraded": True} if limiter.degraded else {})}
 
 
-async def probe_loop(lag: Lag, places: Places) -> Answer:
+async def probe_loop(lag: Lag, places: AdaptiveLimit) -> Answer:
     """The event loop has not stood still lately: while it does, no call is answered.
 
     Where it has too much to do, and so keys have fewer places, that is said.

@@ -32,12 +32,10 @@ from gateway.booking.watch import Watch
 from gateway.booking.work import Patience
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
-from gateway.observe.access import ACCESS
 from gateway.observe.lines import Lines
-from gateway.observe.logs import Events
+from gateway.observe.logs import ACCESS, Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.tracing import open_traces
-from gateway.observe.tracing.base import Traces
+from gateway.observe.traces import Traces, open_traces
 from gateway.observe.troubles import (
     BackendTroubles,
     BookingTroubles,
@@ -122,7 +120,7 @@ async def look_after_bookings(kit: Kit, store: Store, adapter: Adapter, owners: 
     reconciler.start()
     listener = kit.bookings
     watch = Watch(store, adapter, listener.overwritten, listener.unreadable, listener.watch_failed)
-    kit.metrics.overwritten(lambda: watch.overwritten)
+    kit.metrics.ask("gateway_bookings_overwritten", lambda: watch.overwritten)
     kit.closing(watch).start(kit.now)
 
 

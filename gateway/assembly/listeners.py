@@ -18,17 +18,15 @@ from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
 from gateway.limits import LimiterDown, Peeker, Used
-from gateway.observe.merged import Snapshot
-from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
+from gateway.observe.callers import CertificateTroubles, ConnectionTroubles
+from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import BoundListener
 from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
 from gateway.store import Store
-from gateway.web.entrance import Entrance, entrance
-from gateway.web.proxies import Proxies
-from gateway.web.readiness import Readiness
-from gateway.web.server import AppRunner, bind, refusal_of
-from gateway.web.system import system_server
+from gateway.web.addresses import Proxies
+from gateway.web.server import AppRunner, ListenerOptions, bind, refusal_of
+from gateway.web.system import Readiness, system_server
 from gateway.web.tls import STRICT, Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
@@ -173,8 +171,8 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         return response
 
     app = panel(context)
-    inside = entrance(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
-    runner = AppRunner(app, refuse, inside, end=CUT_OFF)
+    options = ListenerOptions(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
+    runner = AppRunner(app, refuse, options, end=CUT_OFF)
     return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))
 
 
@@ -195,13 +193,13 @@ async def _used(limiter: Peeker, key_ids: Sequence[str]) -> Mapping[str, Used] |
         return None
 
 
-def open_entrance(kit: Kit, proxies: Proxies) -> Entrance:
+def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
     """Who lets partners' connections in, and how many."""
     settings, troubles = kit.settings, ConnectionTroubles(kit.metrics, kit.events)
     most, most_of_one = settings.connections, settings.connections_per_address
-    inside = entrance(most, most_of_one, proxies, troubles.turned_away)
-    kit.metrics.ask("gateway_connections", lambda: len(inside.doorman))
-    return inside
+    options = ListenerOptions(most, most_of_one, proxies, troubles.turned_away)
+    kit.metrics.ask("gateway_connections", lambda: len(options.limiter))
+    return options
 
 
 def system_listener(
@@ -222,7 +220,7 @@ def certificate_of(kit: Kit) -> Certificate | None:
     if pair is None:
         return None
     troubles = CertificateTroubles(kit.events)
-    return kit.closing(Certificate(*pair, renewed=troubles.renewed, refused=troubles.refused))
+    return kit.closing(Certificate(*pair, on_renewal=troubles.renewed, on_refusal=troubles.refused))
 
 
 def check_tls(settings: Settings) -> None:

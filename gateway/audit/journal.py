@@ -19,8 +19,8 @@ from gateway.audit.sparing import Sparing
 from gateway.audit.troubles import AuditTroubles
 from gateway.audit.writer import Writer
 from gateway.identity import META
-from gateway.observe.access import Access
 from gateway.observe.lines import Lines
+from gateway.observe.logs import Access
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 

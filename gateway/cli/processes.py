@@ -29,7 +29,7 @@ from gateway.serving import forbid_core_dumps
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, open_to_others, sole_use
 from gateway.store import StoreError
-from gateway.web.doorman import reserve_files
+from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
 
 BEAT_EVERY = 1.0

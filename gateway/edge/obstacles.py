@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from gateway.edge.site import Node, Site, is_anywhere
 from gateway.settings import Settings, is_loopback, split_address
-from gateway.web.proxies import Proxies
+from gateway.web.addresses import Proxies
 
 # Seconds within which a proxy leaves out a node that says that it is ending.
 NOTICED = 3.0

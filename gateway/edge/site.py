@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from gateway.settings import Settings, split_address
-from gateway.web.connections import KEEP_ALIVE
+from gateway.web.connection import KEEP_ALIVE
 from gateway.web.tls import STRICT
 
 # Seconds of a call beside the practice system: its key, its room, its place in the queue.

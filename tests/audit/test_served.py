@@ -105,7 +105,7 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     # what cannot be noted is not even asked of the practice system
     assert len(world.asked) == asked + read
     (small_disk / "filler").unlink()
-    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await gateway.gateway.public.runner.server.request_handler.observers.flush()
     assert (await ready(gateway, session))[1] == {"ready": True, "for": ["reads", "bookings"]}
     assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 1
     assert (await partner.get(f"/clients/{SOME_ID}")).status == 200
@@ -174,7 +174,7 @@ async def test_a_booking_whose_entry_cannot_be_written_is_told_when_it_can(
     again = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
     assert again.status == 503
     disk.fails = False
-    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await partner.gateway.gateway.public.runner.server.request_handler.observers.flush()
     told = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
     assert (told.status, told.headers["Idempotent-Replayed"]) == (201, "true")
     assert made == 1
@@ -204,7 +204,7 @@ async def test_without_an_idempotency_key_such_a_booking_is_told_to_the_same_req
     assert answer.status == 504
     assert answer.data["message"] == "Booking outcome unknown. Check before booking again."
     disk.fails = False
-    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await partner.gateway.gateway.public.runner.server.request_handler.observers.flush()
     told = await partner.post("/appointments", DRAFT)
     assert (told.status, told.data["id"]) == (201, record_of(APPOINTMENT)["id"])
     # once: asked for again it is another one, and the time is taken
@@ -247,7 +247,7 @@ async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.audit.recorder.EVERY", 60.0)
-    journal = partner.gateway.gateway.public.runner.server.request_handler._observers.journal
+    journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
     recorded: list[Head] = []
 
     async def record(head: Head, ended: bool) -> None:
@@ -270,7 +270,7 @@ async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
 async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
     partner: Partner, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = partner.gateway.gateway.public.runner.server.request_handler._observers.journal
+    journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
 
     async def broken(head: Head, ended: bool) -> None:
         raise StoreError("gone")

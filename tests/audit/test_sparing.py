@@ -14,7 +14,7 @@ from tests.audit.chains import START, entry, machine
 from tests.audit.test_buffer import Heard
 from tests.conftest import Begin
 from tests.partner import Partner
-from tests.web.test_noting import flush
+from tests.web.test_observers import flush
 from tests.world import SOME_ID, World
 
 FLOOD = 150

@@ -34,7 +34,7 @@ async def asked(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 async def flushed(gateway: RunningGateway) -> None:
-    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await gateway.gateway.public.runner.server.request_handler.observers.flush()
 
 
 async def test_an_owner_is_told_which_keys_saw_which_fields(partner: Partner) -> None:

@@ -19,7 +19,7 @@ from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
 from tests.usage.test_usage import EVER
 from tests.waiting import until
-from tests.web.test_noting import flush
+from tests.web.test_observers import flush
 from tests.world import SOME_ID, World, nobody
 
 
@@ -152,7 +152,7 @@ async def test_a_secret_that_opens_nothing_any_more_counts_for_its_key_and_is_to
 
 
 async def test_whose_secret_it_was_is_looked_up_once_the_answer_has_gone(partner: Partner) -> None:
-    observers = partner.gateway.gateway.public.runner.server.request_handler._observers
+    observers = partner.gateway.gateway.public.runner.server.request_handler.observers
     looked = []
 
     def slowly(secrets: Sequence[str]) -> str:
@@ -160,7 +160,7 @@ async def test_whose_secret_it_was_is_looked_up_once_the_answer_has_gone(partner
         looked.append(secrets)
         return ""
 
-    observers._owner_of = slowly
+    observers.owner_of = slowly
 
     def ask() -> float:
         with socket.create_connection(("127.0.0.1", partner.gateway.gateway.public.port)) as raw:
