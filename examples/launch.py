@@ -13,8 +13,7 @@ import click
 
 from adapters.wrappers.unreachable import reason
 from gateway.cli.demo import demo
-from gateway.cli.options import fail
-from gateway.cli.refusals import said_plainly
+from gateway.cli.options import fail, said_plainly
 
 # Whose errors are the server's.
 DRIVERS = ("asyncpg", "asyncmy", "pymysql")

@@ -5,21 +5,19 @@ A gateway is one process with everything in it, or an operations process with wo
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
-from gateway.assembly.answering import Wanted, open_answering
-from gateway.assembly.bookings import look_after, open_owners, standing
-from gateway.assembly.deciding import decider
-from gateway.assembly.kit import Kit
-from gateway.assembly.noting import keep_audit, opened_journal
-from gateway.assembly.panel import Watched, panel_of
-from gateway.assembly.practice import Practice, check_rows, open_practice
-from gateway.assembly.sides import Sockets, bind_all, public_side, system_side
+from gateway.assembly import answering as probes
+from gateway.assembly import kit as parts
+from gateway.assembly.answering import open_answering
+from gateway.assembly.kit import Kit, PracticeSystem
+from gateway.assembly.listeners import Sockets, bind_all, panel_listener, system_listener
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, open_peeker
@@ -30,14 +28,6 @@ from gateway.policy.running.file import find
 from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import Presence, Versions
-from gateway.probes import (
-    Behind,
-    of_backend,
-    of_policy,
-    of_store,
-    of_workers,
-    policy_behind,
-)
 from gateway.processes.reports import Report, Reporter, Reports, Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
@@ -47,6 +37,9 @@ from gateway.store import Store
 from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
 from gateway.web.system import Probe, Readiness, watch_parts, watch_readiness
+
+Built = TypeVar("Built", Gateway, Operations, Worker)
+Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
@@ -65,26 +58,21 @@ class Shared:
     counters: Counters | None
 
 
-async def build(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Gateway:
+async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
     """A gateway in one process for these settings.
 
     StartRefused, StoreError or DocumentErrors where it can't be; nothing is left open then.
     """
     check_runtime()
-    async with AsyncExitStack() as closers:
-        gateway = await _gateway(Kit(settings, closers, now))
-        gateway.closers = closers.pop_all()
-    return gateway
+    return await _built(_gateway, Kit(settings, AsyncExitStack(), now))
 
 
 async def build_operations(
-    settings: Settings, shared: Shared, *, now: Callable[[], datetime] = utc_now
+    settings: Settings, shared: Shared, *, now: Clock = utc_now
 ) -> Operations:
     """The process beside the workers of a gateway; as `build`."""
-    async with AsyncExitStack() as closers:
-        operations = await _operations(Kit(settings, closers, now, "operations"), shared)
-        operations.closers = closers.pop_all()
-    return operations
+    kit = Kit(settings, AsyncExitStack(), now, "operations")
+    return await _built(partial(_operations, shared=shared), kit)
 
 
 async def build_worker(
@@ -93,43 +81,47 @@ async def build_worker(
     number: int,
     *,
     is_first: bool = False,
-    now: Callable[[], datetime] = utc_now,
+    now: Clock = utc_now,
 ) -> Worker:
     """One of the workers of a gateway; as `build`.
 
     The first one of a roll looks whether the practice system has what the mapping names, as a start
     does.
     """
-    async with AsyncExitStack() as closers:
-        kit = Kit(settings, closers, now, f"worker {number}")
-        worker = await _worker(kit, shared, number, is_first=is_first)
-        worker.closers = closers.pop_all()
-    return worker
+    kit = Kit(settings, AsyncExitStack(), now, f"worker {number}")
+    return await _built(partial(_worker, shared=shared, number=number, is_first=is_first), kit)
+
+
+async def _built(make: Callable[[Kit], Awaitable[Built]], kit: Kit) -> Built:
+    async with kit.closers as closers:
+        process = await make(kit)
+        process.closers = closers.pop_all()
+    return process
 
 
 async def _gateway(kit: Kit) -> Gateway:
     """Everything in one process."""
     settings = kit.settings
-    check_configured(settings)
-    reserve_files(settings.connections)
-    sockets = bind_all(settings)
-    kit.closers.callback(sockets.close)
-    kit.closers.enter_context(sole_use(make_folder(settings.state)))
+    sockets = _bound(kit)
     store = await _begun_state(kit)
     found = await asyncio.to_thread(find, settings.policy)
-    practice = await open_practice(kit, store, found)
+    practice = await parts.open_practice(kit, store, found)
     own = kit.closing(open_own_store(settings))
-    keeper, follower = await decider(kit, Versions(own), practice, found)
-    owners = await open_owners(kit, store)
-    port = sockets.public.getsockname()[1]
-    wanted = Wanted(policy=keeper.policy, port=port, store=own, ledger=store, owners=owners)
-    answering = await open_answering(kit, practice, wanted)
-    await look_after(kit, store, practice.adapter, owners)
-    keep_audit(kit, own)
-    parts = {**_deciding(kit, practice, keeper), **answering.parts}
-    readiness = kit.closing(Readiness(parts))
-    watch_readiness(readiness, kit.metrics)
-    look = standing(kit, own).look
+    keeper, follower = await parts.open_keeper(kit, Versions(own), practice, found)
+    owners = await parts.open_owners(kit, store)
+    answering = await open_answering(
+        kit,
+        practice,
+        keeper.policy,
+        sockets.public,
+        store=own,
+        ledger_store=store,
+        owners=owners,
+    )
+    await parts.look_after_bookings(kit, store, practice.adapter, owners)
+    parts.keep_audit(kit, own)
+    readiness = _readiness(kit, practice, keeper, answering.probes)
+    look = parts.ledger_standing(kit, own).look
 
     async def figures() -> bytes:
         await look()
@@ -138,8 +130,11 @@ async def _gateway(kit: Kit) -> Gateway:
     async def snapshot() -> Snapshot:
         return kit.metrics.snapshot()
 
-    watched = Watched(
+    panel = panel_listener(
+        kit,
+        sockets,
         store=own,
+        adapter=practice.adapter,
         readiness=readiness,
         keeper=keeper,
         snapshot=snapshot,
@@ -148,6 +143,8 @@ async def _gateway(kit: Kit) -> Gateway:
     )
     return Gateway(
         settings=settings,
+        events=kit.events,
+        readiness=readiness,
         store=store,
         keys=KeyStore(store),
         ring=answering.ring,
@@ -156,12 +153,21 @@ async def _gateway(kit: Kit) -> Gateway:
         keeper=keeper,
         follower=follower,
         usage=answering.usage,
-        events=kit.events,
-        public=public_side(kit, answering.front, answering.server, sockets.public),
-        system=system_side(kit, readiness, sockets.system, figures),
-        panel=panel_of(kit, practice, watched, sockets),
-        closers=kit.closers,
+        public=answering.public,
+        system=system_listener(kit, readiness, sockets.system, figures),
+        panel=panel,
     )
+
+
+def _bound(kit: Kit) -> Sockets:
+    """The addresses, and the state folder, of which this process alone makes use."""
+    settings = kit.settings
+    check_configured(settings)
+    reserve_files(settings.connections)
+    sockets = bind_all(settings)
+    kit.closers.callback(sockets.close)
+    kit.closers.enter_context(sole_use(make_folder(settings.state)))
+    return sockets
 
 
 async def _operations(kit: Kit, shared: Shared) -> Operations:
@@ -171,19 +177,22 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     found = await asyncio.to_thread(find, settings.policy)
     # once it has been handed on, what runs goes on: the file is then looked at as it always is
     is_first = take(shared.handed) is None
-    practice = await open_practice(kit, store, found if is_first else None)
-    keeper, follower = await decider(kit, Versions(store), practice, found, shared.handed)
-    await look_after(kit, store, practice.adapter, await open_owners(kit, store))
-    keep_audit(kit, store)
+    practice = await parts.open_practice(kit, store, found if is_first else None)
+    keeper, follower = await parts.open_keeper(kit, Versions(store), practice, found, shared.handed)
+    await parts.look_after_bookings(
+        kit, store, practice.adapter, await parts.open_owners(kit, store)
+    )
+    parts.keep_audit(kit, store)
     workers, reports = await _heard_workers(kit, shared)
-    behind = partial(policy_behind, lambda: keeper.status, reports, kit.now)
+    behind = partial(probes.policy_behind, lambda: keeper.status, reports, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
-    own_parts = {"store": of_store(store), "workers": of_workers(workers, reports)}
-    parts = {**_deciding(kit, practice, keeper, behind), **own_parts}
-    readiness = kit.closing(Readiness(parts))
-    watch_readiness(readiness, kit.metrics)
+    own_probes = {
+        "store": partial(probes.probe_store, store),
+        "workers": partial(probes.probe_workers, workers, reports),
+    }
+    readiness = _readiness(kit, practice, keeper, own_probes, behind)
     watch_process(kit.metrics)
-    look = standing(kit, store).look
+    look = parts.ledger_standing(kit, store).look
 
     async def figures() -> bytes:
         await look()
@@ -196,23 +205,45 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     async def snapshot() -> Snapshot:
         return workers.snapshot(await reports.ask())
 
-    watched = Watched(
+    panel = panel_listener(
+        kit,
+        shared.sockets,
         store=store,
+        adapter=practice.adapter,
         readiness=readiness,
         keeper=keeper,
         snapshot=snapshot,
-        audit=(await opened_journal(kit, store)).audit,
+        audit=(await parts.open_logs(kit, store)).audit,
         limiter=kit.closing(open_peeker(settings.limiter.get_secret_value(), shared.counters)),
     )
     return Operations(
         settings=settings,
+        events=kit.events,
+        readiness=readiness,
         follower=follower,
         probe=practice.probe,
-        events=kit.events,
-        system=system_side(kit, readiness, shared.sockets.system, figures),
-        panel=panel_of(kit, practice, watched, shared.sockets),
-        closers=kit.closers,
+        system=system_listener(kit, readiness, shared.sockets.system, figures),
+        panel=panel,
     )
+
+
+def _readiness(
+    kit: Kit,
+    practice: PracticeSystem,
+    keeper: Keeper,
+    more: Mapping[str, Probe],
+    behind: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+) -> Readiness:
+    """That of a whole gateway, however many of its processes answer."""
+    readiness = Readiness(
+        {
+            "backend": partial(probes.probe_backend, practice.probe, lambda: kit.backend.state),
+            "policy": partial(probes.probe_policy, lambda: keeper.status, behind),
+            **more,
+        }
+    )
+    watch_readiness(kit.closing(readiness), kit.metrics)
+    return readiness
 
 
 async def _begun_state(kit: Kit) -> Store:
@@ -242,24 +273,25 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
     settings = kit.settings
     store = kit.closing(open_own_store(settings))
     await open_state(settings, store)
-    practice = await open_practice(kit, store, looks=is_first)
+    practice = await parts.open_practice(kit, store, looks=is_first)
     own = kit.closing(open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")
     news = PolicyNews(kit.metrics, kit.events)
     taker = kit.closing(Taker(shared.handed, kit.report, presence, news))
     await taker.begin()
     if is_first:
-        check_rows(practice, taker.policy())
-    wanted = Wanted(
-        policy=taker.policy,
-        port=shared.sockets.public.getsockname()[1],
+        parts.check_rows(practice, taker.policy())
+    answering = await open_answering(
+        kit,
+        practice,
+        taker.policy,
+        shared.sockets.public,
         store=own,
-        ledger=store,
-        owners=await open_owners(kit, store),
+        ledger_store=store,
+        owners=await parts.open_owners(kit, store),
         counters=shared.counters,
     )
-    answering = await open_answering(kit, practice, wanted)
-    readiness = kit.closing(Readiness(answering.parts))
+    readiness = kit.closing(Readiness(answering.probes))
     watch_parts(readiness, kit.metrics)
 
     async def report() -> Report:
@@ -274,20 +306,9 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
 
     return Worker(
         settings=settings,
-        taker=taker,
         events=kit.events,
-        public=public_side(kit, answering.front, answering.server, shared.sockets.public),
-        reporter=kit.closing(Reporter(shared.reports, report)),
         readiness=readiness,
-        closers=kit.closers,
+        taker=taker,
+        public=answering.public,
+        reporter=kit.closing(Reporter(shared.reports, report)),
     )
-
-
-def _deciding(
-    kit: Kit, practice: Practice, keeper: Keeper, behind: Behind = tuple
-) -> Mapping[str, Probe]:
-    """What is asked once for a whole gateway, however many of its processes answer."""
-    return {
-        "backend": of_backend(practice.probe, lambda: kit.backend.state),
-        "policy": of_policy(lambda: keeper.status, behind),
-    }

@@ -1,12 +1,12 @@
 """Static files, each read and packed when it is first asked for; nothing else is ever looked at."""
 
+import gzip
 import hashlib
 import mimetypes
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-from gateway.packing import pack
 
 # Of an address that holds the digest of the file, and of any other.
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
@@ -47,3 +47,18 @@ def static_files(folder: Path) -> dict[str, StaticFile]:
     """Returns every file below a folder, by its path there."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): StaticFile(path) for path in found}
+
+
+def pack(body: bytes) -> bytes:
+    """The same by gzip; always the same of the same."""
+    return gzip.compress(body, mtime=0)
+
+
+def accepts_gzip(values: Iterable[str]) -> bool:
+    """Whether headers Accept-Encoding with these values want gzip."""
+    for value in ",".join(values).lower().split(","):
+        name, _, rest = value.partition(";")
+        if name.strip() in {"gzip", "x-gzip"}:
+            quality = rest.strip().replace(" ", "").removeprefix("q=")
+            return quality.strip("0.") != "" or quality == ""
+    return False

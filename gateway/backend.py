@@ -7,31 +7,23 @@ from contextlib import suppress
 from hashlib import sha256
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from adapters import ADAPTERS, open_adapter
-from adapters.base import (
-    Adapter,
-    AdapterOptions,
-    BackendTimeout,
-    FieldShape,
-    Filter,
-    Report,
-    Shapes,
-)
-from adapters.documents.document import read_document
+from adapters import ADAPTERS, base, open_adapter
+from adapters.base import Adapter, Report, Shapes
+from adapters.documents.document import Document, read_document
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.wrappers.cached import Cached, Kept
 from adapters.wrappers.guarded import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
 from gateway.booking.times import StoredTimes
+from gateway.contract.fields import Field
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.contract.window import BookingWindow
 from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
-from gateway.public_ids import StoredIds
-from gateway.sealing import sealing_secret
-from gateway.settings import BackendSettings, Settings, StartRefused, lacking
+from gateway.sealing import StoredIds, sealing_secret
+from gateway.settings import BackendSettings, Settings, StartRefused, secret_text
 from gateway.store import Store
 
 # What every adapter can do.
@@ -84,9 +76,8 @@ def wrapped(
         failures=backend.breaker_failures,
         pause=backend.breaker_pause,
     )
-    if troubles is None:
-        guarded = Guarded(inner, limits)
-    else:
+    guarded = Guarded(inner, limits)
+    if troubles is not None:
         guarded = Guarded(inner, limits, changed=troubles.changed, called=troubles.called)
         room = guarded.room
         troubles.watch_pool(lambda: room.in_use, lambda: room.waiting)
@@ -108,18 +99,14 @@ def _memory(settings: Settings, secret: bytes, most: float) -> Memory:
     cache, url = settings.cache, settings.cache.url.get_secret_value()
     if url == "memory:" or not secret:
         return LocalMemory(cache.entries, cache.bytes)
+    backend = settings.backend
+    mapping = backend.mapping.read_bytes() if backend.mapping else b""
+    # what an answer depends on: where the practice system is, and how it is read
+    parts = (__version__, backend.adapter, secret_text(backend.url), sha256(mapping).hexdigest())
     try:
-        return open_shared(url, secret=secret, scope=_scope(settings.backend), most=most)
+        return open_shared(url, secret=secret, scope="\n".join(parts).encode(), most=most)
     except ValueError as error:
         raise StartRefused(str(error), "cache.url") from error
-
-
-def _scope(backend: BackendSettings) -> bytes:
-    """What of a practice system's answers depends on: where it is, and how it is read."""
-    mapping = backend.mapping.read_bytes() if backend.mapping else b""
-    url = backend.url.get_secret_value() if backend.url else ""
-    parts = (__version__, backend.adapter, url, sha256(mapping).hexdigest())
-    return "\n".join(parts).encode()
 
 
 def clinic_zone(settings: Settings) -> ZoneInfo:
@@ -127,15 +114,11 @@ def clinic_zone(settings: Settings) -> ZoneInfo:
     if settings.zone is not None:
         return ZoneInfo(settings.zone)
     mapping = settings.backend.mapping
-    named: object = None
-    if mapping is not None:
-        with suppress(DocumentErrors):
-            data = read_document(mapping).data
-            named = data.get("zone") if isinstance(data, dict) else None
-    try:
-        return ZoneInfo(named if isinstance(named, str) else "UTC")
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return ZoneInfo("UTC")
+    # whatever is wrong with the mapping or its zone is said where it is opened
+    with suppress(DocumentErrors, ZoneInfoNotFoundError, ValueError, OSError, TypeError, KeyError):
+        if mapping is not None:
+            return ZoneInfo(read_document(mapping).data["zone"])
+    return ZoneInfo("UTC")
 
 
 def booking_window(settings: Settings) -> BookingWindow:
@@ -148,13 +131,14 @@ def booking_window(settings: Settings) -> BookingWindow:
 
 def remembered(settings: Settings) -> Iterator[Kept]:
     """For how long each operation's answers are remembered, as an adapter is told of it."""
-    for each in OPERATIONS:
-        if not each.creates:
+    for operation in OPERATIONS:
+        if not operation.creates:
+            only = (base.Filter("equals", (name,), value) for name, value in operation.only)
             yield Kept(
-                resource=each.returns.name,
-                many=each.many,
-                seconds=getattr(settings.cache, each.id),
-                only=frozenset(Filter("equals", (name,), value) for name, value in each.only),
+                resource=operation.returns.name,
+                many=operation.many,
+                seconds=getattr(settings.cache, operation.id),
+                only=frozenset(only),
             )
 
 
@@ -166,8 +150,8 @@ def bare_adapter_of(
     StartRefused, or DocumentErrors of its mapping.
     """
     backend = settings.backend
-    options = AdapterOptions(
-        url=backend.url.get_secret_value() if backend.url else "",
+    options = base.AdapterOptions(
+        url=secret_text(backend.url),
         mapping=backend.mapping,
         secret=secret,
         shapes=shapes(),
@@ -194,23 +178,21 @@ def bare_adapter_of(
 def credentials(backend: BackendSettings) -> dict[str, str]:
     """What the gateway proves itself with to a practice system, as far as it was given."""
     given = {"user": backend.user, "password": backend.password, "token": backend.token}
-    return {name: each.get_secret_value() for name, each in given.items() if each is not None}
+    return {name: secret_text(value) for name, value in given.items() if value is not None}
 
 
 def shapes() -> Shapes:
     """The contract's fields, as an adapter is told of them."""
     return {
-        resource.name: {
-            path: FieldShape(
-                format=field.format.name,
-                values=field.values,
-                refers=field.refers,
-                many=field.many,
-            )
-            for path, field in ((path, resource.at(path)) for path in resource.paths)
-        }
+        resource.name: {path: _shape(resource.at(path)) for path in resource.paths}
         for resource in RESOURCES
     }
+
+
+def _shape(field: Field) -> base.FieldShape:
+    return base.FieldShape(
+        format=field.format.name, values=field.values, refers=field.refers, many=field.many
+    )
 
 
 def check_serves(adapter: Adapter, settings: Settings) -> None:
@@ -224,7 +206,16 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
         place, text = unserved[0]
         raise StartRefused(f"{text}: write {'.'.join(place)}")
     if unserved and mapping is not None:
-        raise lacking(mapping, unserved)
+        document = read_document(mapping)
+        raise DocumentErrors(_lacking(document, *lack) for lack in unserved)
+
+
+def _lacking(document: Document, place: tuple[str, ...], text: str) -> Problem:
+    """What a mapping does not offer, at its place there or where it should stand."""
+    remedy = f"write {'.'.join(place)}"
+    if place in document.marks:
+        remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
+    return document.problem(place, f"{text}: {remedy}", at_key=True)
 
 
 def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
@@ -301,7 +292,7 @@ class BackendProbe:
         if self._look is not None:
             await asyncio.wait([self._look], timeout=patience)
         if not self._looked:
-            raise BackendTimeout("its tables are still being looked at")
+            raise base.BackendTimeout("its tables are still being looked at")
         if self._wrong is not None:
             raise self._wrong.with_traceback(None)
 
@@ -317,8 +308,8 @@ class BackendProbe:
         self._looked = True
 
     def _note(self, warnings: Sequence[Problem]) -> None:
-        for each in sorted(set(warnings).difference(self.warnings)):
-            self._warn(f"{each.file}:{each.line}:{each.column}", each.text)
+        for new in sorted(set(warnings).difference(self.warnings)):
+            self._warn(f"{new.file}:{new.line}:{new.column}", new.text)
         self.warnings = tuple(warnings)
 
     async def aclose(self) -> None:

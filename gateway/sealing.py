@@ -1,33 +1,33 @@
-"""The sealing secret: made once, kept in a file that only its owner reads, never exchanged.
+"""Public ids: the secret that seals them, and the store's shelf of those that stand for a key.
 
-Every public id is made with it, and cursors are. Its fingerprint rests in the store, so that a
-start with another one is refused before a partner sees ids that nobody knows.
+The secret is made once and kept in a file that only its owner reads; cursors are made with it too.
+Its fingerprint rests in the store, so that a start with another one is refused before a partner
+sees ids that nobody knows.
 """
 
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
-from typing import Protocol
 
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.base import BackendUnavailable
 from gateway import identity
-from gateway.settings import Settings, StartRefused, read_sealing_secret
+from gateway.settings import Settings, StartRefused, read_sealing_secret, secret_text
+from gateway.store import Store, StoreError
+from gateway.store.adding import adding
+from gateway.store.tables import public_ids
 
 FILE = "sealing.secret"
 META = "sealing secret fingerprint"
 
 
-class Remembers(Protocol):
-    """The store's shelf for what is written once."""
-
-    async def meta(self, name: str) -> str | None: ...
-
-    async def set_meta_once(self, name: str, value: str) -> str: ...
-
-
-async def sealing_secret(settings: Settings, store: Remembers) -> bytes:
+async def sealing_secret(settings: Settings, store: Store) -> bytes:
     """The 32 bytes; StartRefused where they are gone, unsafe, or others than before."""
     known = await store.meta(META)
     if known is None:
@@ -43,7 +43,7 @@ async def sealing_secret(settings: Settings, store: Remembers) -> bytes:
     return secret
 
 
-async def is_own_secret(settings: Settings, store: Remembers) -> bool:
+async def is_own_secret(settings: Settings, store: Store) -> bool:
     """Whether it is there, and the store knows of no other one. StartRefused as it is read."""
     path, known = secret_file(settings), await store.meta(META)
     if path is None or not path.exists():
@@ -71,24 +71,12 @@ def read_secret(settings: Settings) -> bytes:
     """The 32 bytes; StartRefused where they cannot be read, or others may read them."""
     backend, path = settings.backend, secret_file(settings)
     if path is None:
-        given = backend.secret.get_secret_value() if backend.secret else ""
-        return read_sealing_secret(given)
+        return read_sealing_secret(secret_text(backend.secret))
     if backend.secret_file is None and not path.exists():
         raise StartRefused(
             f"the sealing secret {path} is gone: with a new one every public id would change;"
             " put the file back from a backup"
         )
-    return _read(path)
-
-
-def make_file(settings: Settings, state: str | None) -> None:
-    """A new secret of the state with that identity, where nobody has given one yet."""
-    path = settings.state / FILE
-    if secret_file(settings) == path and not path.exists():
-        _make(path, state)
-
-
-def _read(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode
         text = path.read_text("ascii")
@@ -103,7 +91,11 @@ def _read(path: Path) -> bytes:
         raise StartRefused(f"the sealing secret {path} {error}") from error
 
 
-def _make(path: Path, state: str | None) -> None:
+def make_file(settings: Settings, state: str | None) -> None:
+    """A new secret of the state with that identity, where nobody has given one yet."""
+    path = settings.state / FILE
+    if secret_file(settings) != path or path.exists():
+        return
     text = f"{identity.state_line(state)}{secrets.token_hex(32)}\n"
     try:
         # of two processes that begin at once, the first one's stays
@@ -112,3 +104,76 @@ def _make(path: Path, state: str | None) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(f"the sealing secret {path} cannot be written: {reason}") from error
+
+
+class StoredIds:
+    """An IdTable in the gateway's own store: which key of the practice system an id stands for.
+
+    What the store cannot do is BackendUnavailable.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
+        """Keeps those that are not known yet."""
+        known = await self.find(resource, list(keys))
+        rows = [
+            {"public_id": public_id, "resource": resource, "key": key}
+            for public_id, key in keys.items()
+            if public_id not in known
+        ]
+
+        async def added(connection: AsyncConnection) -> None:
+            # another process may have been quicker with one of them
+            new = adding(connection, public_ids).on_conflict_do_nothing()
+            await connection.execute(new, _in_one_order(rows))
+
+        if rows:
+            with _unavailable("kept"):
+                await self._store.run(added)
+
+    async def respell(self, resource: str, keys: Mapping[str, str]) -> None:
+        """Keeps all of them, in the place of what was kept."""
+        known = await self.find(resource, list(keys))
+        others = _in_one_order(
+            {"which": public_id, "new": key}
+            for public_id, key in keys.items()
+            if known.get(public_id, key) != key
+        )
+        changed = (
+            update(public_ids)
+            .where(public_ids.c.public_id == bindparam("which"))
+            .where(public_ids.c.resource == resource)
+            .values(key=bindparam("new"))
+        )
+        if others:
+            with _unavailable("kept"):
+                await self._store.run(lambda connection: connection.execute(changed, others))
+        new = {public_id: key for public_id, key in keys.items() if public_id not in known}
+        if new:
+            await self.remember(resource, new)
+
+    async def find(self, resource: str, public_ids_: Sequence[str]) -> Mapping[str, str]:
+        """Public id -> key, of those that are known."""
+        wanted = (
+            select(public_ids.c.public_id, public_ids.c.key)
+            .where(public_ids.c.public_id.in_(public_ids_))
+            .where(public_ids.c.resource == resource)
+        )
+        with _unavailable("looked up"):
+            async with self._store.begin() as connection:
+                return {row.public_id: row.key for row in await connection.execute(wanted)}
+
+
+@contextmanager
+def _unavailable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        raise BackendUnavailable(f"public ids cannot be {what}: {error}") from error
+
+
+def _in_one_order(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Two processes that write the same rows do not wait for each other's."""
+    return sorted(rows, key=lambda row: next(iter(row.values())))

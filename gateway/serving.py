@@ -1,12 +1,16 @@
-"""A gateway whose parts are open: it begins to answer, and comes to its end in order.
+"""The processes of a gateway whose parts are open: they begin to answer, and end in order.
 
-It is one process, or an operations process with workers beside it.
+A gateway is one process, or an operations process with workers beside it.
 """
 
 import asyncio
+import ctypes
+import os
+import resource
+import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from socket import socket
 from typing import Any
 
@@ -23,7 +27,7 @@ from gateway.policy.policy import Policy
 from gateway.policy.running.follower import Follower, Taker
 from gateway.policy.running.keeper import Keeper
 from gateway.processes.reports import Reporter
-from gateway.settings import Settings
+from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 from gateway.usage import Usage
 from gateway.web.front import Front
@@ -35,6 +39,23 @@ from gateway.web.tls import Certificate
 # just sent on one gets an answer, which says that the connection ends.
 LAST_CALLS = 2.0
 _GLANCE = 0.05
+_PR_SET_DUMPABLE = 4
+
+
+def forbid_core_dumps() -> None:
+    """No core file of this process and of those that it forks; StartRefused where one is left.
+
+    A crash must not write its memory, keys included. The limit keeps the kernel from writing a
+    file; a program that collects cores gets them whatever the limit says, but none of a process
+    that is not dumpable. Nor can others of the same account read the memory of such a process.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+            reason = os.strerror(ctypes.get_errno()).lower()
+            raise StartRefused(
+                f"core dumps cannot be turned off: {reason}; let the sandbox allow prctl"
+            )
 
 
 class Faults:
@@ -56,82 +77,16 @@ class Faults:
 
 
 @dataclass(slots=True, kw_only=True)
-class PublicSide:
-    """Where partners are answered; `drain` and `patience` are seconds."""
+class BoundListener:
+    """An address that is taken, and what answers there once it is open."""
 
-    front: Front
-    runner: web.ServerRunner
+    runner: web.ServerRunner | web.AppRunner
     socket: socket
-    certificate: Certificate | None
-    drain: float
-    events: Events
+    certificate: Certificate | None = None
 
     @property
     def port(self) -> int:
-        """The port on which partners are answered."""
-        port: int = self.socket.getsockname()[1]
-        return port
-
-    async def open(self) -> None:
-        """Answer."""
-        await _listen(self.runner, self.socket, self.certificate)
-        if self.certificate is not None:
-            self.certificate.start()
-
-    async def leave(self, *, delay: float = 0.0, last_calls: float = 0.0) -> None:
-        """After the delay let nobody in; then what runs has its time to end.
-
-        Connections without a call are kept for `last_calls` seconds more. All the while calls are
-        answered, each answer closing its connection. aiohttp's own shutdown comes last: from its
-        beginning it drops what still arrives of a body.
-        """
-        self.front.leave()
-        await asyncio.sleep(delay)
-        for site in list(self.runner.sites):
-            await site.stop()
-        await self._keep(last_calls)
-        if not await self.front.idle(self.drain):
-            self.events.info("calls cut off: they did not end in time")
-        await self.runner.cleanup()
-
-    async def _keep(self, seconds: float) -> None:
-        server = self.runner.server
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while server is not None and server.connections and loop.time() < until:  # noqa: ASYNC110
-            await asyncio.sleep(_GLANCE)  # aiohttp does not say when they end
-
-
-@dataclass(slots=True, kw_only=True)
-class SystemSide:
-    """Where the operator asks how it fares."""
-
-    readiness: Readiness
-    runner: web.ServerRunner
-    socket: socket
-
-    @property
-    def port(self) -> int:
-        """The port of /healthz, /readyz and /metrics."""
-        port: int = self.socket.getsockname()[1]
-        return port
-
-    async def open(self) -> None:
-        """Answer."""
-        await _listen(self.runner, self.socket)
-
-
-@dataclass(slots=True, kw_only=True)
-class PanelSide:
-    """Where the clinic's administrators work."""
-
-    runner: web.AppRunner
-    socket: socket
-    certificate: Certificate | None
-
-    @property
-    def port(self) -> int:
-        """The panel's port."""
+        """The port that is listened on."""
         return int(self.socket.getsockname()[1])
 
     @property
@@ -141,26 +96,67 @@ class PanelSide:
         return f"{scheme}://127.0.0.1:{self.port}"
 
     async def open(self) -> None:
-        """Answer."""
-        await _listen(self.runner, self.socket, self.certificate)
+        """Answers."""
+        await self.runner.setup()
+        await Acceptor(self.runner, self.socket, self.certificate).start()
         if self.certificate is not None:
             self.certificate.start()
 
-
-async def _listen(
-    runner: web.ServerRunner | web.AppRunner,
-    listening: socket,
-    certificate: Certificate | None = None,
-) -> None:
-    await runner.setup()
-    await Acceptor(runner, listening, certificate).start()
+    async def aclose(self) -> None:
+        """Lets nobody in any more, and drops who is inside."""
+        await self.runner.cleanup()
 
 
 @dataclass(slots=True, kw_only=True)
-class Gateway:
-    """A gateway in one process, whose addresses are taken; `start` makes it answer."""
+class PublicListener(BoundListener):
+    """Where partners are answered; `drain` is seconds."""
+
+    front: Front
+    drain: float
+    events: Events
+
+    async def leave(self, *, delay: float = 0.0, last_calls: float = 0.0) -> None:
+        """After the delay lets nobody in; then what runs has its time to end.
+
+        Connections without a call are kept for `last_calls` seconds more. All the while calls are
+        answered, each answer closing its connection. aiohttp's own shutdown comes last: from its
+        beginning it drops what still arrives of a body.
+        """
+        self.front.leave()
+        await asyncio.sleep(delay)
+        for site in list(self.runner.sites):
+            await site.stop()
+        server, loop = self.runner.server, asyncio.get_running_loop()
+        until = loop.time() + last_calls
+        while server is not None and server.connections and loop.time() < until:  # noqa: ASYNC110
+            await asyncio.sleep(_GLANCE)  # aiohttp does not say when they end
+        if not await self.front.idle(self.drain):
+            self.events.info("calls cut off: they did not end in time")
+        await self.runner.cleanup()
+
+
+@dataclass(slots=True, kw_only=True)
+class ServingProcess:
+    """What every process of a gateway has; `closers` let go of all that it opened."""
 
     settings: Settings
+    events: Events
+    readiness: Readiness
+    closers: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def aclose(self) -> None:
+        """Lets go of everything, last made first."""
+        await self.closers.aclose()
+
+    def watch_faults(self) -> None:
+        """Has the event loop say what goes wrong outside a call."""
+        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+
+
+@dataclass(slots=True, kw_only=True)
+class Gateway(ServingProcess):
+    """A gateway in one process, whose addresses are taken; `start` makes it answer."""
+
     store: Store
     keys: KeyStore
     ring: MemoryKeyRing
@@ -169,11 +165,9 @@ class Gateway:
     keeper: Keeper
     follower: Follower
     usage: Usage
-    events: Events
-    public: PublicSide
-    system: SystemSide
-    panel: PanelSide | None
-    closers: AsyncExitStack
+    public: PublicListener
+    system: BoundListener
+    panel: BoundListener | None
 
     @property
     def port(self) -> int:
@@ -188,16 +182,15 @@ class Gateway:
     @property
     def base(self) -> str:
         """The address that this machine can call, with /api/v1."""
-        scheme = "http" if self.public.certificate is None else "https"
-        return f"{scheme}://127.0.0.1:{self.port}{BASE_PATH}"
+        return f"{self.public.url}{BASE_PATH}"
 
     def policy(self) -> Policy:
         """What runs now."""
         return self.keeper.policy()
 
     async def start(self) -> None:
-        """Answer on both listeners."""
-        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+        """Answers on all listeners."""
+        self.watch_faults()
         await self.public.open()
         await self.system.open()
         ports = {"port": self.port, "operations_port": self.operations_port}
@@ -210,66 +203,46 @@ class Gateway:
 
     async def drain(self) -> None:
         """Not ready; after the delay not listening; then what runs has its time to end."""
-        self.system.readiness.stopping = True
+        self.readiness.stopping = True
         await self.public.leave(delay=self.settings.shutdown_delay)
-
-    async def aclose(self) -> None:
-        """Let go of everything, last made first."""
-        await self.public.runner.cleanup()
-        await self.system.runner.cleanup()
-        if self.panel is not None:
-            await self.panel.runner.cleanup()
-        await self.closers.aclose()
 
 
 @dataclass(slots=True, kw_only=True)
-class Worker:
+class Worker(ServingProcess):
     """One of several processes that answer partners; it is told which policy runs."""
 
-    settings: Settings
     taker: Taker
-    events: Events
-    public: PublicSide
+    public: PublicListener
     reporter: Reporter
-    readiness: Readiness
-    closers: AsyncExitStack
 
     async def start(self) -> None:
-        """Answer partners."""
-        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+        """Answers partners."""
+        self.watch_faults()
         self.taker.start()
         self.reporter.start()
         await self.public.open()
 
     async def drain(self, *, alone: bool) -> None:
-        """End what runs; `alone` where no other worker goes on taking calls."""
+        """Ends what runs; `alone` where no other worker goes on taking calls."""
         self.readiness.stopping = True
         if alone:
             await self.public.leave(delay=self.settings.shutdown_delay)
         else:
             await self.public.leave(last_calls=LAST_CALLS)
 
-    async def aclose(self) -> None:
-        """Let go of everything, last made first."""
-        await self.public.runner.cleanup()
-        await self.closers.aclose()
-
 
 @dataclass(slots=True, kw_only=True)
-class Operations:
+class Operations(ServingProcess):
     """The process beside the workers: it decides the policy, watches, and tells how all fare."""
 
-    settings: Settings
     follower: Follower
     probe: BackendProbe
-    events: Events
-    system: SystemSide
-    panel: PanelSide | None
-    closers: AsyncExitStack
+    system: BoundListener
+    panel: BoundListener | None
 
     async def start(self) -> None:
-        """Hand over the policy, and answer the operator."""
-        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
+        """Hands over the policy, and answers the operator."""
+        self.watch_faults()
         await self.follower.start()
         await self.system.open()
         if self.panel is not None:
@@ -278,18 +251,11 @@ class Operations:
 
     def leave(self) -> None:
         """The end has begun: not ready any more."""
-        self.system.readiness.stopping = True
-
-    async def aclose(self) -> None:
-        """Let go of everything, last made first."""
-        await self.system.runner.cleanup()
-        if self.panel is not None:
-            await self.panel.runner.cleanup()
-        await self.closers.aclose()
+        self.readiness.stopping = True
 
 
 async def greet(probe: BackendProbe, events: Events) -> None:
-    """Say at once where the practice system cannot be reached; calls are 503 until it can."""
+    """Says at once where the practice system cannot be reached; calls are 503 until it can."""
     try:
         await probe()
     except (AdapterError, DocumentErrors) as error:

@@ -5,5 +5,5 @@ from gateway.serving import Gateway
 
 def forget_answers(gateway: Gateway) -> None:
     """Each part is asked anew by whoever asks next, and waited for."""
-    for part in gateway.system.readiness._parts:
+    for part in gateway.readiness._parts:
         part.answer = None

@@ -200,7 +200,8 @@ def test_its_policy_is_a_copy_of_its_own_that_is_not_overwritten(tmp_path: Path)
 def test_a_demo_whose_configuration_names_no_policy_goes_on_with_the_shipped_one(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "gateway.yaml").write_text(CONFIGURATION.replace("  file: policies.yaml\n", ""))
+    text = CONFIGURATION.read_text().replace("  file: policies.yaml\n", "")
+    (tmp_path / "gateway.yaml").write_text(text)
     assert load_settings(prepare(tmp_path)).policy == shipped_policy()
     assert not (tmp_path / "policies.yaml").exists()
 

@@ -7,8 +7,7 @@ import click
 
 from examples.cluster import databases, files
 from examples.launch import server_troubles
-from gateway.cli.options import fail
-from gateway.cli.refusals import said_plainly
+from gateway.cli.options import fail, said_plainly
 
 
 @click.group()

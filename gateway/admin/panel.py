@@ -17,11 +17,10 @@ from gateway.admin.guard import always, answer
 from gateway.admin.sampler import SAMPLER, Sampler
 from gateway.admin.session import StoreStorage
 from gateway.admin.views import PAGES
-from gateway.assets import StaticFile, static_files
+from gateway.assets import StaticFile, accepts_gzip, static_files
 from gateway.inquiries.keys import KeyBook
 from gateway.inquiries.verification import VerifyProgress
 from gateway.keys.store import KeyStore
-from gateway.packing import accepts_gzip
 
 STATIC = "/static/"
 # Bytes of a form: the longest holds a note of some lines.

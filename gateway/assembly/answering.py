@@ -1,29 +1,43 @@
-"""All that stands between a partner's connection and the practice system, in one process."""
+"""All that stands between a partner's connection and the practice system, and how it fares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
+from socket import socket
+from typing import Any
 
-from gateway.assembly.bookings import open_ledger
-from gateway.assembly.kit import Kit
-from gateway.assembly.noting import opened_journal, opened_traces, watched_lag
-from gateway.assembly.practice import Practice
-from gateway.assembly.sides import public_options
+from aiohttp import web
+
+from gateway.assembly.kit import Kit, PracticeSystem, open_ledger, open_logs, open_spans
+from gateway.assembly.listeners import CUT_OFF, certificate_of, public_options
 from gateway.audit.buffer import Buffer
+from gateway.audit.journal import Journal
+from gateway.backend import (
+    BackendProbe,
+)
+from gateway.booking.ledger import Ledger
 from gateway.booking.owners import Owners
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
 from gateway.observe.callers import LoadTroubles
-from gateway.observe.process import watch_process
-from gateway.observe.troubles import KeyTroubles, LimiterTroubles, UsageTroubles
+from gateway.observe.process import Lag, watch_process
+from gateway.observe.troubles import (
+    KeyTroubles,
+    LimiterTroubles,
+    UsageTroubles,
+)
 from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.pipeline import Pipeline
-from gateway.pipeline.shedder import LoadShedder
+from gateway.pipeline.shedder import AdaptiveLimit, LoadShedder
 from gateway.pipeline.steps import hidden_fields, owner_of
 from gateway.policy.policy import Policy
-from gateway.probes import of_audit, of_keys, of_ledger, of_limiter, of_loop
-from gateway.settings import StartRefused
+from gateway.policy.running.keeper import PolicyStatus
+from gateway.processes.reports import Reports, Workers
+from gateway.purposes import NotReady, Purpose
+from gateway.serving import PublicListener
+from gateway.settings import StartRefused, secret_text
 from gateway.store import Store
 from gateway.usage import Usage
 from gateway.web.addresses import Proxies
@@ -35,52 +49,54 @@ from gateway.web.server import PublicServer
 from gateway.web.system import Probe
 from gateway.web.tls import STRICT
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What calls are answered with: a policy that may change, at that port of this machine.
-
-    `ledger` is a store that bookings have for themselves: those that wait for it must not hold up
-    anybody else. `counters` are shared with other processes, where there are any.
-    """
-
-    policy: Callable[[], Policy]
-    port: int
-    store: Store
-    ledger: Store
-    owners: Owners
-    counters: Counters | None = None
+# Seconds for which the event loop may stand still, and how long that counts.
+LAG_TOO_MUCH = 1.0
+LAG_COUNTS = 5.0
+# How long workers have to take a policy, and to say so.
+TAKEN_WITHIN = timedelta(seconds=3)
+# What a part says of itself when it is asked whether it can do its work.
+Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
     """What answers partners, and how each of its parts fares."""
 
-    front: Front
-    server: PublicServer
+    public: PublicListener
     ring: MemoryKeyRing
     usage: Usage
     limiter: Limiter
     audit: Buffer
-    parts: Mapping[str, Probe]
+    probes: Mapping[str, Probe]
 
 
-async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answering:
-    """Opens all of it, in order."""
-    settings, policy, adapter = kit.settings, wanted.policy, practice.adapter
-    ring = await _ring(kit, wanted.store)
-    usage = _usage(kit, wanted.store)
-    ledger = open_ledger(kit, wanted.ledger, wanted.owners)
-    journal = await opened_journal(kit, wanted.store)
-    limiter = await _limiter(kit, wanted.counters)
-    shedder = _shedder(kit)
-    lag = watched_lag(kit)
-    lag.on_lag(shedder.on_lag)
+async def open_answering(  # noqa: PLR0913 - what answers has that many parts
+    kit: Kit,
+    practice: PracticeSystem,
+    policy: Callable[[], Policy],
+    listening: socket,
+    *,
+    store: Store,
+    ledger_store: Store,
+    owners: Owners,
+    counters: Counters | None = None,
+) -> Answering:
+    """Opens all of it, in order; the policy may change, `counters` are shared with other processes.
+
+    Bookings have a store for themselves: those that wait for it must not hold up anybody else.
+    """
+    ring = await _open_ring(kit, store)
+    usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
+    kit.closing(usage).start()
+    ledger = open_ledger(kit, ledger_store, owners)
+    journal = await open_logs(kit, store)
+    limiter = await _open_limiter(kit, counters)
+    shedder, lag = _open_shedder(kit)
     pipeline = Pipeline(
         keys=ring,
         limiter=limiter,
         policy=policy,
-        adapter=adapter,
+        adapter=practice.adapter,
         ledger=ledger,
         window=practice.window,
         cursors=CursorCipher(practice.secret),
@@ -88,65 +104,88 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         shedder=shedder,
         audit=journal.audit,
     )
-    whose = partial(owner_of, keys=ring)
-    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, whose)
-    proxies = Proxies(settings.proxies, settings.proxy_hops)
-    public_url = settings.public_url_at(wanted.port)
-    replies = Replies(public_url, {} if settings.tls_certificate is None else STRICT)
-    documents = Documents(
-        public_url=public_url,
+    owner = partial(owner_of, keys=ring)
+    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, owner)
+    documents = partial(
+        Documents,
         keys=ring,
         policy=policy,
-        adapter=adapter,
+        adapter=practice.adapter,
         window=practice.window,
         now=kit.now,
     )
-    front = Front(
-        pipeline=pipeline,
-        documents=documents,
-        replies=replies,
-        observers=observers,
-        traces=opened_traces(kit),
-        body_timeout=settings.body_timeout,
-        proxies=proxies,
-        now=kit.now,
-    )
-    parts = {
-        "store": of_ledger(wanted.store, ledger),
-        "keys": of_keys(ring),
-        "audit": of_audit(journal),
-        "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
-        "loop": of_loop(lag, shedder.places),
+    probes = {
+        "store": partial(probe_ledger, store, ledger),
+        "keys": partial(probe_keys, ring),
+        "audit": partial(probe_audit, journal),
+        "limiter": partial(probe_limiter, place_of(secret_text(kit.settings.limiter)), limiter),
+        "loop": partial(probe_loop, lag, shedder.places),
     }
-    kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
     kit.metrics.shown_records.hidden = partial(hidden_fields, policy)
-    watch_process(kit.metrics)
-    server = PublicServer(front, replies, observers, public_options(kit, proxies))
     return Answering(
-        front=front,
-        server=server,
+        public=_public_listener(kit, pipeline, documents, observers, listening),
         ring=ring,
         usage=usage,
         limiter=limiter,
         audit=journal.audit,
-        parts=parts,
+        probes=probes,
     )
 
 
-def _shedder(kit: Kit) -> LoadShedder:
-    settings = kit.settings
+def _public_listener(
+    kit: Kit,
+    pipeline: Pipeline,
+    documents: Callable[..., Documents],
+    observers: Observers,
+    listening: socket,
+) -> PublicListener:
+    watch_process(kit.metrics)
+    settings, certificate = kit.settings, certificate_of(kit)
+    proxies = Proxies(settings.proxies, settings.proxy_hops)
+    public_url = settings.public_url_at(listening.getsockname()[1])
+    replies = Replies(public_url, {} if certificate is None else STRICT)
+    front = Front(
+        pipeline=pipeline,
+        documents=documents(public_url=public_url),
+        replies=replies,
+        observers=observers,
+        traces=open_spans(kit),
+        body_timeout=settings.body_timeout,
+        proxies=proxies,
+        now=kit.now,
+    )
+    kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
+    server = PublicServer(front, replies, observers, public_options(kit, proxies))
+    return kit.closing(
+        PublicListener(
+            front=front,
+            runner=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
+            socket=listening,
+            certificate=certificate,
+            drain=settings.drain,
+            events=kit.events,
+        )
+    )
+
+
+def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
+    """How many calls may be under way, and how late the event loop is, by which that changes."""
+    settings, lag = kit.settings, Lag(kit.metrics)
     troubles = LoadTroubles(kit.metrics, kit.events, settings.in_flight_per_key)
-    return LoadShedder(
+    shedder = LoadShedder(
         settings.in_flight,
         settings.in_flight_per_key,
         settings.in_flight_bytes,
         on_refusal=troubles.turned_away,
         on_change=troubles.places,
     )
+    kit.closing(lag).start()
+    lag.on_lag(shedder.on_lag)
+    kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
+    return shedder, lag
 
 
-async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
+async def _open_ring(kit: Kit, store: Store) -> MemoryKeyRing:
     ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
     kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
@@ -154,25 +193,18 @@ async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
     return ring
 
 
-def _usage(kit: Kit, store: Store) -> Usage:
-    usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
-    kit.closing(usage).start()
-    return usage
-
-
-async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
-    settings, url = kit.settings, kit.settings.limiter.get_secret_value()
+async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:
+    settings, url = kit.settings, secret_text(kit.settings.limiter)
     if settings.nodes > 1 and url == "memory:":
         raise StartRefused(
             "more than one of nodes cannot count in memory:, as each would admit every limit"
             " whole; name a limiter such as redis://127.0.0.1:6379",
             "limiter",
         )
-    watcher = LimiterTroubles(kit.metrics, kit.events)
     try:
         limiter = open_limiter(
             url,
-            watcher,
+            LimiterTroubles(kit.metrics, kit.events),
             share=settings.nodes * settings.workers,
             patience=settings.limiter_timeout,
             counters=counters,
@@ -182,3 +214,96 @@ async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
     kit.metrics.ask("gateway_limiter_degraded", lambda: limiter.degraded)
     await kit.closing(limiter).start()
     return limiter
+
+
+async def probe_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Answer:
+    """The practice system answers, and has all that the mapping names.
+
+    What only a sample of its records says is no more than warnings.
+    """
+    await probe()
+    warnings = [str(warning) for warning in probe.warnings]
+    return {"breaker": breaker(), **({"warnings": warnings} if warnings else {})}
+
+
+async def probe_store(store: Store) -> Answer:
+    """The store answers."""
+    await store.ping()
+    return {}
+
+
+async def probe_ledger(store: Store, ledger: Ledger) -> Answer:
+    """The store answers; how many outcomes of bookings wait for it."""
+    await store.ping()
+    return {"unwritten": ledger.waiting} if ledger.waiting else {}
+
+
+async def probe_workers(workers: Workers, reports: Reports) -> Answer:
+    """At least one worker can do its work."""
+    return workers.readiness(await reports.ask())
+
+
+async def probe_keys(ring: MemoryKeyRing) -> Answer:
+    """The keys were read lately; reads go on for as long as the keys that are known still count."""
+    age = ring.age
+    if age > UNKNOWN_FOR:
+        stops = (Purpose.BOOKINGS,) if age <= KNOWN_FOR else None
+        raise NotReady(f"the keys were last read {age:.0f} seconds ago", stops)
+    return {"known": len(ring)}
+
+
+async def probe_audit(journal: Journal) -> Answer:
+    """Entries come to rest on disk; whether the store knows how far.
+
+    Where they do not, reads go on for as long as their entries find room to wait.
+    """
+    audit = journal.audit
+    if audit.broken:
+        waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
+        why = f"{audit.place}: {audit.broken}; {waiting}"
+        stops = None if audit.is_full else (Purpose.BOOKINGS,)
+        raise NotReady(f"the audit cannot be written: {why}", stops)
+    return {"head": "not recorded in the store"} if journal.recorder.failing else {}
+
+
+async def probe_limiter(place: str, limiter: Limiter) -> Answer:
+    """Always ready: where it is down, each process counts its share, and that is said."""
+    return {"url": place, **({"degraded": True} if limiter.degraded else {})}
+
+
+async def probe_loop(lag: Lag, places: AdaptiveLimit) -> Answer:
+    """The event loop has not stood still lately: while it does, no call is answered.
+
+    Where it has too much to do, and so keys have fewer places, that is said.
+    """
+    late, ago = lag.most(LAG_COUNTS)
+    if late >= LAG_TOO_MUCH:
+        raise NotReady(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
+    fewer = {"placesPerKey": places.now} if places.now < places.most else {}
+    return {"lag": round(late, 3), **fewer}
+
+
+async def probe_policy(
+    status: Callable[[], PolicyStatus], behind: Callable[[], Sequence[Answer]]
+) -> Answer:
+    """Always ready, whatever is the matter with the file: a good policy runs."""
+    late = behind()
+    return {**status().members(), **({"behind": late} if late else {})}
+
+
+def policy_behind(
+    status: Callable[[], PolicyStatus], reports: Reports, now: Callable[[], datetime]
+) -> Sequence[Answer]:
+    """The workers that serve by another policy than the one in force, and by which.
+
+    None where that has just come into force: they take it within a moment.
+    """
+    wanted = status()
+    # a clock that is set back must not hide them for as long
+    if abs(now() - wanted.loaded_at) < TAKEN_WITHIN:
+        return ()
+    return [
+        {"worker": report.worker, "pid": report.pid, "hash": report.policy[:12]}
+        for report in sorted(reports.last(), key=lambda report: report.worker)
+        if report.policy != wanted.policy.hash
+    ]

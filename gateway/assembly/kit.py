@@ -1,16 +1,62 @@
-"""What parts are opened with: settings, clock, who hears of troubles, who closes them."""
+"""What the parts of a process are opened with, and the parts that every process has."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Protocol, TypeVar
 
+from adapters.base import Adapter, AdapterError
+from adapters.documents.problems import DocumentErrors, Problem
+from gateway.administrators.log import DeedLog
+from gateway.audit.journal import Journal, open_journal
+from gateway.audit.troubles import AuditTroubles
+from gateway.audit.upkeep import Upkeep
+from gateway.backend import (
+    BackendProbe,
+    booking_window,
+    check_serves,
+    open_backend,
+    unserved_rows,
+)
+from gateway.booking.blocked import Blocked
+from gateway.booking.bookable import Bookable
+from gateway.booking.ledger import Ledger
+from gateway.booking.owners import Owners
+from gateway.booking.reconcile import Reconciler
+from gateway.booking.standing import LedgerStanding
+from gateway.booking.watch import Watch
+from gateway.booking.work import Patience
 from gateway.contract.operations import OPERATIONS
-from gateway.observe.logs import Events
+from gateway.contract.window import BookingWindow
+from gateway.observe.lines import Lines
+from gateway.observe.logs import ACCESS, Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import BackendTroubles, BookingTroubles, Troubles
-from gateway.settings import Settings
+from gateway.observe.traces import Traces, open_traces
+from gateway.observe.troubles import (
+    BackendTroubles,
+    BookingTroubles,
+    LogTroubles,
+    PolicyNews,
+    TraceTroubles,
+    Troubles,
+)
+from gateway.policy.cases.run import verify
+from gateway.policy.policy import Policy
+from gateway.policy.running.file import Examined, Examiner, Snapshot
+from gateway.policy.running.follower import Follower, hand_over, take
+from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.versions import RAN, Presence, Versions
+from gateway.settings import Settings, StartRefused
+from gateway.state import RUN
+from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES
+
+# Seconds that a booking may still be at work after the time that it has.
+LANDS_WITHIN = 5.0
 
 
 class _Closable(Protocol):
@@ -34,7 +80,7 @@ class Kit:
         self.closers = closers
         self.now = now
         self.events = Events()
-        operations = [*(each.id for each in OPERATIONS), *NAMES.values()]
+        operations = [*(operation.id for operation in OPERATIONS), *NAMES.values()]
         self.metrics = Metrics(operations, process)
         self.backend = BackendTroubles(self.metrics, self.events)
         self.bookings = BookingTroubles(self.events)
@@ -44,3 +90,205 @@ class Kit:
         """The same, closed at the end: what was opened last goes first."""
         self.closers.push_async_callback(part.aclose)
         return part
+
+
+async def open_owners(kit: Kit, store: Store) -> Owners:
+    """This process among all that book."""
+    owners = kit.closing(Owners(store, kit.settings.state))
+    await owners.start()
+    return owners
+
+
+def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
+    """The ledger of bookings."""
+    lands, seen = _booking_traits(kit)
+    patience, wait = Patience(lands=lands), kit.settings.booking_wait
+    ledger = Ledger(store, owners, kit.bookings, wait=wait, patience=patience, seen=seen)
+    kit.closing(ledger).start(kit.now)
+    kit.metrics.ask("gateway_ledger_unwritten", lambda: ledger.waiting)
+    return ledger
+
+
+async def look_after_bookings(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -> None:
+    """What earlier processes left is looked up, and what the desk writes over is noticed.
+
+    One process of a machine does that.
+    """
+    lands, seen = _booking_traits(kit)
+    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=lands, file=seen)
+    await kit.closing(reconciler).begin()
+    reconciler.start()
+    listener = kit.bookings
+    watch = Watch(store, adapter, listener.overwritten, listener.unreadable, listener.watch_failed)
+    kit.metrics.ask("gateway_bookings_overwritten", lambda: watch.overwritten)
+    kit.closing(watch).start(kit.now)
+
+
+def _booking_traits(kit: Kit) -> tuple[float, Path]:
+    """Seconds after which an attempt that nobody waits for has ended; where it is kept since when.
+
+    The file tells since when outcomes are not known.
+    """
+    lands = kit.settings.backend.booking_timeout + LANDS_WITHIN
+    return lands, kit.settings.state / RUN / "unknown.json"
+
+
+def ledger_standing(kit: Kit, store: Store) -> LedgerStanding:
+    """What the ledger holds, as the figures tell it."""
+    standing = LedgerStanding(store, kit.now)
+    kit.metrics.ask_all("gateway_ledger_bookings", standing.states)
+    kit.metrics.ask("gateway_ledger_oldest_unknown_seconds", standing.oldest_unknown)
+    return standing
+
+
+async def open_logs(kit: Kit, store: Store) -> Journal:
+    """The access log and the audit, with a chain of this process's own."""
+    state = kit.settings.state
+    try:
+        access = Lines(state / ACCESS, LogTroubles(kit.metrics, kit.events))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(
+            f"the logs in the state folder {state} cannot be written: {reason}"
+        ) from error
+    troubles = AuditTroubles(kit.metrics, kit.events)
+    journal = await open_journal(kit.settings, store, access, troubles, kit.now)
+    files = kit.closing(journal).files
+    kit.metrics.ask_all(
+        "gateway_log_lines_waiting",
+        lambda: {(name,): file.waiting for name, file in files.items()},
+    )
+    kit.metrics.ask_all(
+        "gateway_log_writable",
+        lambda: {(name,): not file.broken for name, file in files.items()},
+    )
+    return journal
+
+
+def keep_audit(kit: Kit, store: Store) -> None:
+    """The audit's index is kept, and what is old is dropped: for all processes of a machine."""
+    troubles = AuditTroubles(kit.metrics, kit.events)
+    too = DeedLog(store).forget
+    kit.closing(Upkeep(kit.settings, store, troubles, kit.now, forget_too=too)).start()
+
+
+def open_spans(kit: Kit) -> Traces:
+    """Spans for a collector, where one is named."""
+    listener, tracing = TraceTroubles(kit.metrics, kit.events), kit.settings.tracing
+    try:
+        traces = open_traces(tracing.endpoint, tracing.share, listener.lost, listener.failed)
+    except ImportError as error:
+        raise StartRefused(
+            f"tracing.endpoint needs {error.name}, which is not installed:"
+            " pip install 'clinic-gateway[otel]', or leave the setting out"
+        ) from error
+    return kit.closing(traces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PracticeSystem:
+    """The practice system, what examines policies for it, and the file's, if it was looked at.
+
+    `window` is when partners may book in it.
+    """
+
+    adapter: Adapter
+    window: BookingWindow
+    probe: BackendProbe
+    secret: bytes
+    examiner: Examiner
+    examined: Examined | None
+
+
+async def open_practice(
+    kit: Kit, store: Store, found: Snapshot | None = None, *, looks: bool = False
+) -> PracticeSystem:
+    """The practice system and the policy, or what is wrong with either.
+
+    Without a file of the policy neither is looked at more closely, as that was done before; unless
+    it `looks`, since the mapping may be a new one.
+    """
+    examiner = Examiner(path=kit.settings.policy, report=kit.report, verify=verify)
+    problems: list[Problem] = []
+    policy: Policy | None = None
+    try:
+        policy = None if found is None else examiner.policy(found)
+    except DocumentErrors as error:
+        problems += error.problems
+    try:
+        adapter, secret = await open_backend(kit.settings, store, kit.report, kit.backend)
+    except DocumentErrors as error:
+        raise DocumentErrors([*problems, *error.problems]) from error
+    window = booking_window(kit.settings)
+    adapter = Bookable(Blocked(adapter, store), window)
+    probe = BackendProbe(kit.closing(adapter), warn=kit.backend.mapping_warning)
+    problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
+    examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
+    examined: Examined | None = None
+    if policy is not None:
+        problems += examiner.narrows(policy)
+        examined = Examined(policy, await asyncio.to_thread(examiner.failing, policy))
+    if problems:
+        raise DocumentErrors([*problems, *(examined.failing if examined else ())])
+    check_serves(adapter, kit.settings)
+    return PracticeSystem(
+        adapter=adapter,
+        window=window,
+        probe=probe,
+        secret=secret,
+        examiner=examiner,
+        examined=examined,
+    )
+
+
+def check_rows(practice: PracticeSystem, policy: Policy) -> None:
+    """DocumentErrors where the practice system cannot leave out what the policy's conditions do."""
+    problems = practice.examiner.narrows(policy)
+    if problems:
+        raise DocumentErrors(problems)
+
+
+async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
+    """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
+    try:
+        await probe.at_first()
+    except DocumentErrors as error:
+        return error.problems
+    except AdapterError:
+        pass
+    return ()
+
+
+async def open_keeper(
+    kit: Kit,
+    versions: Versions,
+    practice: PracticeSystem,
+    found: Snapshot,
+    handed: Path | None = None,
+) -> tuple[Keeper, Follower]:
+    """What keeps the running policy, and what follows its file: in one process of a machine.
+
+    `handed` is where other processes find what runs. Where something lies there already and the
+    practice was opened without the file's policy, that goes on, whatever the file says.
+    """
+    news = PolicyNews(kit.metrics, kit.events)
+    kit.metrics.put("gateway_policy_behind", 0)
+    kit.metrics.put("gateway_policy_cases_failing", 0)
+
+    async def approved(digest: str) -> bool:
+        if any(version.event == RAN and version.hash != digest for version in keeper.unwritten):
+            raise StoreError("the store does not know yet of another policy that ran")
+        return await versions.approved(digest)
+
+    approve = kit.settings.policy_widening == "approve"
+    keeper = Keeper(practice.examiner, news, kit.now, approve=approve, approved=approved)
+    before = None if handed is None else take(handed)
+    if practice.examined is not None:
+        await keeper.begin(found, practice.examined, await versions.last())
+    elif before is not None:
+        await keeper.go_on(before.version, before.loaded_at)
+    role = "" if handed is None else "operations"
+    presence = Presence(versions, kit.now, role, sweeps=handed is not None)
+    hand_on = None if handed is None else partial(hand_over, handed)
+    follower = Follower(keeper, kit.settings.policy, versions, presence, news, hand_on)
+    return keeper, kit.closing(follower)

@@ -25,10 +25,9 @@ from gateway.audit.entries import AuditSecret, key_file, read_line, read_secrets
 from gateway.audit.index import Index, forget
 from gateway.audit.search import last_lines
 from gateway.audit.verification import BrokenChain, Walk, head_of, is_begin_of, rest
-from gateway.background import ended
+from gateway.background import WallClock, ended
 from gateway.settings import Settings
 from gateway.store import Store
-from gateway.wall_clock import WallClock
 
 # Seconds between two looks for new lines, and between two looks for what is old.
 INDEX_EVERY = 60.0

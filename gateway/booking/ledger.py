@@ -20,7 +20,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from gateway.background import ended
+from gateway.background import WallClock, ended
 from gateway.booking.base import Allowance, Attempt, Booked, Told
 from gateway.booking.deadlines import Deadlines
 from gateway.booking.looking import Lost
@@ -33,7 +33,6 @@ from gateway.booking.unknown_bookings import UnknownBookings
 from gateway.booking.work import Patience, Work
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.store.base import Store, StoreError
-from gateway.wall_clock import WallClock
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
 PURGE_EVERY = 600.0  # and for what is old

@@ -5,8 +5,7 @@ from typing import Any
 import click
 
 import gateway
-from gateway.cli.options import config_option
-from gateway.cli.words import Group
+from gateway.cli.options import CommandGroup, config_option, said_plainly
 
 COMMANDS = {
     "demo": "gateway.cli.demo:demo",
@@ -16,21 +15,19 @@ COMMANDS = {
     "audit": "gateway.cli.audit:audit",
     "admin": "gateway.cli.admin:admin",
     "state": "gateway.cli.state:state",
-    "vets": "gateway.cli.directory:vets",
-    "sample": "gateway.cli.directory:sample",
-    "proxy": "gateway.cli.proxy:proxy",
+    "vets": "gateway.cli.backend:vets",
+    "sample": "gateway.cli.backend:sample",
+    "proxy": "gateway.cli.description:proxy",
     "backend": "gateway.cli.backend:backend",
-    "openapi": "gateway.cli.describe:openapi",
-    "settings": "gateway.cli.configuration:settings",
+    "openapi": "gateway.cli.description:openapi",
+    "settings": "gateway.cli.description:print_settings",
 }
 
 
-class Commands(Group):
+class Commands(CommandGroup):
     """Says refusals plainly."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from gateway.cli.refusals import said_plainly
-
         with said_plainly():
             return super().invoke(ctx)
 

@@ -1,32 +1,31 @@
-"""What a command changes: in the audit before it is done, under the system account that ran it."""
+"""The configured store, opened for a command, and what the command changes there as deeds.
 
+A deed is in the audit before it is done, under the system account that ran the command.
+"""
+
+import asyncio
 import os
 import pwd
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from gateway.audit.buffer import Unwritten
-from gateway.audit.chains import Chains, audit_folder
-from gateway.audit.journal import open_chain
-from gateway.audit.troubles import AuditTroubles
 from gateway.cli.options import fail
-from gateway.inquiries.deeds import Deeds, Unended
-from gateway.observe.logs import Events
-from gateway.observe.metrics import Metrics
-from gateway.settings import Settings
-from gateway.state import hand_over
-from gateway.store import Store
+
+if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
+    from gateway.settings import Settings
+    from gateway.store import Store
 
 # The user who logged in, which neither su nor sudo changes; this number where nobody did.
 _LOGIN, _NOBODY = Path("/proc/self/loginuid"), 2**32 - 1
+T = TypeVar("T")
 
 
-class Deed(Protocol):
+class RecordDeed(Protocol):
     """Goes around what is done; see Deeds.deed."""
 
     def __call__(
@@ -34,16 +33,77 @@ class Deed(Protocol):
     ) -> AbstractAsyncContextManager[dict[str, Any]]: ...
 
 
+def with_store(
+    config: Path | None, work: Callable[["Store"], Awaitable[T]], *, where_none: str = ""
+) -> T:
+    """Runs work on the configured store.
+
+    Where there is no store yet, the command ends with `where_none`; StartRefused without one.
+    """
+
+    async def run() -> T:
+        async with _opened(config, where_none=where_none) as (_, store):
+            return await work(store)
+
+    return asyncio.run(run())
+
+
+def with_deeds(
+    config: Path | None,
+    work: Callable[["Store", RecordDeed], Awaitable[T]],
+    *,
+    may_begin: bool = False,
+) -> T:
+    """Runs work that changes something in the configured store.
+
+    Where there is no state yet, one is made if it `may_begin`.
+    """
+
+    async def run() -> T:
+        async with (
+            _opened(config, may_begin=may_begin) as (settings, store),
+            recording(settings, store) as deed,
+        ):
+            return await work(store, deed)
+
+    return asyncio.run(run())
+
+
 @asynccontextmanager
-async def recording(settings: Settings, store: Store) -> AsyncIterator[Deed]:
+async def _opened(
+    config: Path | None, *, may_begin: bool = False, where_none: str = ""
+) -> AsyncIterator[tuple["Settings", "Store"]]:
+    from gateway.settings import check_own_place, load_settings
+    from gateway.state import opened, opened_if_begun
+
+    check_own_place(config)
+    settings = load_settings(config)
+    opening = opened_if_begun(settings) if where_none else opened(settings, may_begin=may_begin)
+    async with opening as store:
+        if store is None:
+            fail(where_none)
+        yield settings, store
+
+
+@asynccontextmanager
+async def recording(settings: "Settings", store: "Store") -> AsyncIterator[RecordDeed]:
     """Writes deeds into a chain of this command's own, while a gateway may write into others.
 
     Where the audit cannot be written, the command ends with a sentence before it does anything.
     """
+    from gateway.audit.buffer import Unwritten
+    from gateway.audit.chains import audit_folder
+    from gateway.audit.journal import open_chain
+    from gateway.audit.troubles import AuditTroubles
+    from gateway.inquiries.deeds import Deeds, Unended
+    from gateway.observe.logs import Events
+    from gateway.observe.metrics import Metrics
+    from gateway.state import hand_over
+
     folder = audit_folder(settings)
     try:
-        async with open_chain(settings, store, AuditTroubles(Metrics(()), Events()), _now) as audit:
-            yield partial(Deeds(store, audit, _now).deed, actor(), **_origin(store))
+        async with open_chain(settings, store, AuditTroubles(Metrics(()), Events()), now) as audit:
+            yield partial(Deeds(store, audit, now).deed, actor(), **_origin(store))
     except Unwritten as error:
         fail(f"the audit in {folder} cannot be written ({error}): nothing was done; free its disk")
     except Unended:
@@ -57,16 +117,18 @@ def actor() -> str:
     return f"shell: {_name(os.getuid())}"
 
 
-def _origin(store: Store) -> dict[str, str]:
+def _origin(store: "Store") -> dict[str, str]:
     """The login behind another account, and the machine where several share the store."""
-    told = {}
+    from gateway.audit.chains import Chains
+
+    origin = {}
     with suppress(OSError, ValueError):
         login = int(_LOGIN.read_text("ascii"))
         if login not in (_NOBODY, os.getuid()):
-            told["login"] = _name(login)
+            origin["login"] = _name(login)
     if Chains(store).shared:
-        told["host"] = socket.gethostname()
-    return told
+        origin["host"] = socket.gethostname()
+    return origin
 
 
 def _name(account: int) -> str:
@@ -76,5 +138,6 @@ def _name(account: int) -> str:
         return str(account)
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """This machine's time."""
     return datetime.now(UTC)

@@ -1,6 +1,7 @@
-"""Texts of one line, as people give them and as terminals show them: no control characters."""
+"""What commands print: texts and JSON that no terminal obeys."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 from unicodedata import bidirectional, category
 
@@ -18,15 +19,8 @@ def _controls(letter: str) -> bool:
     return category(letter) in _CATEGORIES or bidirectional(letter) in _DIRECTIONS
 
 
-class Line(click.ParamType[Any]):
-    """A text that can be shown in one line."""
-
-    name = "TEXT"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        if any(map(_controls, str(value))):
-            self.fail("write it without control characters, in one line", param, ctx)
-        return str(value)
+def has_controls(text: str) -> bool:
+    return any(map(_controls, text))
 
 
 def legible(text: str) -> str:
@@ -37,3 +31,14 @@ def legible(text: str) -> str:
 def legible_json(data: Any) -> str:
     """The data as JSON, with each control character escaped."""
     return _left_in_json(lambda found: f"\\u{ord(found[0]):04x}", orjson.dumps(data).decode())
+
+
+def say(data: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Prints the data as JSON, or the lines for people."""
+    for line in [legible_json(data)] if as_json else lines:
+        click.echo(line if as_json else legible(line))
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun: 1 file, 2 files."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

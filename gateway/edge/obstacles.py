@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from gateway.edge.node import Node, is_anywhere
-from gateway.edge.site import Site
+from gateway.edge.site import Node, Site, is_anywhere
 from gateway.settings import Settings, is_loopback, split_address
 from gateway.web.addresses import Proxies
 
@@ -19,16 +18,8 @@ def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
             "public_url is not set, so links would lead partners past the proxy: set it to the"
             " address that partners call, such as https://gateway.example.org"
         )
-    elif (path := _path(settings.public_url)) is None:
-        yield (
-            f"public_url is {settings.public_url}, which names no host or an impossible port:"
-            " correct it"
-        )
-    elif path:
-        yield (
-            f"public_url has a path, {path}, which this proxy does not remove: give the gateway a"
-            " host or a port of its own"
-        )
+    else:
+        yield from _url_obstacles(settings.public_url)
     if settings.tls_certificate is not None:
         yield (
             "tls_certificate is set, so the gateway expects TLS, but this proxy calls it without:"
@@ -40,18 +31,22 @@ def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     yield from _apart(settings, nodes)
 
 
-def _path(url: str) -> str | None:
-    """The path; None where the host or the port are none."""
+def _url_obstacles(url: str) -> Iterator[str]:
     try:
         found = urlsplit(url)
-        named = found.hostname and found.port != 0
+        is_whole = found.hostname and found.port != 0
     except ValueError:
-        return None
-    return found.path if named else None
+        is_whole = False
+    if not is_whole:
+        yield f"public_url is {url}, which names no host or an impossible port: correct it"
+    elif found.path:
+        yield (
+            f"public_url has a path, {found.path}, which this proxy does not remove: give the"
+            " gateway a host or a port of its own"
+        )
 
 
 def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """The gateways do not believe the proxy."""
     if not settings.proxies:
         yield (
             "trusted_proxies is empty, so all partners would seem to call from the proxy's address:"
@@ -69,7 +64,6 @@ def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """The proxy does not reach them from its machine."""
     others = [node.name for node in nodes if not is_loopback(node.host)]
     for setting, address, ports in (
         ("listen", settings.listen, [node.port for node in nodes]),
@@ -88,11 +82,11 @@ def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """They do not share what several gateways have to."""
     if len(nodes) != settings.nodes:
+        many = "1 node is named" if len(nodes) == 1 else f"{len(nodes)} nodes are named"
         yield (
-            f"nodes is {settings.nodes}, but {_many(len(nodes))} here: set nodes to the number of"
-            " gateways, and name each with --node NAME=HOST"
+            f"nodes is {settings.nodes}, but {many} here: set nodes to the number of gateways, and"
+            " name each with --node NAME=HOST"
         )
     names = [node.name for node in nodes]
     for name in sorted({each for each in names if names.count(each) > 1}):
@@ -111,23 +105,16 @@ def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
             )
 
 
-def _many(number: int) -> str:
-    return "1 node is named" if number == 1 else f"{number} nodes are named"
-
-
-def in_the_way(site: Site) -> Iterator[str]:
+def site_obstacles(site: Site) -> Iterator[str]:
     """Why the proxy could not listen there."""
     for node in site.nodes:
-        if is_loopback(node.host) and site.port == node.port and not _is_other(site.host, node):
+        # the proxy may listen on another address of the same machine
+        is_other = not is_anywhere(site.host) and site.host != node.host
+        if is_loopback(node.host) and site.port == node.port and not is_other:
             yield (
                 f"port {site.port} is already used by {node.name} on the same machine: choose"
                 " another port with --listen, or change listen of the gateway"
             )
-
-
-def _is_other(host: str, node: Node) -> bool:
-    """Whether the proxy listens on another address of the same machine."""
-    return not is_anywhere(host) and host != node.host
 
 
 def warnings(settings: Settings, site: Site) -> Iterator[str]:

@@ -1,11 +1,15 @@
-"""What a proxy's file is made of: who listens where, and every bound, read off the settings."""
+"""A proxy and the gateways behind it: who listens where, every bound, and its file as text."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from math import ceil
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.edge.node import Node
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
 from gateway.settings import Settings, split_address
 from gateway.web.connection import KEEP_ALIVE
 from gateway.web.tls import STRICT
@@ -19,6 +23,80 @@ LONGER = 5
 # Seconds by which the proxy lets go of an idle connection before the gateway does.
 SOONER = 2
 PORTS = {"https": 443, "http": 80}
+TEMPLATES = Path(__file__).with_name("templates")
+# Program -> the name of its template.
+FILES = {"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}
+_named = re.compile(
+    r"(?P<name>[A-Za-z0-9][\w.-]*)=(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][\w.-]*)"
+    r"(?::(?P<port>[0-9]{1,5})(?:/(?P<operations_port>[0-9]{1,5}))?)?",
+    re.ASCII,
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One gateway as its proxy reaches it; hosts are addresses without brackets, or names."""
+
+    name: str
+    host: str
+    port: int
+    operations_host: str
+    operations_port: int
+
+    @property
+    def address(self) -> str:
+        """Where partners' calls are sent."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def is_anywhere(host: str) -> bool:
+    """Whether it stands for all addresses of a machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return not host
+
+
+def node_here(settings: Settings) -> Node:
+    """The one gateway that listens on this machine."""
+    host, port = split_address(settings.listen)
+    operations_host, operations_port = split_address(settings.operations_listen)
+    return Node(
+        name="gateway",
+        host=_from_here(host),
+        port=port,
+        operations_host=_from_here(operations_host),
+        operations_port=operations_port,
+    )
+
+
+def _from_here(host: str) -> str:
+    """The address under which this machine reaches a listener of its own."""
+    if not is_anywhere(host):
+        return host
+    return "::1" if ":" in host else "127.0.0.1"
+
+
+def named_node(text: str, settings: Settings) -> Node:
+    """The node of `NAME=HOST[:PORT[/OPERATIONS_PORT]]`; ports that are not given are the settings'.
+
+    ValueError for anything else.
+    """
+    found = _named(text)
+    if found is None:
+        raise ValueError(f"{text} is no NAME=HOST[:PORT[/OPERATIONS_PORT]]")
+    host = found["host"].strip("[]")
+    ports = {name: _port(found[name]) for name in ("port", "operations_port") if found[name]}
+    return replace(
+        node_here(settings), name=found["name"], host=host, operations_host=host, **ports
+    )
+
+
+def _port(text: str) -> int:
+    if not 0 < int(text) <= 65535:
+        raise ValueError(f"{text} is no port")
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,56 +120,55 @@ class Site:
     body: int
     read: int
     booking: int
-    idle: int
-    keep_alive: int
-    strict: str
-
-    @property
-    def is_ipv6(self) -> bool:
-        """Whether it listens on an address of IPv6."""
-        return ":" in self.host
+    idle: int = ceil(KEEP_ALIVE)
+    keep_alive: int = ceil(KEEP_ALIVE - SOONER)
+    strict: str = STRICT["Strict-Transport-Security"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where partners reach the proxy: an address, or only a port, and the files of its TLS."""
+def site_of(
+    settings: Settings,
+    nodes: Sequence[Node],
+    listen: str | None,
+    *,
+    certificate: str,
+    key: str = "",
+) -> Site:
+    """The proxy of these gateways, whose settings have a public_url.
 
-    listen: str | None = None
-    certificate: str = ""
-    key: str = ""
-
-
-def site_of(settings: Settings, nodes: Sequence[Node], place: Place) -> Site:
-    """The proxy of these gateways, whose settings have a public_url."""
-    public_url = settings.public_url or ""
-    host, port = _listening(place.listen, public_url)
+    It listens on that address or `:port`, by default on the port of the public address.
+    """
+    public_url, backend = settings.public_url or "", settings.backend
+    found = urlsplit(public_url)
+    host, port = "", found.port or PORTS[found.scheme]
+    if listen is not None:
+        host, port = ("", int(listen[1:])) if listen[:1] == ":" else split_address(listen)
     processes = settings.workers * len(nodes)
-    backend = settings.backend
+    booking = settings.body_timeout + settings.booking_wait + backend.booking_timeout
     speaks_tls = public_url.startswith("https:")
     return Site(
         public_url=public_url,
         host=host,
         port=port,
-        certificate=place.certificate if speaks_tls else "",
-        key=place.key if speaks_tls else "",
+        certificate=certificate if speaks_tls else "",
+        key=key if speaks_tls else "",
         nodes=nodes,
         connections=settings.connections * processes,
         per_caller=settings.connections_per_address * processes if settings.proxy_hops == 1 else 0,
         hops=settings.proxy_hops,
         body=ceil(settings.body_timeout + LONGER),
         read=ceil(ROOM + QUESTIONS * (backend.timeout + 1)),
-        booking=ceil(
-            settings.body_timeout + settings.booking_wait + backend.booking_timeout + ROOM + LONGER
-        ),
-        idle=ceil(KEEP_ALIVE),
-        keep_alive=ceil(KEEP_ALIVE - SOONER),
-        strict=STRICT["Strict-Transport-Security"],
+        booking=ceil(booking + ROOM + LONGER),
     )
 
 
-def _listening(listen: str | None, public_url: str) -> tuple[str, int]:
-    """Host, empty for all addresses, and port; by default the port of the public address."""
-    if listen is None:
-        found = urlsplit(public_url)
-        return "", found.port or PORTS[found.scheme]
-    return ("", int(listen[1:])) if listen[:1] == ":" else split_address(listen)
+def render(program: str, site: Site) -> str:
+    """The whole configuration of `haproxy` or `nginx`."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(FILES[program]).render(site=site)

@@ -1,6 +1,5 @@
 """Runs every operation of the contract on real rows, whatever adapter is behind it."""
 
-from gateway.examination.examined import examined
-from gateway.examination.findings import problems
+from gateway.examination.rounds import examined, problems
 
 __all__ = ["examined", "problems"]

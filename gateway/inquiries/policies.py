@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
-from gateway.affected import answers, operations_of, reach
+from gateway.contract.operations import OPERATIONS
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.policy.reading.document import Spots, load_policy, spots_of
@@ -221,3 +221,26 @@ async def declined(versions: Versions, hashes: Sequence[str]) -> Mapping[str, Ev
     """Returns those of the policies that somebody declined, and who."""
     found = {digest: await versions.declined(digest) for digest in hashes}
     return {digest: event for digest, event in found.items() if event is not None}
+
+
+def operations_of(change: PolicyChange) -> list[str]:
+    """The operations that show the resource, by their ids."""
+    return [each.id for each in OPERATIONS if each.returns.name == change.resource]
+
+
+def reach(change: PolicyChange, keys: Iterable[Key]) -> list[Key]:
+    """The keys whose answers change: they may ask for the resource, and have one of the levels."""
+    reaching = {each.permission for each in OPERATIONS if each.returns.name == change.resource}
+    return [
+        key
+        for key in keys
+        if key.permissions & reaching and key.level_for(change.resource) in change.levels
+    ]
+
+
+def answers(
+    change: PolicyChange, keys: Iterable[Key], counts: Mapping[tuple[str, str], int]
+) -> int:
+    """In how many answers those keys were shown the resource; `counts` by key id and operation."""
+    showing = operations_of(change)
+    return sum(counts.get((key.id, operation), 0) for key in keys for operation in showing)

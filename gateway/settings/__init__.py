@@ -4,21 +4,17 @@ The environment name is derived: `backend.secret_file` is `GATEWAY_BACKEND_SECRE
 environment says counts more than the file.
 """
 
-from gateway.settings.groups import (
-    AuditSettings,
-    BackendSettings,
-    CacheSettings,
-    TracingSettings,
-)
 from gateway.settings.kinds import (
     is_loopback,
     read_sealing_secret,
+    read_zone,
+    secret_text,
     split_address,
     split_hosts,
-    split_networks,
 )
 from gateway.settings.loading import (
     ConfigurationErrors,
+    StartRefused,
     check_own_place,
     configuration_file,
     load_settings,
@@ -26,29 +22,36 @@ from gateway.settings.loading import (
     sources,
     variable,
 )
-from gateway.settings.model import GROUPS, Settings, shipped_policy
-from gateway.settings.refusals import StartRefused, lacking
+from gateway.settings.model import (
+    GROUPS,
+    AuditSettings,
+    BackendSettings,
+    BookingSettings,
+    CacheSettings,
+    Settings,
+    shipped_policy,
+)
 
 __all__ = [
     "GROUPS",
     "AuditSettings",
     "BackendSettings",
+    "BookingSettings",
     "CacheSettings",
     "ConfigurationErrors",
     "Settings",
     "StartRefused",
-    "TracingSettings",
     "check_own_place",
     "configuration_file",
     "is_loopback",
-    "lacking",
     "load_settings",
     "names",
     "read_sealing_secret",
+    "read_zone",
+    "secret_text",
     "shipped_policy",
     "sources",
     "split_address",
     "split_hosts",
-    "split_networks",
     "variable",
 ]

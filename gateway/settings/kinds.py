@@ -6,12 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    SecretStr,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 
 def split_address(text: str) -> tuple[str, int]:
@@ -44,69 +39,68 @@ def _address(text: str) -> str:
 
 def split_networks(text: str) -> tuple[str, ...]:
     """The addresses and networks between commas; ValueError for what is neither."""
-    found = tuple(each.strip() for each in text.split(",") if each.strip())
-    for each in found:
+    networks = tuple(word.strip() for word in text.split(",") if word.strip())
+    for network in networks:
         try:
-            ip_network(each)
+            ip_network(network)
         except ValueError as error:
             host_bits = "has host bits set" in str(error)
-            remedy = f"write {ip_network(each, strict=False)}" if host_bits else "such as 10.0.0.5"
+            remedy = (
+                f"write {ip_network(network, strict=False)}" if host_bits else "such as 10.0.0.5"
+            )
             raise ValueError(
-                f"{each} is no address or network{':' if host_bits else ''} {remedy}"
+                f"{network} is no address or network{':' if host_bits else ''} {remedy}"
             ) from error
-    return found
+    return networks
 
 
 def split_hosts(text: str) -> tuple[str, ...]:
     """The host names between commas, in lower case; ValueError for what is none."""
-    found = tuple(each.strip().lower() for each in text.split(",") if each.strip())
-    for each in found:
-        if not re.fullmatch("[a-z0-9._-]+", each):
-            raise ValueError(f"{each} is no host name: write it without scheme and port")
-    return found
+    hosts = tuple(host.strip().lower() for host in text.split(",") if host.strip())
+    for host in hosts:
+        if not re.fullmatch("[a-z0-9._-]+", host):
+            raise ValueError(f"{host} is no host name: write it without scheme and port")
+    return hosts
 
 
-def _hosts(text: str) -> str:
-    return ", ".join(split_hosts(text))
-
-
-def _address_or_none(text: str) -> str:
-    return _address(text) if text else text
+def _web_address(text: str, such_as: str, refused: str = "") -> str:
+    """What follows `http://` or `https://`, without a last slash; ValueError for another text."""
+    scheme, _, rest = text.partition("://")
+    rest = rest.rstrip("/")
+    if scheme not in {"http", "https"} or not rest or set(rest) & {*" <>\"'\\?#\r\n\t", *refused}:
+        raise ValueError(f"must be {such_as}")
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("must be written in ASCII")
+    return rest
 
 
 def _panel_url(text: str) -> str:
-    scheme, _, rest = text.partition("://")
-    host = rest.rstrip("/")
-    if scheme not in {"http", "https"} or not host or set(host) & set(" /<>\"'\\?#@\r\n\t"):
-        raise ValueError("must be an address such as https://panel.clinic.example, without a path")
-    if not text.isascii() or not text.isprintable():
-        raise ValueError("must be written in ASCII")
-    return f"{scheme}://{host.lower()}"
+    such_as = "an address such as https://panel.clinic.example, without a path"
+    host = _web_address(text, such_as, "/@")
+    return f"{text.partition('://')[0]}://{host.lower()}"
 
 
-def _zone(text: str) -> str:
+def _public_url(text: str) -> str:
+    _web_address(text, "an address such as https://gateway.example.org, without /api/v1")
+    bare = text.rstrip("/")
+    if bare.endswith("/api/v1"):
+        raise ValueError("must not end in /api/v1: that is added")
+    return bare
+
+
+def _collector(text: str) -> str:
+    rest = _web_address(text, "a collector's address, such as http://127.0.0.1:4318", "@")
+    return f"{text.partition('://')[0]}://{rest if '/' in rest else f'{rest}/v1/traces'}"
+
+
+def read_zone(text: str) -> str:
+    """The name of a time zone that exists; ValueError for any other text."""
     try:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(
             f"no time zone is called {text}; write one such as Europe/Paris"
         ) from error
-
-
-def _networks(text: str) -> str:
-    return ", ".join(split_networks(text))
-
-
-def _public_url(text: str) -> str:
-    scheme, _, rest = text.partition("://")
-    if scheme not in {"http", "https"} or not rest or set(rest) & set(" <>\"'\\?#\r\n\t"):
-        raise ValueError("must be an address such as https://gateway.example.org, without /api/v1")
-    if not text.isascii() or not text.isprintable():
-        raise ValueError("must be written in ASCII")
-    bare = text.rstrip("/")
-    if bare.endswith("/api/v1"):
-        raise ValueError("must not end in /api/v1: that is added")
-    return bare
 
 
 def _database(address: SecretStr) -> SecretStr:
@@ -122,28 +116,19 @@ def _shared_memory(address: SecretStr) -> SecretStr:
     parts = urlsplit(address.get_secret_value())
     if parts.geturl() == "memory:":
         return address
-    if parts.scheme not in {"redis", "rediss"} or not parts.hostname or parts.query:
-        raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
     try:
-        good = parts.port is None or parts.port > 0
+        is_redis = parts.scheme in {"redis", "rediss"} and parts.hostname and not parts.query
+        has_port = parts.port is None or parts.port > 0
     except ValueError:
-        good = False
-    if not good or not re.fullmatch("(/[0-9]*)?", parts.path):
+        is_redis = has_port = False
+    if not is_redis or not has_port or not re.fullmatch("(/[0-9]*)?", parts.path):
         raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
     return address
 
 
-Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
-OptionalAddress = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address_or_none)]
-PanelUrl = Annotated[str, AfterValidator(_panel_url)]
-Zone = Annotated[str, AfterValidator(_zone)]
-Networks = Annotated[str, AfterValidator(_networks)]
-Hosts = Annotated[str, AfterValidator(_hosts)]
-PublicUrl = Annotated[str, AfterValidator(_public_url)]
-Database = Annotated[SecretStr, AfterValidator(_database)]
-Counting = Annotated[SecretStr, AfterValidator(_shared_memory)]
-Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
-Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+def secret_text(secret: SecretStr | None) -> str:
+    """What a secret is; empty where there is none."""
+    return secret.get_secret_value() if secret else ""
 
 
 def read_sealing_secret(text: str) -> bytes:
@@ -155,3 +140,19 @@ def read_sealing_secret(text: str) -> bytes:
     if len(secret) != 32:
         raise ValueError("must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints")
     return secret
+
+
+Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
+OptionalAddress = Annotated[
+    str, BeforeValidator(_no_bare_port), AfterValidator(lambda text: text and _address(text))
+]
+PanelUrl = Annotated[str, AfterValidator(_panel_url)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]
+Collector = Annotated[str, AfterValidator(_collector)]
+Zone = Annotated[str, AfterValidator(read_zone)]
+Networks = Annotated[str, AfterValidator(lambda text: ", ".join(split_networks(text)))]
+Hosts = Annotated[str, AfterValidator(lambda text: ", ".join(split_hosts(text)))]
+Database = Annotated[SecretStr, AfterValidator(_database)]
+Counting = Annotated[SecretStr, AfterValidator(_shared_memory)]
+Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]

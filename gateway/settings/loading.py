@@ -4,19 +4,15 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-from pydantic import (
-    SecretStr,
-    ValidationError,
-)
+from pydantic import SecretStr, ValidationError
 
 from adapters.documents.document import Document, forgiving, read_document
 from adapters.documents.models import check, sentence
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
-from gateway.settings.model import GROUPS, Settings
-from gateway.settings.refusals import StartRefused
+from gateway.settings.model import GROUPS, Group, Settings
 
 PREFIX = "GATEWAY_"
 # What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
@@ -27,6 +23,20 @@ _of_a_service = re.compile(
 DEFAULT_FILE = Path("gateway.yaml")
 # The variables that say where the gateway keeps what is its own.
 _PLACES = ("GATEWAY_STATE", "GATEWAY_STORE")
+# The settings that may name a database by a relative path.
+_DATABASES = {"store", "url"}
+GroupT = TypeVar("GroupT", bound=Group)
+
+
+class StartRefused(Exception):
+    """Why the gateway does not start: one sentence, with the remedy.
+
+    `setting` is the one that would have to be another, where there is such a one.
+    """
+
+    def __init__(self, text: str, setting: str = "") -> None:
+        super().__init__(text)
+        self.setting = setting
 
 
 class ConfigurationErrors(DocumentErrors):
@@ -62,7 +72,10 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     variables, strangers = _variables(os.environ if environ is None else environ)
     problems += strangers
     given = _nested(variables)
-    problems += _environment_problems(given)
+    try:
+        Settings.model_validate(given)
+    except ValidationError as error:
+        problems += map(_said, error.errors())
     folder = Path.cwd() if config is None else config.resolve().parent
     merged = _merged(document.data, given)
     left_out: list[str] = []
@@ -85,14 +98,12 @@ def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> di
     """
     given, _ = _variables(os.environ if environ is None else environ)
     data = _read(configuration_file(config))[0].data
-    return {name: _source(name, given, data) for name, _ in names()}
-
-
-def _source(name: str, given: Mapping[str, str], data: Mapping[str, Any]) -> str:
-    group, _, inner = name.rpartition(".")
-    if name in given:
-        return "environment"
-    return "file" if inner in (data.get(group, {}) if group else data) else "default"
+    found = {}
+    for name, _ in names():
+        group, _, inner = name.rpartition(".")
+        in_file = inner in (data.get(group, {}) if group else data)
+        found[name] = "environment" if name in given else ("file" if in_file else "default")
+    return found
 
 
 def configuration_file(config: Path | None) -> Path | None:
@@ -150,11 +161,10 @@ def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
 def names() -> Iterator[tuple[str, str]]:
     """Each setting's dotted name and what it means."""
     for name, info in Settings.model_fields.items():
-        if name in GROUPS:
-            for inner, nested in GROUPS[name].model_fields.items():
-                yield f"{name}.{inner}", nested.description or ""
-        else:
-            yield name, info.description or ""
+        inner = GROUPS[name].model_fields if name in GROUPS else {}
+        named = {f"{name}.{each}": nested for each, nested in inner.items()} or {name: info}
+        for dotted, field in named.items():
+            yield dotted, " ".join((field.description or "").split())
 
 
 def variable(name: str) -> str:
@@ -186,13 +196,6 @@ def _nested(given: Mapping[str, str]) -> dict[str, Any]:
     return data
 
 
-def _environment_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
-    try:
-        Settings.model_validate(given)
-    except ValidationError as error:
-        yield from map(_said, error.errors())
-
-
 def _dotted(error: Any) -> str:
     return ".".join(str(part) for part in error["loc"])
 
@@ -209,33 +212,17 @@ def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _located(settings: Settings, folder: Path) -> Settings:
+def _located(settings: GroupT, folder: Path) -> GroupT:
     """With every path absolute."""
-    backend, audit = settings.backend, settings.audit
-    return settings.model_copy(
-        update={
-            "state": (folder / settings.state).absolute(),
-            "store": settings.store and _absolute_url(settings.store, folder),
-            "policy": (folder / settings.policy).absolute(),
-            "tls_certificate": settings.tls_certificate
-            and (folder / settings.tls_certificate).absolute(),
-            "tls_key": settings.tls_key and (folder / settings.tls_key).absolute(),
-            "backend": backend.model_copy(
-                update={
-                    "url": backend.url and _absolute_url(backend.url, folder),
-                    "mapping": backend.mapping and (folder / backend.mapping).absolute(),
-                    "secret_file": backend.secret_file
-                    and (folder / backend.secret_file).absolute(),
-                }
-            ),
-            "audit": audit.model_copy(
-                update={
-                    "folder": audit.folder and (folder / audit.folder).absolute(),
-                    "key_file": audit.key_file and (folder / audit.key_file).absolute(),
-                }
-            ),
-        }
-    )
+    update: dict[str, Any] = {}
+    for name, value in settings:
+        if isinstance(value, Group):
+            update[name] = _located(value, folder)
+        elif isinstance(value, Path):
+            update[name] = (folder / value).absolute()
+        elif name in _DATABASES and value is not None:
+            update[name] = _absolute_url(value, folder)
+    return settings.model_copy(update=update)
 
 
 def _absolute_url(address: SecretStr, folder: Path) -> SecretStr:

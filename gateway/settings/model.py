@@ -1,41 +1,31 @@
-"""The settings of the whole gateway; every path is absolute once they are loaded."""
+"""The settings of the gateway, in groups; every path is absolute once they are loaded."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    ConfigDict,
     Field,
     SecretStr,
+    create_model,
+    field_validator,
+    model_validator,
 )
 
-from gateway.settings.groups import (
-    AuditSettings,
-    BackendSettings,
-    BookingSettings,
-    CacheSettings,
-    Group,
-    TracingSettings,
-)
-from gateway.settings.kinds import (
-    Address,
-    Counting,
-    Database,
-    Hosts,
-    Networks,
-    OptionalAddress,
-    PanelUrl,
-    Patience,
-    PublicUrl,
-    Seconds,
-    Zone,
-    split_networks,
-)
+from gateway.contract.operations import OPERATIONS
+from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
+from gateway.settings import kinds
 
 _HERE = Path(__file__).resolve().parent.parent
 # The policy lies at the top of a checkout; in an installed package it lies beside this file.
 _SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
+# Types of appointment hardly ever change. What else may be remembered changes at the practice's
+# own desk, so the clinic says for how long it may be told as it was.
+_REMEMBERED = {APPOINTMENT_TYPE.name: 60.0}
+# A free time may be taken at any moment.
+_AT_MOST = {SLOT.name: 5.0}
 
 
 def shipped_policy() -> Path:
@@ -43,127 +33,203 @@ def shipped_policy() -> Path:
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
 
 
+class Group(BaseModel):
+    """Settings that belong together: none is unknown, none is changed later."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class BackendSettings(Group):
+    """The practice system."""
+
+    adapter: str = "sql"
+    """How to speak to it: sql, rest, or module:Class of your own adapter."""
+    url: kinds.Database | None = None
+    """Its database, such as sqlite:////srv/practice/clinic.db, or (rest) its address, such as
+    https://cloud.example.org/api."""
+    mapping: Path | None = None
+    """The mapping file."""
+    user: SecretStr | None = None
+    """Who the gateway is to a practice system that asks (rest)."""
+    password: SecretStr | None = None
+    """The password of that user."""
+    token: SecretStr | None = None
+    """A key that such a system gave out instead."""
+    secret: SecretStr | None = None
+    """Seals the public ids: 64 hexadecimal digits. Not with secret_file."""
+    secret_file: Path | None = None
+    """A file with that secret, readable by its owner alone. Where neither is given, one is made in
+    the state folder."""
+    timeout: kinds.Patience = 3.0
+    """Seconds that one read may take."""
+    booking_timeout: kinds.Patience = 10.0
+    """Seconds that one booking may take."""
+    in_flight: int = Field(20, ge=1)
+    """Calls of it that may be under way at once; bookings take at most half."""
+    queue: int = Field(100, ge=0)
+    """Calls that may wait for that, a second at most; more are 503."""
+    breaker_failures: int = Field(5, ge=1)
+    """Calls in a row that fail before it is left alone, and calls are 503."""
+    breaker_pause: kinds.Patience = 10.0
+    """Seconds for which it is left alone, before one call tries it again."""
+
+    @field_validator("secret")
+    @classmethod
+    def _hexadecimal(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None:
+            kinds.read_sealing_secret(secret.get_secret_value())
+        return secret
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> "BackendSettings":
+        if self.secret is not None and self.secret_file is not None:
+            raise ValueError("give secret or secret_file, not both")
+        return self
+
+
+class BookingSettings(Group):
+    """What partners may book."""
+
+    horizon: int = Field(365, ge=1, le=36_500)
+    """Days ahead, by the clinic's calendar, for which partners see free times and may book."""
+    lead_time: int = Field(0, ge=0, le=525_600)
+    """Minutes that must lie between a booking and its start; free times that are nearer are not
+    offered."""
+
+
+class AuditSettings(Group):
+    """The audit: who was shown what."""
+
+    folder: Path | None = None
+    """The folder of the day files; audit in the state folder by default. Each machine needs its
+    own. Where you change it, move the folder along: without it the start is refused."""
+    key_file: Path | None = None
+    """A file with the HMAC keys that seal the lines, 64 hexadecimal digits each, the newest first,
+    readable by its owner alone. Where it is not given, one is made in the state folder."""
+    keep_days: int = Field(400, ge=1)
+    """Days after which what was written on a day is dropped."""
+
+
+class _Memory(Group):
+    url: kinds.Counting = SecretStr("memory:")
+    """Where it is remembered: memory:, or for several processes and machines together
+    redis://user:password@host:6379."""
+    entries: int = Field(10_000, ge=1)
+    """Answers that are remembered in memory: at most."""
+    bytes: int = Field(16_777_216, ge=1)
+    """Bytes that all answers in memory: take at most."""
+
+
+def _remembered_for() -> dict[str, Any]:
+    """A setting for each operation that reads: its type and what it says."""
+    fields = {}
+    for each in OPERATIONS:
+        most = _AT_MOST.get(each.returns.name, 3600.0)
+        seconds = Annotated[float, Field(ge=0, le=most, allow_inf_nan=False)]
+        help_text = f"Seconds for which an answer to {each.id} is remembered, at most {most:g}."
+        default = Field(_REMEMBERED.get(each.returns.name, 0.0), description=help_text)
+        if not each.creates:
+            fields[each.id] = (seconds, default)
+    return fields
+
+
+CacheSettings = create_model(
+    "CacheSettings",
+    __base__=_Memory,
+    __doc__="What is remembered of the practice system's answers, as they are beneath the policy.",
+    **_remembered_for(),
+)
+
+
+class TracingSettings(Group):
+    """Where traces go."""
+
+    endpoint: kinds.Collector | None = None
+    """A collector of OpenTelemetry that takes OTLP over HTTP, such as http://127.0.0.1:4318;
+    without it there are no traces. It needs the extra `otel`."""
+    share: float = Field(1.0, ge=0, le=1)
+    """The share of the traces that is kept, from 0 to 1, whatever partners ask."""
+
+
 class Settings(Group):
     """The gateway's settings; every path is absolute."""
 
-    listen: Address = Field("0.0.0.0:8080", description="Where partners call.")
-    operations_listen: Address = Field(
-        "127.0.0.1:8081", description="Where /healthz, /readyz and /metrics are."
-    )
-    operations_hosts: Hosts = Field(
-        "",
-        description="Host names under which these are asked, with commas between; addresses,"
-        " localhost and the name in operations_listen always count.",
-    )
-    admin_listen: OptionalAddress = Field(
-        "127.0.0.1:8082",
-        description="Where the clinic's administrators reach the panel; empty for no panel. Open to"
-        " a network it takes admin_url, and TLS or trusted proxies.",
-    )
-    admin_url: PanelUrl | None = Field(
-        None,
-        description="The address under which browsers reach the panel, where that is not this"
-        " machine's own; without a path.",
-    )
-    zone: Zone | None = Field(
-        None,
-        description="The clock on the clinic's wall, such as Europe/Paris, by which the panel tells"
-        " times; the mapping's where it is not given.",
-    )
-    public_url: PublicUrl | None = Field(
-        None,
-        description="The address under which partners know the gateway, without /api/v1; where"
-        " it is not given, http://127.0.0.1 and the port of listen.",
-    )
-    state: Path = Field(
-        Path("state"), description="The folder for the store, the logs and the sealing secret."
-    )
-    policy: Path = Field(
-        default_factory=shipped_policy,
-        description="Which field opens at which level; the shipped policies.yaml by default.",
-    )
-    policy_widening: Literal["apply", "approve"] = Field(
-        "apply",
-        description="Whether a changed policy that shows more applies once its cases pass, or then"
-        " waits for `policy approve`; in the file also `policy: {file: FILE, widening: approve}`.",
-    )
-    store: Database | None = Field(
-        None,
-        description="The database of keys and bookings; state/gateway.db by default. For several"
-        " machines postgresql://user:password@host/database.",
-    )
-    limiter: Counting = Field(
-        SecretStr("memory:"),
-        description="Where calls are counted: memory:, or for several machines"
-        " redis://user:password@host:6379 (rediss:// for TLS; Valkey too).",
-    )
-    limiter_timeout: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.05,
-        description="Seconds that a call waits for a limiter in Redis, before its process counts"
-        " it; more where Redis is far away.",
-    )
-    nodes: int = Field(
-        1,
-        ge=1,
-        description="Machines that serve: where the limiter is down, each process counts"
-        " `limit / (nodes x workers)`.",
-    )
-    workers: int = Field(
-        1,
-        ge=1,
-        le=64,
-        description="Processes that answer partners; with more than one, another one beside them"
-        " is the operator's.",
-    )
-    connections: int = Field(
-        2000,
-        ge=1,
-        le=100_000,
-        description="Connections that one process holds; for one more, the one that has been idle"
-        " for the longest is closed.",
-    )
-    connections_per_address: int = Field(
-        100,
-        ge=1,
-        description="Connections that one address may hold in one process, trusted proxies"
-        " excepted.",
-    )
-    in_flight: int = Field(
-        200,
-        ge=1,
-        description="Calls that may be under way at once in one process; more wait up to a second,"
-        " then they are 503, uncounted.",
-    )
-    in_flight_per_key: int = Field(
-        20, ge=1, description="Calls of one key that may be under way at once, likewise."
-    )
-    in_flight_bytes: int = Field(
-        4_194_304,
-        ge=65_536,
-        description="Bytes that the bodies of all bookings under way at once may have, likewise.",
-    )
-    trusted_proxies: Networks = Field(
-        "",
-        description="Proxies whose X-Forwarded-For is believed: addresses and networks, with commas"
-        " between; none by default.",
-    )
-    proxy_hops: int = Field(
-        1, ge=1, le=10, description="Trusted proxies in a row through which each call comes."
-    )
-    tls_certificate: Path | None = Field(
-        None,
-        description="The certificate and its chain in PEM, where partners reach the gateway without"
-        " a proxy that speaks TLS; with tls_key.",
-    )
-    tls_key: Path | None = Field(None, description="The key of that certificate, in PEM.")
-    shutdown_delay: Seconds = Field(
-        5.0, description="Seconds between not being ready and not listening, at the end."
-    )
-    drain: Seconds = Field(15.0, description="Seconds that running calls have to end.")
-    body_timeout: Patience = Field(5.0, description="Seconds that a body may take to arrive.")
-    booking_wait: Patience = Field(
-        10.0, description="Seconds that a repeated booking waits for the first to end."
-    )
+    listen: kinds.Address = "0.0.0.0:8080"
+    """Where partners call."""
+    operations_listen: kinds.Address = "127.0.0.1:8081"
+    """Where /healthz, /readyz and /metrics are."""
+    operations_hosts: kinds.Hosts = ""
+    """Host names under which these are asked, with commas between; addresses, localhost and the
+    name in operations_listen always count."""
+    admin_listen: kinds.OptionalAddress = "127.0.0.1:8082"
+    """Where the clinic's administrators reach the panel; empty for no panel. Open to a network it
+    takes admin_url, and TLS or trusted proxies."""
+    admin_url: kinds.PanelUrl | None = None
+    """The address under which browsers reach the panel, where that is not this machine's own;
+    without a path."""
+    zone: kinds.Zone | None = None
+    """The clock on the clinic's wall, such as Europe/Paris, by which the panel tells times; the
+    mapping's where it is not given."""
+    public_url: kinds.PublicUrl | None = None
+    """The address under which partners know the gateway, without /api/v1; where it is not given,
+    http://127.0.0.1 and the port of listen."""
+    state: Path = Path("state")
+    """The folder for the store, the logs and the sealing secret."""
+    policy: Path = Field(default_factory=shipped_policy)
+    """Which field opens at which level; the shipped policies.yaml by default."""
+    policy_widening: Literal["apply", "approve"] = "apply"
+    """Whether a changed policy that shows more applies once its cases pass, or then waits for
+    `policy approve`; in the file also `policy: {file: FILE, widening: approve}`."""
+    store: kinds.Database | None = None
+    """The database of keys and bookings; state/gateway.db by default. For several machines
+    postgresql://user:password@host/database."""
+    limiter: kinds.Counting = SecretStr("memory:")
+    """Where calls are counted: memory:, or for several machines redis://user:password@host:6379
+    (rediss:// for TLS; Valkey too)."""
+    limiter_timeout: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """Seconds that a call waits for a limiter in Redis, before its process counts it; more where
+    Redis is far away."""
+    nodes: int = Field(1, ge=1)
+    """Machines that serve: where the limiter is down, each process counts `limit / (nodes x
+    workers)`."""
+    workers: int = Field(1, ge=1, le=64)
+    """Processes that answer partners; with more than one, another one beside them is the
+    operator's."""
+    connections: int = Field(2000, ge=1, le=100_000)
+    """Connections that one process holds; for one more, the one that has been idle for the longest
+    is closed."""
+    connections_per_address: int = Field(100, ge=1)
+    """Connections that one address may hold in one process, trusted proxies excepted."""
+    in_flight: int = Field(200, ge=1)
+    """Calls that may be under way at once in one process; more wait up to a second, then they are
+    503, uncounted."""
+    in_flight_per_key: int = Field(20, ge=1)
+    """Calls of one key that may be under way at once, likewise."""
+    in_flight_bytes: int = Field(4_194_304, ge=65_536)
+    """Bytes that the bodies of all bookings under way at once may have, likewise."""
+    trusted_proxies: kinds.Networks = ""
+    """Proxies whose X-Forwarded-For is believed: addresses and networks, with commas between; none
+    by default."""
+    proxy_hops: int = Field(1, ge=1, le=10)
+    """Trusted proxies in a row through which each call comes."""
+    tls_certificate: Path | None = None
+    """The certificate and its chain in PEM, where partners reach the gateway without a proxy that
+    speaks TLS; with tls_key."""
+    tls_key: Path | None = None
+    """The key of that certificate, in PEM."""
+    shutdown_delay: kinds.Seconds = 5.0
+    """Seconds between not being ready and not listening, at the end."""
+    drain: kinds.Seconds = 15.0
+    """Seconds that running calls have to end."""
+    body_timeout: kinds.Patience = 5.0
+    """Seconds that a body may take to arrive."""
+    booking_wait: kinds.Patience = 10.0
+    """Seconds that a repeated booking waits for the first to end."""
     backend: BackendSettings = Field(default_factory=BackendSettings)
     booking: BookingSettings = Field(default_factory=BookingSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
@@ -173,7 +239,7 @@ class Settings(Group):
     @property
     def proxies(self) -> tuple[str, ...]:
         """The trusted proxies, one by one."""
-        return split_networks(self.trusted_proxies)
+        return kinds.split_networks(self.trusted_proxies)
 
     def public_url_at(self, port: int) -> str:
         """The public address, where partners are answered at that port."""

@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Protocol
 
+from gateway.background import WallClock
 from gateway.store.base import Store, StoreError
 from gateway.usage.store import KEPT, CallSums, Slot, add, drop, minute_of
-from gateway.wall_clock import WallClock
 
 # So many sums (a minute, a key, an operation) wait while the store cannot be written; then the
 # oldest go.

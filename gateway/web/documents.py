@@ -15,6 +15,7 @@ from typing import NamedTuple
 import orjson
 
 from adapters.base import Adapter
+from gateway.assets import pack
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH
@@ -22,7 +23,6 @@ from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow, KeyBounds
 from gateway.keys.base import KeyRing
 from gateway.keys.key import Key
-from gateway.packing import pack
 from gateway.pipeline.pipeline import servable
 from gateway.pipeline.steps import authenticate
 from gateway.policy.policy import Policy

@@ -10,11 +10,11 @@ from aiohttp import web
 from multidict import istr
 
 from adapters.asking import ASKING
+from gateway.assets import accepts_gzip
 from gateway.contract import errors
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.observe.traces import Traces
-from gateway.packing import accepts_gzip
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.web.addresses import AddressBuckets, Proxies

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.administrators.log import Deed, DeedLog
-from gateway.assembly import noting
-from gateway.assembly.kit import Kit
+from gateway.assembly.kit import Kit, keep_audit
 from gateway.audit.upkeep import Upkeep
 from gateway.settings import Settings
 from gateway.store import Store, open_store
@@ -58,6 +57,6 @@ async def test_what_is_older_than_the_audit_is_dropped_with_it(
             kept.append(upkeep)
 
         monkeypatch.setattr(Upkeep, "start", start)
-        noting.keep_audit(kit, store)
+        keep_audit(kit, store)
         await kept[0].turn()
         assert [each.details["days"] for each in await log.last(9)] == [2, 1]

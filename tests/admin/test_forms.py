@@ -8,7 +8,7 @@ import pytest
 
 from gateway.admin.guard import HEADERS
 from gateway.administrators.administrator import AdministratorStore
-from gateway.assembly.sides import PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE
+from gateway.assembly.listeners import PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.waiting import until

@@ -14,7 +14,7 @@ from gateway.administrators.administrator import RIGHTS, AdministratorStore, Rig
 from gateway.administrators.log import DeedLog
 from gateway.administrators.passwords import LONGEST_PAUSE, pause_after
 from gateway.administrators.sessions import IDLE, LASTS, SessionStore
-from gateway.assembly.sides import check_panel
+from gateway.assembly.listeners import check_panel
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 from tests.admin.manager import PASSWORD, Manager, manager_of

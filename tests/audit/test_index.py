@@ -15,11 +15,11 @@ from gateway.audit.index import CallView, Counted, DaySpan, Index, count, forget
 from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY, Upkeep
 from gateway.audit.verification import elsewhere
+from gateway.background import RESTS
 from gateway.observe.lines import texts
 from gateway.settings import Settings
 from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
-from gateway.wall_clock import RESTS
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
 from tests.audit.stores import postgres, sqlite
 

@@ -16,11 +16,11 @@ import aiohttp
 import pytest
 
 from adapters.base import Draft, Record, SlotTaken
+from gateway.assembly.answering import probe_audit
 from gateway.audit import buffer as buffering
 from gateway.audit.buffer import Writer
 from gateway.audit.entries import ChainHead, Entry, Mark
 from gateway.contract.resources import APPOINTMENT
-from gateway.probes import of_audit
 from gateway.purposes import NotReady
 from gateway.settings import AuditSettings
 from gateway.store import StoreError
@@ -134,7 +134,7 @@ async def test_the_readiness_counts_what_waits_in_good_words(waiting: int, told:
     )
     journal: Any = SimpleNamespace(audit=buffer)
     with pytest.raises(NotReady, match=f"written: /a: not a directory; {told}$"):
-        await of_audit(journal)()
+        await probe_audit(journal)
 
 
 class Failing:

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.base import Draft, Page, Record
 from gateway.contract.fields import write_instant
-from gateway.settings.groups import BookingSettings
+from gateway.settings import BookingSettings
 from tests.conftest import Begin
 from tests.pipeline.test_answers import DRAFT
 from tests.world import SOME_ID, World

@@ -138,7 +138,7 @@ async def test_a_gateway_keeps_this_in_its_own_folder(
         files.append(file)
         return Reconciler(*given, file=file, **more)
 
-    monkeypatch.setattr("gateway.assembly.bookings.Reconciler", made)
+    monkeypatch.setattr("gateway.assembly.kit.Reconciler", made)
     running = await start_gateway()
     assert files == [running.gateway.settings.state / "run" / "unknown.json"]
 

@@ -26,7 +26,8 @@ from tests.small_disk import fill, mounted
 # Each command, and the deeds that it leaves; none where it changes nothing of the gateway's or of
 # the practice system's. `audit index` has one with --anew, since what a machine that is gone took
 # in is lost then, `backend check` with --booking, `admin sessions` with --end. `policy reload` has
-# gateways look at a file at which they look by themselves; `backend draft` writes a new file.
+# gateways look at a file at which they look by themselves; `backend draft` writes a new file, and
+# `backend upgrade` a mapping.
 CHANGES: dict[str, tuple[str, ...]] = {
     "admin list": (),
     "admin password": ("administrator added", "password reset"),
@@ -40,7 +41,9 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "audit who-read": (),
     "backend check": ("test booking made",),
     "backend draft": (),
+    "backend explain": (),
     "backend schema": (),
+    "backend upgrade": (),
     "demo": ("key made", "key rotated", "administrator added", "password reset"),
     "keys create": ("key made",),
     "keys list": (),

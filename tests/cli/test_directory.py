@@ -16,7 +16,7 @@ import gateway
 from adapters.base import Page, Query
 from adapters.sample import MAPPING
 from gateway.cli import COMMANDS, main
-from gateway.cli.directory import PAGES_MOST, WITH_IDS
+from gateway.cli.backend import PAGES_MOST, WITH_IDS
 from gateway.cli.policy import policy
 from gateway.settings import names
 from tests.conftest import RunningGateway, Template

@@ -15,8 +15,7 @@ import aiohttp
 import pytest
 
 from adapters.base import Query
-from gateway.settings import BackendSettings
-from gateway.settings.groups import BookingSettings
+from gateway.settings import BackendSettings, BookingSettings
 from tests.adapters.rest.cloud import MAPPING
 from tests.chaos.grounds import GROUNDS
 from tests.conftest import RunningGateway, Start

@@ -27,7 +27,7 @@ async def test_a_loop_that_stood_still_is_not_ready_and_says_for_how_long(
     session: aiohttp.ClientSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gateway.probes.LAG_COUNTS", 0.5)
+    monkeypatch.setattr("gateway.assembly.answering.LAG_COUNTS", 0.5)
     await asyncio.sleep(0.15)
     time.sleep(1.15)  # noqa: ASYNC251 - that is what is tried
     await asyncio.sleep(0.05)

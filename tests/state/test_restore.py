@@ -16,8 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import main
-from gateway.cli.deeds import Deed
-from gateway.cli.stores import with_deeds
+from gateway.cli.deeds import RecordDeed, with_deeds
 from gateway.keys.store import KeyStore
 from gateway.settings import shipped_policy
 from gateway.store import Store
@@ -330,7 +329,7 @@ def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Pl
         made = place.key()
         backup = backed_up(place)
 
-    async def revoke(store: Store, deed: Deed) -> None:
+    async def revoke(store: Store, deed: RecordDeed) -> None:
         async with deed("key revoked", made["id"]):
             await KeyStore(store).revoke(made["id"], datetime.now(UTC))
 

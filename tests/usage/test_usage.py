@@ -14,6 +14,7 @@ from sqlalchemy import Table, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 import gateway.usage as counting
+from gateway.background import RESTS
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import OPERATIONS
 from gateway.store import Store, open_store
@@ -32,7 +33,6 @@ from gateway.usage.store import (
     minute_of,
     recent,
 )
-from gateway.wall_clock import RESTS
 from tests.tables import descendants
 
 NOW = datetime(2026, 3, 4, 10, 20, 30, tzinfo=UTC)

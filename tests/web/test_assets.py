@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from gateway.packing import accepts_gzip
+from gateway.assets import accepts_gzip
 from gateway.web import documents
 from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD, Assets
 from gateway.web.pages import GUIDE_HEADERS

@@ -4,6 +4,7 @@ import io
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, OutcomeUnknown
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway import backend
+from gateway.assembly.answering import probe_backend
 from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.row import STATES
@@ -20,7 +22,6 @@ from gateway.keys.ring import MemoryKeyRing
 from gateway.observe.logs import Outlet
 from gateway.observe.metrics import Metrics
 from gateway.observe.process import Lag
-from gateway.probes import of_backend
 from gateway.purposes import Purpose
 from gateway.store import Store, StoreError
 from gateway.web import system as asking
@@ -362,7 +363,7 @@ async def test_a_gateway_that_ends_is_ready_for_nothing(
     running_gateway: RunningGateway, session: aiohttp.ClientSession
 ) -> None:
     assert (await get(session, running_gateway, "/readyz"))[0] == 200
-    running_gateway.gateway.system.readiness.stopping = True
+    running_gateway.gateway.readiness.stopping = True
     for path in ("/readyz", "/readyz?for=reads", "/readyz?for=bookings"):
         status, text = await get(session, running_gateway, path)
         assert (status, json.loads(text)["reason"]) == (503, "the gateway is shutting down")
@@ -497,7 +498,7 @@ async def test_a_warning_of_a_look_is_told_once_and_stands_as_long_as_it_is_seen
     probe = BackendProbe(
         Doubtful(options("doubtful")), lambda: clock[0], lambda *each: told.append(each)
     )
-    backend = of_backend(probe, lambda: "closed")
+    backend = partial(probe_backend, probe, lambda: "closed")
     for look in range(3):
         clock[0] = look * CHECK_EVERY
         part = (await Readiness({"backend": backend}).report())["parts"]["backend"]

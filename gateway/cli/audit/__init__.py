@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from gateway.cli.options import config_option
-from gateway.cli.words import Group
+from gateway.cli.options import CommandGroup, config_option
 
 COMMANDS = {
     "deeds": "gateway.cli.audit.questions:deeds",
@@ -17,7 +16,7 @@ COMMANDS = {
 }
 
 
-@click.group(cls=Group, loads=COMMANDS)
+@click.group(cls=CommandGroup, loads=COMMANDS)
 @config_option
 def audit(config: Path | None) -> None:
     """Ask who was shown what, and verify that nobody has changed the answer."""

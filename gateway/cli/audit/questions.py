@@ -24,10 +24,9 @@ from gateway.cli.audit.access import (
     say_state,
     state_told,
 )
-from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.one_key import one_named
-from gateway.cli.options import CommandT, config_option, json_option
-from gateway.cli.words import OneOf
+from gateway.cli.keys import one_named
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import CommandT, OneLine, OneOf, config_option, json_option
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.audit import RecordReader, can_be, readers_of
@@ -88,7 +87,7 @@ def _between(days: Days) -> str:
 
 @click.command("who-read")
 @click.argument("resource", type=OneOf("RESOURCE", _RESOURCES, _RESOURCES.__getitem__))
-@click.argument("record", type=Line(), metavar="ID")
+@click.argument("record", type=OneLine(), metavar="ID")
 @days_options
 @config_option
 @json_option
@@ -165,7 +164,7 @@ def _reader_lines(found: RecordReader) -> Iterator[str]:
 
 
 @click.command("key")
-@click.argument("wanted", type=Line(), metavar="KEY")
+@click.argument("wanted", type=OneLine(), metavar="KEY")
 @days_options
 @config_option
 @json_option
@@ -250,7 +249,7 @@ def _last_lines(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 @click.command("deeds")
 @click.option(
     "--who",
-    type=Line(),
+    type=OneLine(),
     metavar="NAME",
     help="Of that name alone, such as Claire or 'shell: root'.",
 )

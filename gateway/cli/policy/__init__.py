@@ -2,7 +2,7 @@
 
 import click
 
-from gateway.cli.words import Group
+from gateway.cli.options import CommandGroup
 
 COMMANDS = {
     "approve": "gateway.cli.policy.status:approve",
@@ -19,6 +19,6 @@ COMMANDS = {
 }
 
 
-@click.group(cls=Group, loads=COMMANDS)
+@click.group(cls=CommandGroup, loads=COMMANDS)
 def policy() -> None:
     """Which field opens at which level."""

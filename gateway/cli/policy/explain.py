@@ -13,10 +13,9 @@ from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
 from gateway.audit.search import EntryFilter, newest_entries
 from gateway.cli.audit.access import reading
-from gateway.cli.lines import Line, legible
-from gateway.cli.one_key import one_named
-from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.words import OneOf
+from gateway.cli.keys import one_named
+from gateway.cli.lines import legible
+from gateway.cli.options import OneLine, OneOf, config_option, fail, json_option
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
@@ -64,7 +63,7 @@ class Explanation:
     "--operation", type=OneOf("OPERATION", _BY_ID), help="What it calls, such as get_client."
 )
 @click.option(
-    "--request", type=Line(), metavar="ID", help="An answer that went out: its X-Request-Id."
+    "--request", type=OneLine(), metavar="ID", help="An answer that went out: its X-Request-Id."
 )
 @click.option(
     "--policy",

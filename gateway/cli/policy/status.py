@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from gateway.cli.lines import Line, legible, legible_json
-from gateway.cli.options import CommandT, config_option, fail, json_option
-from gateway.cli.stores import with_store
+from gateway.cli.deeds import with_store
+from gateway.cli.lines import legible, legible_json
+from gateway.cli.options import CommandT, OneLine, config_option, fail, json_option
 from gateway.contract.fields import write_instant
 from gateway.inquiries.policies import Reload, declined, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
@@ -49,7 +49,7 @@ def decision_options(why: str) -> Callable[[CommandT], CommandT]:
     )
 
     def with_options(command: CommandT) -> CommandT:
-        line: Any = {"type": Line(), "callback": _remark}
+        line: Any = {"type": OneLine(), "callback": _remark}
         command = click.option("--reason", required=True, help=why, **line)(command)
         command = click.option("--by", metavar="NAME", help=who, **line)(command)
         return click.argument("digest", metavar="HASH", callback=_digits)(command)

@@ -10,8 +10,8 @@ import click
 
 from adapters.base import NotFound, Query, Record, Report
 from adapters.documents.problems import DocumentErrors
+from gateway.cli.keys import one_named
 from gateway.cli.lines import legible
-from gateway.cli.one_key import one_named
 from gateway.cli.options import fail
 from gateway.cli.policy.reports import as_data
 from gateway.contract.fields import Resource
@@ -86,7 +86,7 @@ def record_named(config: Path | None, resource: Resource, record_id: str, report
 
 async def _record(config: Path | None, resource: str, record_id: str, report: Report) -> Record:
     from gateway.app import utc_now
-    from gateway.cli.directory import practice_system
+    from gateway.cli.backend import practice_system
 
     async with practice_system(load_settings(config), report) as adapter:
         return await adapter.read_one(Query(resource=resource, now=utc_now(), id=record_id))

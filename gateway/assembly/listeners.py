@@ -1,30 +1,40 @@
 """The listeners: where partners are answered, where the operator asks, and the panel."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from socket import socket
 
 from aiohttp import web
 
-from gateway.admin.context import CONTEXT
+from adapters.base import Adapter
+from gateway.admin.context import PanelContext
 from gateway.admin.guard import HEADERS
+from gateway.admin.panel import panel
 from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
+from gateway.audit.buffer import Buffer
+from gateway.backend import clinic_zone
+from gateway.limits import LimiterDown, Peeker, Used
 from gateway.observe.callers import CertificateTroubles, ConnectionTroubles
-from gateway.serving import PanelSide, PublicSide, SystemSide
+from gateway.observe.metrics import Snapshot
+from gateway.policy.running.keeper import Keeper
+from gateway.serving import BoundListener
 from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
+from gateway.store import Store
 from gateway.web.addresses import Proxies
-from gateway.web.front import Front
-from gateway.web.server import AppRunner, ListenerOptions, PublicServer, bind, refusal_of
+from gateway.web.server import AppRunner, ListenerOptions, bind, refusal_of
 from gateway.web.system import Readiness, system_server
-from gateway.web.tls import Certificate, context_of
+from gateway.web.tls import STRICT, Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
 CUT_OFF = 1.0
 # A clinic's administrators are few, and a browser takes six at most.
 PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE = 100, 50
+# What this machine is called by its own browsers.
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +49,13 @@ class Sockets:
     def ports(self) -> dict[str, int]:
         """What each listens on, as the log tells it."""
         named = {"port": self.public, "operations_port": self.system, "admin_port": self.panel}
-        return {name: each.getsockname()[1] for name, each in named.items() if each is not None}
+        return {name: bound.getsockname()[1] for name, bound in named.items() if bound is not None}
 
     def close(self) -> None:
-        """Let go of all."""
-        for each in (self.public, self.system, self.panel):
-            if each is not None:
-                each.close()
+        """Lets go of all."""
+        for bound in (self.public, self.system, self.panel):
+            if bound is not None:
+                bound.close()
 
 
 def bind_all(settings: Settings) -> Sockets:
@@ -75,7 +85,7 @@ def check_panel(settings: Settings) -> None:
 
     A password that crosses a network in the clear is nobody's own any more.
     """
-    if not is_open(settings):
+    if not _is_open(settings):
         return
     remedy = "; or leave admin_listen at 127.0.0.1:8082 and reach it through an SSH tunnel"
     if settings.admin_url is None:
@@ -100,36 +110,91 @@ def check_panel(settings: Settings) -> None:
         )
 
 
-def is_open(settings: Settings) -> bool:
+def _is_open(settings: Settings) -> bool:
     """Whether other machines can reach the panel's address."""
     if not settings.admin_listen:
         return False
     return not is_loopback(split_address(settings.admin_listen)[0])
 
 
-def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:
-    """Where the clinic's administrators work; TLS where the network can reach it."""
+def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
+    kit: Kit,
+    sockets: Sockets,
+    *,
+    store: Store,
+    adapter: Adapter,
+    readiness: Readiness,
+    keeper: Keeper,
+    snapshot: Callable[[], Awaitable[Snapshot]],
+    audit: Buffer,
+    limiter: Peeker,
+) -> BoundListener | None:
+    """Where the clinic's administrators work, if anywhere; TLS where the network can reach it."""
+    settings, listening = kit.settings, sockets.panel
+    if listening is None:
+        return None
+    is_open = _is_open(settings)
+    proxies = Proxies(settings.proxies, settings.proxy_hops)
+    certificate = certificate_of(kit) if is_open else None
+    headers = {} if certificate is None else STRICT
+    context = PanelContext(
+        settings=settings,
+        store=store,
+        now=kit.now,
+        zone=clinic_zone(settings),
+        public_url=settings.public_url_at(sockets.public.getsockname()[1]),
+        origins=_origins(settings, listening.getsockname()[1]),
+        is_secure=settings.admin_url is not None and settings.admin_url.startswith("https:"),
+        more_headers=headers,
+        # what the network can reach without TLS of its own is reached through the proxy alone
+        only_through_proxies=is_open and certificate is None,
+        trusts=proxies.trusts,
+        caller=proxies.caller,
+        policy=keeper.policy,
+        standing=lambda: keeper.status,
+        running=lambda: keeper.status.version,
+        adapter=adapter,
+        readiness=readiness.report,
+        snapshot=snapshot,
+        used=partial(_used, limiter),
+        audit=audit,
+        events=kit.events,
+    )
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)
         if refusal.status >= 500 and error is not None:
             kit.events.fault("the panel failed", error)
-        headers = {**HEADERS, **app[CONTEXT].more_headers}
-        response = web.Response(status=refusal.status, text=f"{refusal.message}\n", headers=headers)
+        text = f"{refusal.message}\n"
+        response = web.Response(status=refusal.status, text=text, headers={**HEADERS, **headers})
         response.force_close()
         return response
 
-    proxies = Proxies(kit.settings.proxies, kit.settings.proxy_hops)
+    app = panel(context)
     options = ListenerOptions(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
-    return PanelSide(
-        runner=AppRunner(app, refuse, options, end=CUT_OFF),
-        socket=listening,
-        certificate=_certificate(kit) if is_open(kit.settings) else None,
-    )
+    runner = AppRunner(app, refuse, options, end=CUT_OFF)
+    return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))
+
+
+def _origins(settings: Settings, port: int) -> frozenset[str]:
+    """The addresses under which browsers may reach the panel: this machine's own, and the named."""
+    named = {settings.admin_url} if settings.admin_url is not None else set()
+    if _is_open(settings):
+        return frozenset(named)
+    host, _ = split_address(settings.admin_listen)
+    hosts = {f"[{name}]" if ":" in name else name for name in (host, *_LOOPBACK)}
+    return frozenset(named | {f"http://{name}:{port}" for name in hosts})
+
+
+async def _used(limiter: Peeker, key_ids: Sequence[str]) -> Mapping[str, Used] | None:
+    try:
+        return await limiter.peek(key_ids)
+    except LimiterDown:
+        return None
 
 
 def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
-    """Who lets connections in, and how many."""
+    """Who lets partners' connections in, and how many."""
     settings, troubles = kit.settings, ConnectionTroubles(kit.metrics, kit.events)
     most, most_of_one = settings.connections, settings.connections_per_address
     options = ListenerOptions(most, most_of_one, proxies, troubles.turned_away)
@@ -137,31 +202,19 @@ def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
     return options
 
 
-def public_side(kit: Kit, front: Front, server: PublicServer, listening: socket) -> PublicSide:
-    """Where partners are answered."""
-    return PublicSide(
-        front=front,
-        runner=web.ServerRunner(server, shutdown_timeout=CUT_OFF),
-        socket=listening,
-        certificate=_certificate(kit),
-        drain=kit.settings.drain,
-        events=kit.events,
-    )
-
-
-def system_side(
+def system_listener(
     kit: Kit, readiness: Readiness, listening: socket, figures: Callable[[], Awaitable[bytes]]
-) -> SystemSide:
+) -> BoundListener:
     """Where the operator asks."""
     settings = kit.settings
     own, _ = split_address(settings.operations_listen)
     hosts = frozenset({own.lower(), *split_hosts(settings.operations_hosts)})
     server = system_server(readiness, figures, kit.events, hosts)
     runner = web.ServerRunner(server, shutdown_timeout=CUT_OFF)
-    return SystemSide(readiness=readiness, runner=runner, socket=listening)
+    return kit.closing(BoundListener(runner=runner, socket=listening))
 
 
-def _certificate(kit: Kit) -> Certificate | None:
+def certificate_of(kit: Kit) -> Certificate | None:
     """What the gateway speaks TLS with, where it does."""
     pair = _pair(kit.settings)
     if pair is None:
