@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from gateway.cli.describe import openapi
+from gateway.cli.description import openapi
 from openapi_spec_validator import validate
 
 from gateway.cli.policy import policy
