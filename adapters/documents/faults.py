@@ -18,11 +18,7 @@ FILE_CHECKS: Sequence[Check[Any]] = (
     Check("not-utf8", "an old encoding", "Save the file as UTF-8; every editor offers that."),
     Check("hidden-sign", "an invisible sign", "Text pasted from web pages often has such signs."),
     Check("odd-quotes", "quotes of a word processor", "A plain text editor leaves quotes alone."),
-    Check(
-        "cut-off",
-        "the end is missing",
-        "Save or copy the whole file again, or take it from a backup.",
-    ),
+    Check("cut-off", "the end is missing", "Save or copy the whole file once more."),
     Check(
         "second-document", "a second file within the file", "A line of dashes or dots ends a file."
     ),

@@ -100,7 +100,7 @@ POLICY_CHECKS: Sequence[Check[Any]] = (
     Check(
         "narrower-level",
         "a higher level that sees less",
-        "Each level sees all the records that lower ones see.",
+        "Each level sees all that lower ones see.",
     ),
 )
 
