@@ -18,8 +18,10 @@ FILE_CHECKS: Sequence[Check[Any]] = (
     Check("not-utf8", "an old encoding", "Save the file as UTF-8; every editor offers that."),
     Check("hidden-sign", "an invisible sign", "Text pasted from web pages often has such signs."),
     Check("odd-quotes", "quotes of a word processor", "A plain text editor leaves quotes alone."),
-    Check("cut-off", "the end is missing", "Save or copy the whole file again."),
-    Check("second-document", "a second file within the file", "No line has dashes or dots alone."),
+    Check("cut-off", "the end is missing", "Save or copy the whole file once more."),
+    Check(
+        "second-document", "a second file within the file", "A line of dashes or dots ends a file."
+    ),
     Check("not-yaml", "not understood", "Names, colons, brackets, commas and blanks matter."),
     Check("tab", "a tab", "Blanks say what belongs to what; let your editor write them for tabs."),
     Check("indentation", "blanks at the beginning", "Names of one group begin in the same column."),
@@ -32,7 +34,7 @@ FILE_CHECKS: Sequence[Check[Any]] = (
     Check("open-quote", "an open quote", "The same sign opens and closes a quote."),
     Check("text-behind", "text behind the end", "Nothing follows a closing bracket or quote."),
     Check("dash", "a dash out of place", "Each item has its own line, behind a dash and a blank."),
-    Check("sign-at-start", "a sign at the beginning", "Signs such as > @ % ` stand in quotes."),
+    Check("sign-at-start", "a sign at the beginning", "A text with such a sign stands in quotes."),
     Check("escape", "a backslash", "In single quotes a backslash is a sign like any other."),
     Check("half-letter", "half of a letter", "Write the letter itself, not its number."),
     Check("odd-name", "a name that is none", "A name is one plain word before a colon."),

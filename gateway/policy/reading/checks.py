@@ -35,12 +35,20 @@ POLICY_CHECKS: Sequence[Check[Any]] = (
     Check("bad-version", "the version", "version: 1 says by which rules the file is read."),
     Check("missing-resource", "a missing resource", "Decide on each: nothing opens by accident."),
     Check("unknown-resource", "an unknown resource", "Partners use the same names, in the plural."),
-    Check("whole-resource", "a resource that is always whole", "Types and times hide nothing."),
+    Check(
+        "whole-resource", "a resource that is always whole", "Types and free times hide nothing."
+    ),
     Check("bad-resource", "a resource without lists", "Below it stand BASIC, STANDARD and FULL."),
     Check("list-for-group", "a list in place of a group", "Each level below it has a list."),
     Check("missing-level", "a missing level", "A level that adds nothing has an empty list: []."),
-    Check("unknown-level", "an unknown level", "The levels are BASIC, STANDARD, FULL."),
-    Check("level-case", "capitals and small letters", "Only never and only have small letters."),
+    Check(
+        "unknown-level",
+        "an unknown level",
+        "The levels are BASIC, STANDARD and FULL; never is for no key at all.",
+    ),
+    Check(
+        "level-case", "capitals and small letters", "Levels are capitals; never and only are not."
+    ),
     Check("bad-level", "no list", "A list stands in brackets with commas, such as [id, name]."),
     Check("group-for-list", "a group in place of a list", "Only masks and conditions have braces."),
     Check("list-in-list", "a list in a list", "Fields stand in one pair of brackets."),
@@ -63,12 +71,22 @@ POLICY_CHECKS: Sequence[Check[Any]] = (
     Check("unfit-mask", "a mask that does not fit", "Each mask is for values of certain kinds."),
     Check("doubled-mask", "a mask twice", "A field has one mask, from one level on."),
     Check("mask-under-never", "a mask under never", "A hidden field has no mask."),
-    Check("mask-not-lower", "a mask that is never seen", "Mask it at a lower level."),
+    Check(
+        "mask-not-lower",
+        "a mask that is never seen",
+        "A mask is for levels below the one that opens the field.",
+    ),
     Check("bad-only", "conditions in no form", "Write only: {status: [ACTIVE]} for those records."),
     Check(
-        "bad-condition", "an unknown comparison", "Write values, or not, min, above, max, below."
+        "bad-condition",
+        "an unknown comparison",
+        "A condition is a list of values, or not, min, above, max, below.",
     ),
-    Check("condition-on-hidden", "a condition on a hidden field", "What is left out would tell."),
+    Check(
+        "condition-on-hidden",
+        "a condition on a hidden field",
+        "Who sees that records are left out learns what the field says.",
+    ),
     Check("condition-on-list", "a condition on a list", "A condition needs one plain value."),
     Check(
         "empty-condition",
@@ -79,7 +97,11 @@ POLICY_CHECKS: Sequence[Check[Any]] = (
     Check("bad-value", "a value that the field never has", "Write values as answers show them."),
     Check("yes-no", "yes or no", "Truth values are written true and false."),
     Check("unquoted-text", "a text without quotes", "A number in quotes is a text."),
-    Check("narrower-level", "a higher level that sees less", "A higher level sees more."),
+    Check(
+        "narrower-level",
+        "a higher level that sees less",
+        "Each level sees all that lower ones see.",
+    ),
 )
 
 
