@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.sample import MAPPING, create
-from adapters.sample.generate import SCHEMA, make_tables
+from adapters.sample import MAPPING, SCHEMA, create, make_tables
 
 TODAY = date(2026, 3, 4)  # a Wednesday
 NO_DAY = "0000-00-00"
@@ -166,7 +165,7 @@ def test_an_interrupted_run_leaves_no_clinic_and_the_next_one_succeeds(
 
     path = tmp_path / "clinic"
     with monkeypatch.context() as patch:
-        patch.setattr("adapters.sample.generate.make_tables", interrupted)
+        patch.setattr("adapters.sample.make_tables", interrupted)
         with pytest.raises(KeyboardInterrupt):
             create(path, today=TODAY)
     assert not path.exists()

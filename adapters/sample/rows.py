@@ -1,34 +1,25 @@
-"""How the sample clinic writes its values: days, moments, money, quantities and flags as text."""
+"""How the sample clinic writes its rows: days, moments, money, quantities and flags as text."""
 
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from random import Random
-from typing import NamedTuple
 
 NO_DAY = "0000-00-00"
 NO_MOMENT = "0000-00-00 00:00:00"
 YEAR = 365
 
+# A row in the order of its table's columns: schema.sql says what they hold.
+Row = tuple[str | int | None, ...]
 
-class Extra(NamedTuple):
-    """A row of CHAMPS_SUPPL: one value of one record that has no column of its own."""
 
-    id_champ: int
-    table_nom: str
-    id_fiche: int
-    champ: str
-    type_val: str
-    valeur: str
+def numbered(rows: Iterable[Row]) -> list[Row]:
+    """The rows with their key in front: 1, 2, 3."""
+    return [(number, *row) for number, row in enumerate(rows, 1)]
 
 
 def stamp(moment: datetime) -> str:
     """A wall-clock moment as the product keeps it: '2026-03-01 09:00:00'."""
     return moment.isoformat(sep=" ", timespec="seconds")
-
-
-def unstamp(text: str) -> datetime:
-    """The moment behind a text that `stamp` wrote."""
-    return datetime.fromisoformat(text)
 
 
 def flag(value: bool) -> str:
@@ -38,16 +29,12 @@ def flag(value: bool) -> str:
 
 def money(cents: int) -> str:
     """Cents as '1 234,50': a comma, and a blank between thousands."""
-    whole, rest = divmod(abs(cents), 100)
-    sign = "-" if cents < 0 else ""
-    return f"{sign}{whole:,}".replace(",", " ") + f",{rest:02d}"
+    return f"{cents / 100:,.2f}".replace(",", " ").replace(".", ",")
 
 
 def quantity(tenths: int) -> str:
     """Tenths as '12' or '1,5'."""
-    whole, rest = divmod(abs(tenths), 10)
-    sign = "-" if tenths < 0 else ""
-    return f"{sign}{whole},{rest}" if rest else f"{sign}{whole}"
+    return f"{tenths / 10:g}".replace(".", ",")
 
 
 def opening_moment(today: date) -> datetime:
@@ -85,8 +72,3 @@ def changed(rng: Random, since: datetime, today: date) -> str | None:
 def awake(moment: datetime) -> datetime:
     """Keep clear of two to three at night, the hour that the clocks skip or strike twice."""
     return moment.replace(hour=3) if moment.hour == 2 else moment
-
-
-def numbered(extras: Iterable[Extra]) -> list[Extra]:
-    """Give the extra fields of all tables one sequence of ids."""
-    return [row._replace(id_champ=number) for number, row in enumerate(extras, 1)]
