@@ -194,15 +194,16 @@ def _visits(rng: Random, today: date, shop: Shop) -> Iterator[Sale]:
     """The bills of consultations, to the owner of that day or to somebody who pays for them."""
     kinds = {row.id_rdv: row.id_type for row in shop.bookings}
     owned = [
-        (row, start, owner)
+        (row, owner)
         for row in shop.consults
         if not row.supprime
-        and (start := datetime.fromisoformat(row.d_debut))
-        and (owner := shop.herd.owner_on(row.id_animal, start.date())) is not None
+        and (owner := shop.herd.owner_on(row.id_animal, date.fromisoformat(row.d_debut[:10])))
+        is not None
     ]
-    for row, start, owner in rng.sample(owned, FROM_VISITS):
+    for row, owner in rng.sample(owned, FROM_VISITS):
         kind = (row.id_rdv and kinds[row.id_rdv]) or CONSULTATION.id_type
         payer = rng.choice(shop.clients).id_pers if rng.random() < OTHER_PAYER else owner
+        start = datetime.fromisoformat(row.d_debut)
         moment = awake(start + timedelta(minutes=rng.randrange(25, 50)))
         items = _visit_items(rng, shop, kind, row.id_animal)
         yield Sale(min(moment, opening_moment(today)), payer, items)

@@ -309,7 +309,8 @@ class Desk:
 
 def make_journal(rng: Random, today: date, bookings: list[DeskBooking]) -> list[Row]:
     """RDV_JOURNAL: one 'C' per booking, an 'A' per cancelled one, an 'M' for some; by time."""
-    latest, rows = opening_moment(today), []
+    latest = opening_moment(today)
+    rows: list[Row] = []
     for row in bookings:
         rows.append((row.id_rdv, "C", rng.choice(words.DESKS), row.dt_saisie))
         action = "A" if row.statut == "A" else "M" if rng.random() < 0.12 else ""
@@ -318,4 +319,4 @@ def make_journal(rng: Random, today: date, bookings: list[DeskBooking]) -> list[
             until = min(datetime.fromisoformat(row.d_debut), latest)
             later = awake(taken + (until - taken) * rng.random())
             rows.append((row.id_rdv, action, rng.choice(words.DESKS), stamp(later)))
-    return numbered(sorted(rows, key=lambda entry: entry[-1]))
+    return numbered(sorted(rows, key=lambda entry: str(entry[-1])))

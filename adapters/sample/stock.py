@@ -45,7 +45,9 @@ def make_stock(rng: Random, today: date, suppliers: list[Person]) -> Stock:
     levels = _levels(rng, len(goods)) + LEVELS["retired"]
     pairs = list(zip(goods + retired, levels, strict=True))
     rng.shuffle(pairs)
-    articles, lots, extras = [], [], []
+    articles: list[Row] = []
+    lots: list[Row] = []
+    extras: list[Row] = []
     for number, ((item, variant, active), (tenths, threshold)) in enumerate(pairs, 1):
         article = _article(rng, number, item, variant, suppliers)
         since = registered(rng, today, oldest=6 * YEAR, newest=5)
