@@ -19,7 +19,7 @@ from adapters.base import (
 )
 from adapters.documents.document import read_document
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.wrappers.cached import Cached, Kept
+from adapters.wrappers.cached import Cached, CacheRule
 from adapters.wrappers.guarded import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
@@ -146,11 +146,11 @@ def booking_window(settings: Settings) -> BookingWindow:
     )
 
 
-def remembered(settings: Settings) -> Iterator[Kept]:
+def remembered(settings: Settings) -> Iterator[CacheRule]:
     """For how long each operation's answers are remembered, as an adapter is told of it."""
     for each in OPERATIONS:
         if not each.creates:
-            yield Kept(
+            yield CacheRule(
                 resource=each.returns.name,
                 many=each.many,
                 seconds=getattr(settings.cache, each.id),

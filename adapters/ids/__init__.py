@@ -6,11 +6,9 @@ practice system's own is its own id, in lower case whatever case it is kept in.
 """
 
 from adapters.ids.base import Id, PublicIds
-from adapters.ids.hashed import HashedIds
 from adapters.ids.keeper import IdKeeper
-from adapters.ids.kept import AT_ONCE
-from adapters.ids.native import NativeIds, plain_uuid
-from adapters.ids.sealed import SealedIds
+from adapters.ids.seal import SealedIds
+from adapters.ids.tabled import AT_ONCE, HashedIds, NativeIds, plain_uuid
 
 __all__ = [
     "AT_ONCE",

@@ -8,7 +8,7 @@ from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only, 
 from adapters.mapping.conversion import Conversion
 from adapters.rest.mapping import FilterBy, Found, ListCall, ResourceMap
 from adapters.rest.templates import Templates, Values, text_of
-from adapters.values.words import all_begin
+from adapters.values.convert import all_begin
 
 SEARCH = "search"
 

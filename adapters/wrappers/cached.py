@@ -24,9 +24,8 @@ from adapters.base import (
     Query,
     Record,
 )
-from adapters.wrappers.around import Around
-from adapters.wrappers.memory import Memory
-from adapters.wrappers.memory.base import Found
+from adapters.wrappers import Around
+from adapters.wrappers.memory import Memory, Remembered
 
 T = TypeVar("T")
 
@@ -37,7 +36,7 @@ APPOINTMENTS = "appointments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class CacheRule:
     """For how many seconds the answers to one kind of read are remembered; 0 for never.
 
     `only` are filters that every such read has: where several kinds fit a query, the one with the
@@ -78,10 +77,10 @@ class Cached(Around):
     and after: what is under way meanwhile is told to those who asked before, and to nobody else.
     """
 
-    def __init__(self, inner: Adapter, kept: Iterable[Kept], memory: Memory) -> None:
+    def __init__(self, inner: Adapter, kept: Iterable[CacheRule], memory: Memory) -> None:
         super().__init__(inner)
         self._memory = memory
-        self._kinds: dict[tuple[str, bool], list[Kept]] = {}
+        self._kinds: dict[tuple[str, bool], list[CacheRule]] = {}
         for each in sorted(kept, key=lambda kind: -len(kind.only)):
             self._kinds.setdefault((each.resource, each.many), []).append(each)
         for kind, found in list(self._kinds.items()):
@@ -162,7 +161,7 @@ class Cached(Around):
             self.outcomes["miss"] += 1
 
             async def keep(data: bytes) -> None:
-                await self._memory.keep(key, _mark(query), Found(version, data), seconds)
+                await self._memory.keep(key, _mark(query), Remembered(version, data), seconds)
 
             read = asyncio.create_task(_read(form, lambda: ask(query), keep))
             self._reads[turn] = read

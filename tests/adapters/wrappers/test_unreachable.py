@@ -20,7 +20,7 @@ from adapters.wrappers.unreachable import reason
 from gateway.cli import main
 from tests.adapters.servers import execute, server
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # what has a meaning in an address
 PASSWORD = "h@i/d#d%e?n:"
 ODD = re.compile("hidden|h@i|h%40i|gw_")

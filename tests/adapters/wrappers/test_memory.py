@@ -11,19 +11,18 @@ from uuid import uuid4
 import pytest
 from redis.asyncio import Redis
 
-from adapters.wrappers.cached import Cached, Kept
-from adapters.wrappers.memory import LocalMemory, Memory, open_shared
-from adapters.wrappers.memory.base import Found
-from adapters.wrappers.memory.redis import FAILURES, PREFIX
+from adapters.wrappers.cached import Cached, CacheRule
+from adapters.wrappers.memory import LocalMemory, Memory, Remembered, open_shared
+from adapters.wrappers.redis import FAILURES, PREFIX
 from tests.adapters.stand_in import DRAFT, NOW, VETS, Door, Practice, client, clients, free, text
 from tests.redis_server import RedisServer, redis_server, shared_redis
 
 SECRET = bytes(range(32))
 KEPT = (
-    Kept(resource="clients", many=False, seconds=60),
-    Kept(resource="clients", many=True, seconds=60),
-    Kept(resource="slots", many=True, seconds=60),
-    Kept(resource="appointments", many=False, seconds=60),
+    CacheRule(resource="clients", many=False, seconds=60),
+    CacheRule(resource="clients", many=True, seconds=60),
+    CacheRule(resource="slots", many=True, seconds=60),
+    CacheRule(resource="appointments", many=False, seconds=60),
 )
 SLACK = 0.5  # seconds: this machine does other things too
 
@@ -68,7 +67,7 @@ async def nodes(url: str, practice: Practice, count: int = 2) -> AsyncIterator[l
 async def test_what_is_kept_is_found_until_its_time_is_over(memory: Memory) -> None:
     found = await memory.look("a", "")
     assert found.data is None
-    await memory.keep("a", "", Found(found.version, b"\x00\xff"), 0.2)
+    await memory.keep("a", "", Remembered(found.version, b"\x00\xff"), 0.2)
     assert (await memory.look("a", "")).data == b"\x00\xff"
     assert (await memory.look("b", "")).data is None
     await asyncio.sleep(0.25)
@@ -78,7 +77,7 @@ async def test_what_is_kept_is_found_until_its_time_is_over(memory: Memory) -> N
 async def test_what_is_dropped_is_not_found_and_nothing_else_is_dropped(memory: Memory) -> None:
     for key, mark in (("a", "one"), ("b", "two"), ("c", "")):
         found = await memory.look(key, mark)
-        await memory.keep(key, mark, Found(found.version, b"x"), 60)
+        await memory.keep(key, mark, Remembered(found.version, b"x"), 60)
     await memory.drop(["one", "three"])
     assert (await memory.look("a", "one")).data is None
     assert (await memory.look("b", "two")).data == b"x"
@@ -89,10 +88,10 @@ async def test_what_was_read_before_a_drop_is_not_found_after_it(memory: Memory)
     for _ in range(2):
         before = await memory.look("a", "mark")
         await memory.drop(["mark"])
-        await memory.keep("a", "mark", Found(before.version, b"old"), 60)
+        await memory.keep("a", "mark", Remembered(before.version, b"old"), 60)
         assert (await memory.look("a", "mark")).data is None
     now = await memory.look("a", "mark")
-    await memory.keep("a", "mark", Found(now.version, b"new"), 60)
+    await memory.keep("a", "mark", Remembered(now.version, b"new"), 60)
     assert (await memory.look("a", "mark")).data == b"new"
 
 
@@ -144,7 +143,7 @@ async def test_those_with_another_secret_or_practice_share_nothing(server: Redis
     for number, each in enumerate(memories):
         found = await each.look("k", "")
         assert found.data is None
-        await each.keep("k", "", Found(found.version, b"%d" % number), 60)
+        await each.keep("k", "", Remembered(found.version, b"%d" % number), 60)
     found = [(await each.look("k", "")).data for each in memories]
     for each in memories:
         await each.aclose()

@@ -23,7 +23,7 @@ from adapters.base import (
     SlotTaken,
 )
 from adapters.documents.problems import Problem
-from adapters.wrappers.cached import Cached, Kept
+from adapters.wrappers.cached import Cached, CacheRule
 from adapters.wrappers.guarded import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory
 from tests.adapters.stand_in import (
@@ -41,11 +41,11 @@ from tests.adapters.stand_in import (
 
 LOW = Filter("equals", ("isLow",), True)
 KEPT = (
-    Kept(resource="clients", many=False, seconds=60),
-    Kept(resource="clients", many=True, seconds=60),
-    Kept(resource="slots", many=True, seconds=60),
-    Kept(resource="appointments", many=False, seconds=60),
-    Kept(resource="appointments", many=True, seconds=60),
+    CacheRule(resource="clients", many=False, seconds=60),
+    CacheRule(resource="clients", many=True, seconds=60),
+    CacheRule(resource="slots", many=True, seconds=60),
+    CacheRule(resource="appointments", many=False, seconds=60),
+    CacheRule(resource="appointments", many=True, seconds=60),
 )
 
 
@@ -53,7 +53,7 @@ class World:
     """A cached practice, and the clock of its memory."""
 
     def __init__(
-        self, *kept: Kept, entries: int = 1000, size: int = 1_000_000, before: Any = None
+        self, *kept: CacheRule, entries: int = 1000, size: int = 1_000_000, before: Any = None
     ) -> None:
         self.practice = Practice(before) if before else Practice()
         self.now = 0.0
@@ -94,7 +94,7 @@ async def test_everybody_gets_records_of_their_own() -> None:
 
 
 async def test_what_is_not_to_be_remembered_is_asked_each_time() -> None:
-    world = World(Kept(resource="clients", many=True, seconds=0))
+    world = World(CacheRule(resource="clients", many=True, seconds=0))
     for _ in range(3):
         await world.cached.read_one(client())
         await world.cached.read_many(clients())
@@ -103,8 +103,8 @@ async def test_what_is_not_to_be_remembered_is_asked_each_time() -> None:
 
 
 async def test_of_two_kinds_that_fit_the_closer_one_says_how_long() -> None:
-    whole = Kept(resource="clients", many=True, seconds=60)
-    low = Kept(resource="clients", many=True, seconds=0, only=frozenset({LOW}))
+    whole = CacheRule(resource="clients", many=True, seconds=60)
+    low = CacheRule(resource="clients", many=True, seconds=0, only=frozenset({LOW}))
     for kept in ((whole, low), (low, whole)):
         world = World(*kept)
         for _ in range(2):

@@ -3,7 +3,7 @@
 from string import ascii_letters
 
 from adapters.sql.engines.letters import ACCENTED, PLAIN
-from adapters.values.words import all_begin
+from adapters.values.convert import all_begin
 
 
 def test_each_word_begins_a_word_whatever_case_and_accents() -> None:

@@ -170,7 +170,7 @@ async def test_while_the_table_cannot_be_written_no_more_wait_for_it_than_there_
                 raise BackendUnavailable("the store is down")
             await super().remember(resource, keys)
 
-    monkeypatch.setattr("adapters.ids.kept.MOST_WAITING", 2 * AT_ONCE + 1)
+    monkeypatch.setattr("adapters.ids.tabled.MOST_WAITING", 2 * AT_ONCE + 1)
     shelf = Down()
     ids = HashedIds(SECRET, "stock", shelf)
     keeper = IdKeeper({"stock": ids}, {})

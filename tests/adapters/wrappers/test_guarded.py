@@ -20,8 +20,8 @@ from adapters.base import (
     SlotTaken,
     Watched,
 )
+from adapters.wrappers.admission import CallLimiter
 from adapters.wrappers.guarded import Guarded, Limits
-from adapters.wrappers.room import Room
 from tests.adapters.stand_in import DRAFT, NOW, Door, Practice, client, clients, later
 
 FAST = {"timeout": 0.05, "booking_timeout": 0.05, "grace": 0.02, "patience": 0.05}
@@ -236,7 +236,7 @@ async def test_who_waits_too_long_or_finds_a_queue_is_not_asked_of_anybody() -> 
 
 
 async def test_partners_come_in_by_turns_however_many_calls_one_of_them_has() -> None:
-    room, came = Room(1, queue=100, patience=5), []
+    room, came = CallLimiter(1, queue=100, patience=5), []
 
     async def call(partner: str, number: int) -> None:
         asking = Asking()
@@ -254,7 +254,7 @@ async def test_partners_come_in_by_turns_however_many_calls_one_of_them_has() ->
 
 
 async def test_a_full_queue_turns_away_the_last_of_whoever_waits_most() -> None:
-    room, ends = Room(1, queue=4, patience=5), {}
+    room, ends = CallLimiter(1, queue=4, patience=5), {}
 
     async def call(partner: str, number: int) -> None:
         asking = Asking()

@@ -1,13 +1,41 @@
-"""The memory of one process: bounded by entries and by bytes."""
+"""Where the answers of a practice system are remembered: in this process, or where others do."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from cachebox import VTTLCache
 
-from adapters.wrappers.memory.base import Found
-from adapters.wrappers.unloaded import without
+from adapters.wrappers import without
+
+
+class Remembered(NamedTuple):
+    """What is remembered, and which it is of all that was dropped: None where nothing is kept."""
+
+    version: bytes | None
+    data: bytes | None
+
+
+class Memory(Protocol):
+    """Remembers bytes. None of its verbs ever fails: what cannot be found is not remembered.
+
+    What is kept under a mark is found until that mark is dropped; what was read before that and
+    is kept after it is not found either, as it is kept with the version from before.
+    """
+
+    async def look(self, key: str, mark: str) -> Remembered:
+        """What is remembered under the key, and the version of the mark that it stands under."""
+
+    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
+        """Remember the data for so long, as of that version."""
+
+    async def drop(self, marks: Sequence[str]) -> None:
+        """From now on nothing is found that is kept under these."""
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+
 
 # aiocache would import the driver of Redis wherever it is installed: half a second of every start
 with without("redis"):
@@ -83,11 +111,11 @@ class LocalMemory:
         """Bytes that they take."""
         return self.cache.kept.current_size()
 
-    async def look(self, key: str, mark: str) -> Found:
+    async def look(self, key: str, mark: str) -> Remembered:
         version = b"%d" % (self._drops[hash(mark) % COUNTERS] if mark else 0)
-        return Found(version, await self.cache.get(_name(key, version)))
+        return Remembered(version, await self.cache.get(_name(key, version)))
 
-    async def keep(self, key: str, mark: str, found: Found, seconds: float) -> None:
+    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
         if found.version is not None:
             await self.cache.set(_name(key, found.version), found.data, ttl=seconds)
 
@@ -101,3 +129,14 @@ class LocalMemory:
 
 def _name(key: str, version: bytes) -> str:
     return f"{version.decode()} {key}"
+
+
+def open_shared(url: str, *, secret: bytes, scope: bytes, most: float) -> Memory:
+    """The memory in the Redis at that address; ValueError, in a sentence, without its driver."""
+    try:
+        from adapters.wrappers.redis import RedisMemory  # noqa: PLC0415 - its driver is optional
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "cache.url: Redis needs a driver: pip install 'clinic-gateway[redis]'"
+        ) from error
+    return RedisMemory(url, secret=secret, scope=scope, most=most)

@@ -22,8 +22,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from adapters.base import BackendUnavailable
-from adapters.wrappers.breaker import Breaker
-from adapters.wrappers.memory.base import Found
+from adapters.wrappers.admission import Breaker
+from adapters.wrappers.memory import Remembered
 
 T = TypeVar("T")
 
@@ -59,18 +59,18 @@ class RedisMemory:
         self._paying: asyncio.Task[None] | None = None
         self._asked: set[asyncio.Task[Any]] = set()
 
-    async def look(self, key: str, mark: str) -> Found:
+    async def look(self, key: str, mark: str) -> Remembered:
         """In one message; nothing while a drop of the mark is owed."""
         if mark in self._owed:
-            return Found(None, None)
+            return Remembered(None, None)
         name, mark_name = self._name(key), self._name(mark)
         answer = await self._asking(self._cache.multi_get([mark_name, name]))
         if answer is None:
-            return Found(None, None)
+            return Remembered(None, None)
         version = (answer[0] or _NEVER_DROPPED) if mark else _NEVER_DROPPED
-        return Found(version, self._opened(name, version, answer[1]))
+        return Remembered(version, self._opened(name, version, answer[1]))
 
-    async def keep(self, key: str, mark: str, found: Found, seconds: float) -> None:
+    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
         if found.version is None or found.data is None:
             return
         name, nonce = self._name(key), os.urandom(_NONCE)
