@@ -138,7 +138,7 @@ ROOMS_OF = {
     "alembic": ("gateway.store",),
     "prometheus_client": ("gateway.observe.merged",),
     "opentelemetry": ("gateway.observe.tracing.otlp",),
-    "aiocache": ("adapters.wrappers.memory", "adapters.wrappers.redis"),
+    "aiocache": ("adapters.wrappers.redis",),
     "cachebox": ("adapters.wrappers.memory", "adapters.ids"),
     "purgatory": ("adapters.wrappers.admission",),
     "stamina": ("adapters.wrappers.guarded",),

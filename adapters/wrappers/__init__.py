@@ -1,8 +1,6 @@
 """Adapters around an adapter: one that remembers, one that guards; `Around` is their base."""
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from adapters.base import Adapter, Draft, Only, Record, Watched
@@ -59,16 +57,3 @@ class Around:
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-
-@contextmanager
-def without(name: str) -> Iterator[None]:
-    """Meanwhile that module cannot be imported, unless it has been already."""
-    if name in sys.modules:
-        yield
-        return
-    sys.modules[name] = None  # type: ignore[assignment]  # so that an import of it fails
-    try:
-        yield
-    finally:
-        del sys.modules[name]

@@ -2,18 +2,32 @@
 
 import asyncio
 import math
+import sys
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from adapters.asking import ASKING
 from adapters.base import BackendUnavailable, LeftAlone
-from adapters.wrappers import without
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """Meanwhile that module cannot be imported, unless it has been already."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # so that an import of it fails
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
 
 # purgatory would import the driver of Redis wherever it is installed
-with without("redis"):
+with _without("redis"):
     from purgatory.domain.model import CLOSED, OPENED, Context, HalfOpenedState
 
 _NAMES = {"closed": "closed", "opened": "open", "half-opened": "half-open"}
