@@ -85,7 +85,7 @@ def _absence(catalog: Catalog, source: Source) -> Members | None:
             source.column(column),
             time_parameters(catalog.profile(table, column), "date-time"),
         )
-        found[name] = {"sql": sql, **given} if given else sql, ""
+        found[name] = {"source": sql, **given} if given else sql, ""
     found["endless"] = True, "TODO: is a vet without an end away for good?"
     return found
 

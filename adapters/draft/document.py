@@ -20,7 +20,7 @@ HEAD = """\
 # Each guess says how sure it is; go through it from top to bottom, mend what is wrong,
 # and take away what is not there. `clinic-gateway backend check` names each line that needs
 # a decision of yours, and what does not fit the database.
-version: 1
+version: 2
 zone: {zone}  # {said}
 
 resources:
@@ -66,7 +66,7 @@ class Guess:
     def value(self) -> Any:
         """The SQL and the converter, as a mapping has them."""
         sql = list(self.sql) if isinstance(self.sql, tuple) else self.sql
-        return {"sql": sql, **self.parameters} if self.parameters else sql
+        return {"source": sql, **self.parameters} if self.parameters else sql
 
     @property
     def comment(self) -> str:
@@ -178,7 +178,7 @@ def _guess(indent: str, name: str, guess: Guess) -> Iterator[str]:
     guessed = _are_guessed(guess, codes)
     said = guess.comment.replace("sure", "sure of the column", 1) if guessed else guess.comment
     yield f"{indent}{name}:  # {said}"
-    yield from _member(f"{indent}  ", "sql", guess.value["sql"], "")
+    yield from _member(f"{indent}  ", "source", guess.value["source"], "")
     if not codes:
         yield f"{indent}  codes: {{}}  # {TODO}: which codes are there, and what is each?"
         return
@@ -286,7 +286,7 @@ def _booking(guess: MappingGuess) -> Iterator[str]:
         yield from _member("  ", "reference", guess.reference, "likely: by its name")
     else:
         yield f"  # reference: ???  # {TODO}: is there room for 16 letters and digits of ours?"
-    yield "  writes:"
+    yield "  steps:"
     for step in guess.writes:
         yield from _listed(step.lines)
         if step.values:
