@@ -26,7 +26,7 @@ from adapters.base import Adapter  # noqa: E402
 from adapters.conformance.diary import BookingPromises, DiaryPromises  # noqa: E402
 from adapters.conformance.failures import FailurePromises  # noqa: E402
 from adapters.conformance.pages import NarrowingPromises, PagePromises  # noqa: E402
-from adapters.conformance.practice import VERBS, Asker, Place, Practice, needs_of  # noqa: E402
+from adapters.conformance.practice import VERBS, Place, Practice, Probe, needs_of  # noqa: E402
 from adapters.conformance.records import RecordPromises  # noqa: E402
 
 __all__ = ["AdapterConformance", "Place", "Practice"]
@@ -66,6 +66,6 @@ class AdapterConformance(
         await opened.aclose()
 
     @pytest.fixture
-    def asker(self, practice: Practice, adapter: Adapter) -> Asker:
+    def probe(self, practice: Practice, adapter: Adapter) -> Probe:
         """Asks that adapter at the present of its practice."""
-        return Asker(practice, adapter)
+        return Probe(practice, adapter)

@@ -12,7 +12,7 @@ import pytest
 from adapters.base import Adapter, Draft, NotFound, PatientDeceased, Record, SlotTaken
 from adapters.conformance.practice import (
     NOBODY,
-    Asker,
+    Probe,
     at,
     changing_days,
     moment,
@@ -32,137 +32,137 @@ Span = tuple[datetime, datetime]
 class DiaryPromises:
     """What every adapter promises of free times."""
 
-    async def test_free_times_are_in_order_and_without_doubles(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        day = draft.scheduled_at.astimezone(asker.practice.zone).date()
-        slots = await asker.slots(draft.vet_id, day)
+    async def test_free_times_are_in_order_and_without_doubles(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        slots = await probe.slots(draft.vet_id, day)
         for slot in slots:
-            assert wrong_with(slot, asker.practice.shapes["slots"]) == []
+            assert wrong_with(slot, probe.practice.shapes["slots"]) == []
             assert slot["startTime"] < slot["endTime"]
-            assert moment(slot["startTime"]).astimezone(asker.practice.zone).date() == day
+            assert moment(slot["startTime"]).astimezone(probe.practice.zone).date() == day
         starts = [each["startTime"] for each in slots]
         assert starts == sorted(set(starts))
 
-    async def test_who_or_what_is_not_there_has_no_free_times(self, asker: Asker) -> None:
-        draft = await asker.draft()
+    async def test_who_or_what_is_not_there_has_no_free_times(self, probe: Probe) -> None:
+        draft = await probe.draft()
         day = draft.scheduled_at.date()
         for vet, kind in ((NOBODY, None), (draft.client_id, None), (draft.vet_id, NOBODY)):
             with pytest.raises(NotFound):
-                await asker.slots(vet, day, kind)
+                await probe.slots(vet, day, kind)
 
-    async def test_every_type_of_appointment_has_its_length(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        day = draft.scheduled_at.astimezone(asker.practice.zone).date()
-        for kind in await asker.some("appointmentTypes", limit=FEW):
-            slots = await asker.slots(draft.vet_id, day, kind["id"])
+    async def test_every_type_of_appointment_has_its_length(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        for kind in await probe.some("appointmentTypes", limit=FEW):
+            slots = await probe.slots(draft.vet_id, day, kind["id"])
             assert len({_length(each) for each in slots}) <= 1, kind["id"]
 
-    async def test_what_has_begun_is_not_free(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        day = draft.scheduled_at.astimezone(asker.practice.zone).date()
-        starts = await asker.starts(draft.vet_id, day)
+    async def test_what_has_begun_is_not_free(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        starts = await probe.starts(draft.vet_id, day)
         for now in (starts[0], starts[len(starts) // 2], starts[-1]):
-            found = await asker.starts(draft.vet_id, day, now=now)
+            found = await probe.starts(draft.vet_id, day, now=now)
             assert found == [each for each in starts if each > now]
-        assert await asker.starts(draft.vet_id, day, now=starts[-1] + DAY) == []
+        assert await probe.starts(draft.vet_id, day, now=starts[-1] + DAY) == []
 
     @needs("set_hours")
-    async def test_days_of_23_and_25_hours_lose_and_double_nothing(self, asker: Asker) -> None:
+    async def test_days_of_23_and_25_hours_lose_and_double_nothing(self, probe: Probe) -> None:
         hours = (time(0), time(6))
-        for changing in changing_days(asker.later(), asker.practice.zone):
-            vet = await asker.working(changing + WEEK, *hours)
-            step, length = await _grid(asker, vet, changing + WEEK)
+        for changing in changing_days(probe.later(), probe.practice.zone):
+            vet = await probe.working(changing + WEEK, *hours)
+            step, length = await _grid(probe, vet, changing + WEEK)
             for day in (changing + WEEK, changing):
                 span = (
-                    at(day, hours[0], asker.practice.zone),
-                    at(day, hours[1], asker.practice.zone),
+                    at(day, hours[0], probe.practice.zone),
+                    at(day, hours[1], probe.practice.zone),
                 )
                 every = _offered(span, step, length)
-                assert await asker.starts(vet, day) == every
-                assert await asker.starts(vet, day + DAY) == []
-                await _books_as_offered(asker, vet, every)
+                assert await probe.starts(vet, day) == every
+                assert await probe.starts(vet, day + DAY) == []
+                await _books_as_offered(probe, vet, every)
 
     @needs("set_hours", "add_appointment")
-    async def test_a_night_shift_belongs_to_two_days(self, asker: Asker) -> None:
-        day = _quiet(asker)
-        vet = await asker.working(day, *NIGHT)
-        step, length = await _grid(asker, vet, day)
-        span = at(day, NIGHT[0], asker.practice.zone), at(day + DAY, NIGHT[1], asker.practice.zone)
-        midnight = at(day + DAY, time(), asker.practice.zone)
+    async def test_a_night_shift_belongs_to_two_days(self, probe: Probe) -> None:
+        day = _quiet(probe)
+        vet = await probe.working(day, *NIGHT)
+        step, length = await _grid(probe, vet, day)
+        span = at(day, NIGHT[0], probe.practice.zone), at(day + DAY, NIGHT[1], probe.practice.zone)
+        midnight = at(day + DAY, time(), probe.practice.zone)
         offered = _offered(span, step, length)
-        assert await asker.starts(vet, day) == [each for each in offered if each < midnight]
-        assert await asker.starts(vet, day + DAY) == [each for each in offered if each >= midnight]
+        assert await probe.starts(vet, day) == [each for each in offered if each < midnight]
+        assert await probe.starts(vet, day + DAY) == [each for each in offered if each >= midnight]
         half = timedelta(minutes=30)
-        await asker.practice.add_appointment(vet, midnight - half, midnight + half)
-        await asker.practice.settle()
+        await probe.practice.add_appointment(vet, midnight - half, midnight + half)
+        await probe.practice.settle()
         left = _without(offered, length, (midnight - half, midnight + half))
-        assert await _both(asker, vet, day) == left
+        assert await _both(probe, vet, day) == left
 
     @needs("set_hours", "add_appointment", "cancel")
     async def test_an_appointment_blocks_its_time_and_no_more_until_it_is_cancelled(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        day = _quiet(asker)
-        vet = await asker.working(day, *MORNING)
-        step, length = await _grid(asker, vet, day)
-        offered = await asker.starts(vet, day)
+        day = _quiet(probe)
+        vet = await probe.working(day, *MORNING)
+        step, length = await _grid(probe, vet, day)
+        offered = await probe.starts(vet, day)
         span = offered[4], offered[4] + step
-        added = await asker.practice.add_appointment(vet, *span)
-        await asker.practice.settle()
-        assert (await asker.one("appointments", added))["vetId"] == vet
-        assert await asker.starts(vet, day) == _without(offered, length, span)
-        draft = await asker.draft(vet_id=vet, scheduled_at=span[0])
+        added = await probe.practice.add_appointment(vet, *span)
+        await probe.practice.settle()
+        assert (await probe.one("appointments", added))["vetId"] == vet
+        assert await probe.starts(vet, day) == _without(offered, length, span)
+        draft = await probe.draft(vet_id=vet, scheduled_at=span[0])
         with pytest.raises(SlotTaken):
-            await asker.adapter.create_appointment(draft)
-        await asker.practice.cancel(added)
-        await asker.practice.settle()
-        assert (await asker.one("appointments", added))["status"] == "CANCELLED"
-        assert await asker.starts(vet, day) == offered
-        assert (await asker.adapter.create_appointment(draft))["vetId"] == vet
+            await probe.adapter.create_appointment(draft)
+        await probe.practice.cancel(added)
+        await probe.practice.settle()
+        assert (await probe.one("appointments", added))["status"] == "CANCELLED"
+        assert await probe.starts(vet, day) == offered
+        assert (await probe.adapter.create_appointment(draft))["vetId"] == vet
 
     @needs("set_hours", "add_absence")
-    async def test_an_absence_blocks_all_of_the_days_it_covers(self, asker: Asker) -> None:
-        day = _quiet(asker)
-        vet = await asker.working(day, *MORNING)
-        offered = await asker.starts(vet, day)
-        length = (await _grid(asker, vet, day))[1]
-        noon = at(day, time(11), asker.practice.zone)
-        await asker.practice.add_absence(vet, noon, noon + 2 * DAY)
-        await asker.practice.settle()
-        assert await asker.starts(vet, day) == _without(offered, length, (noon, noon + 2 * DAY))
-        await asker.practice.add_absence(vet, noon - 2 * DAY, noon + DAY)
-        await asker.practice.settle()
-        assert await asker.starts(vet, day) == []
-        draft = await asker.draft(vet_id=vet, scheduled_at=offered[0])
+    async def test_an_absence_blocks_all_of_the_days_it_covers(self, probe: Probe) -> None:
+        day = _quiet(probe)
+        vet = await probe.working(day, *MORNING)
+        offered = await probe.starts(vet, day)
+        length = (await _grid(probe, vet, day))[1]
+        noon = at(day, time(11), probe.practice.zone)
+        await probe.practice.add_absence(vet, noon, noon + 2 * DAY)
+        await probe.practice.settle()
+        assert await probe.starts(vet, day) == _without(offered, length, (noon, noon + 2 * DAY))
+        await probe.practice.add_absence(vet, noon - 2 * DAY, noon + DAY)
+        await probe.practice.settle()
+        assert await probe.starts(vet, day) == []
+        draft = await probe.draft(vet_id=vet, scheduled_at=offered[0])
         with pytest.raises(SlotTaken):
-            await asker.adapter.create_appointment(draft)
+            await probe.adapter.create_appointment(draft)
 
 
-def _quiet(asker: Asker) -> date:
+def _quiet(probe: Probe) -> date:
     """A day some time ahead, whose clocks and whose next day's clocks are not changed."""
-    later = asker.later()
-    changing = changing_days(later, asker.practice.zone)
+    later = probe.later()
+    changing = changing_days(later, probe.practice.zone)
     ahead = (later + timedelta(days=number) for number in range(14))
     return next(each for each in ahead if not {each, each + DAY} & set(changing))
 
 
-async def _books_as_offered(asker: Asker, vet: str, starts: list[datetime]) -> None:
+async def _books_as_offered(probe: Probe, vet: str, starts: list[datetime]) -> None:
     """The last before the second of two equal hours, or of any that are as late; and another."""
-    zone = asker.practice.zone
+    zone = probe.practice.zone
     again = [each for each in starts if each.astimezone(zone).fold] or starts[len(starts) // 2 :]
     for start in (again[0], starts[0]):
-        draft = await asker.draft(vet_id=vet, scheduled_at=start)
-        made = await asker.adapter.create_appointment(draft)
+        draft = await probe.draft(vet_id=vet, scheduled_at=start)
+        made = await probe.adapter.create_appointment(draft)
         assert moment(made["scheduledAt"]) == start
-        assert await asker.one("appointments", made["id"]) == made
-        assert await asker.adapter.find_appointments(draft, draft.now) == [made]
+        assert await probe.one("appointments", made["id"]) == made
+        assert await probe.adapter.find_appointments(draft, draft.now) == [made]
         day = start.astimezone(zone).date()
-        assert start not in await asker.starts(vet, day)
+        assert start not in await probe.starts(vet, day)
 
 
-async def _grid(asker: Asker, vet: str, day: date) -> tuple[timedelta, timedelta]:
+async def _grid(probe: Probe, vet: str, day: date) -> tuple[timedelta, timedelta]:
     """From one start to the next on an empty day, and how long a free time is."""
-    slots = await asker.slots(vet, day)
+    slots = await probe.slots(vet, day)
     first, second = (moment(each["startTime"]) for each in slots[:2])
     return second - first, _length(slots[0])
 
@@ -185,8 +185,8 @@ def _without(starts: Iterable[datetime], length: timedelta, busy: Span) -> list[
     return [each for each in starts if not (each < busy[1] and busy[0] < each + length)]
 
 
-async def _both(asker: Asker, vet: str, day: date) -> list[datetime]:
-    return await asker.starts(vet, day) + await asker.starts(vet, day + DAY)
+async def _both(probe: Probe, vet: str, day: date) -> list[datetime]:
+    return await probe.starts(vet, day) + await probe.starts(vet, day + DAY)
 
 
 RACERS = 20
@@ -196,25 +196,25 @@ SHIFTED = 5
 class BookingPromises:
     """What every adapter promises of bookings."""
 
-    async def test_a_booking_takes_its_time_reads_back_and_can_be_found(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        assert not await asker.adapter.find_appointments(draft, draft.now)
-        made = await asker.adapter.create_appointment(draft)
-        assert wrong_with(made, asker.practice.shapes["appointments"]) == []
+    async def test_a_booking_takes_its_time_reads_back_and_can_be_found(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        assert not await probe.adapter.find_appointments(draft, draft.now)
+        made = await probe.adapter.create_appointment(draft)
+        assert wrong_with(made, probe.practice.shapes["appointments"]) == []
         assert (made["vetId"], made["patientId"]) == (draft.vet_id, draft.patient_id)
         assert (made["clientId"], made["status"]) == (draft.client_id, "SCHEDULED")
         assert moment(made["scheduledAt"]) == draft.scheduled_at
         assert made["reason"] in (draft.reason, None)
-        assert await asker.one("appointments", made["id"]) == made
-        assert list(await asker.adapter.find_appointments(draft, draft.now)) == [made]
-        assert await _written_over(asker.adapter, made) == []
-        assert draft.scheduled_at not in await _starts(asker, draft)
+        assert await probe.one("appointments", made["id"]) == made
+        assert list(await probe.adapter.find_appointments(draft, draft.now)) == [made]
+        assert await _written_over(probe.adapter, made) == []
+        assert draft.scheduled_at not in await _starts(probe, draft)
         with pytest.raises(SlotTaken):
-            await asker.adapter.create_appointment(draft)
+            await probe.adapter.create_appointment(draft)
 
-    async def test_who_is_not_there_is_not_found_and_books_nothing(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        before = await _starts(asker, draft)
+    async def test_who_is_not_there_is_not_found_and_books_nothing(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        before = await _starts(probe, draft)
         for stranger in (
             replace(draft, client_id=NOBODY),
             replace(draft, patient_id=NOBODY),
@@ -223,41 +223,41 @@ class BookingPromises:
             replace(draft, client_id=draft.vet_id),
         ):
             with pytest.raises(NotFound):
-                await asker.adapter.create_appointment(stranger)
-        assert await _starts(asker, draft) == before
+                await probe.adapter.create_appointment(stranger)
+        assert await _starts(probe, draft) == before
 
-    async def test_for_an_animal_that_has_died_nothing_is_booked(self, asker: Asker) -> None:
-        patient = await asker.deceased()
+    async def test_for_an_animal_that_has_died_nothing_is_booked(self, probe: Probe) -> None:
+        patient = await probe.deceased()
         if patient is None:  # a practice without one has nothing to refuse
             return
-        draft = await asker.draft(client_id=patient["clientId"], patient_id=patient["id"])
-        before = await _starts(asker, draft)
+        draft = await probe.draft(client_id=patient["clientId"], patient_id=patient["id"])
+        before = await _starts(probe, draft)
         with pytest.raises(PatientDeceased):
-            await asker.adapter.create_appointment(draft)
-        assert await _starts(asker, draft) == before
+            await probe.adapter.create_appointment(draft)
+        assert await _starts(probe, draft) == before
 
-    async def test_only_a_time_that_is_offered_can_be_booked(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        before = await _starts(asker, draft)
+    async def test_only_a_time_that_is_offered_can_be_booked(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        before = await _starts(probe, draft)
         for odd in (
             replace(draft, scheduled_at=draft.scheduled_at + timedelta(seconds=1)),
             replace(draft, scheduled_at=before[-1] + timedelta(days=3650, minutes=7)),
             replace(draft, now=draft.scheduled_at),
         ):
             with pytest.raises(SlotTaken):
-                await asker.adapter.create_appointment(odd)
-        assert await _starts(asker, draft) == before
+                await probe.adapter.create_appointment(odd)
+        assert await _starts(probe, draft) == before
 
     async def test_of_many_at_once_through_two_processes_one_gets_the_time(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        draft = await asker.draft()
+        draft = await probe.draft()
         length = timedelta(seconds=1)
         drafts = [replace(draft, reference=reference()) for _ in range(RACERS)]
         drafts += [replace(draft, scheduled_at=draft.scheduled_at + length)] * SHIFTED
-        other = asker.practice.open()
+        other = probe.practice.open()
         try:
-            both = (asker.adapter, other)
+            both = (probe.adapter, other)
             tries = [both[n % 2].create_appointment(each) for n, each in enumerate(drafts)]
             ends = await asyncio.gather(*tries, return_exceptions=True)
             assert sum(isinstance(each, dict) for each in ends) == 1
@@ -266,13 +266,13 @@ class BookingPromises:
             assert list(await other.find_appointments(drafts[winner], draft.now)) == [ends[winner]]
         finally:
             await other.aclose()
-        assert draft.scheduled_at not in await _starts(asker, draft)
+        assert draft.scheduled_at not in await _starts(probe, draft)
 
-    async def test_neighbours_at_once_never_overlap(self, asker: Asker) -> None:
-        draft = await asker.draft()
+    async def test_neighbours_at_once_never_overlap(self, probe: Probe) -> None:
+        draft = await probe.draft()
         tries = [
-            asker.adapter.create_appointment(replace(draft, scheduled_at=each, reference=""))
-            for each in (await _starts(asker, draft))[:6]
+            probe.adapter.create_appointment(replace(draft, scheduled_at=each, reference=""))
+            for each in (await _starts(probe, draft))[:6]
         ]
         ends = await asyncio.gather(*tries, return_exceptions=True)
         assert all(isinstance(each, dict | SlotTaken) for each in ends), ends
@@ -286,14 +286,14 @@ class BookingPromises:
             assert earlier[1] <= later[0]
 
     @needs("add_appointment")
-    async def test_what_the_desk_writes_over_a_booking_is_found(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        made = await asker.adapter.create_appointment(draft)
+    async def test_what_the_desk_writes_over_a_booking_is_found(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        made = await probe.adapter.create_appointment(draft)
         end = moment(made["endTime"])
-        await asker.practice.add_appointment(draft.vet_id, end, end + timedelta(minutes=5))
-        assert await _written_over(asker.adapter, made) == []
-        await asker.practice.add_appointment(draft.vet_id, draft.scheduled_at, end)
-        assert await _written_over(asker.adapter, made) == [made["id"]]
+        await probe.practice.add_appointment(draft.vet_id, end, end + timedelta(minutes=5))
+        assert await _written_over(probe.adapter, made) == []
+        await probe.practice.add_appointment(draft.vet_id, draft.scheduled_at, end)
+        assert await _written_over(probe.adapter, made) == [made["id"]]
 
 
 async def _written_over(adapter: Adapter, made: Record) -> list[str]:
@@ -303,6 +303,6 @@ async def _written_over(adapter: Adapter, made: Record) -> list[str]:
     return list(seen.overwritten)
 
 
-async def _starts(asker: Asker, draft: Draft) -> list[datetime]:
-    day = draft.scheduled_at.astimezone(asker.practice.zone).date()
-    return await asker.starts(draft.vet_id, day)
+async def _starts(probe: Probe, draft: Draft) -> list[datetime]:
+    day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+    return await probe.starts(draft.vet_id, day)

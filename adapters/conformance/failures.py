@@ -16,7 +16,7 @@ from adapters.base import (
     OutcomeUnknown,
     Watched,
 )
-from adapters.conformance.practice import Asker, needs
+from adapters.conformance.practice import Probe, needs
 
 READ = (BackendUnavailable, BackendTimeout, BackendNonsense)
 BOOKED = (BackendUnavailable, BackendTimeout, BackendNonsense, OutcomeUnknown)
@@ -30,71 +30,71 @@ class FailurePromises:
 
     @needs("stop", "mend")
     async def test_a_practice_system_that_is_down_is_said_to_be_so_until_it_is_back(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        await _ails(asker, asker.practice.stop)
+        await _ails(probe, probe.practice.stop)
 
     @needs("slow", "mend")
     async def test_a_slow_practice_system_costs_no_more_than_the_patience(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        await _ails(asker, asker.practice.slow)
+        await _ails(probe, probe.practice.slow)
 
     @needs("garble", "mend")
-    async def test_nonsense_is_said_to_be_so(self, asker: Asker) -> None:
+    async def test_nonsense_is_said_to_be_so(self, probe: Probe) -> None:
         """Whether a booking was written over may then be left open, and be asked again later."""
-        await _ails(asker, asker.practice.garble, lenient={"find_overwritten"})
+        await _ails(probe, probe.practice.garble, lenient={"find_overwritten"})
 
-    async def test_callers_who_leave_keep_nothing(self, asker: Asker) -> None:
+    async def test_callers_who_leave_keep_nothing(self, probe: Probe) -> None:
         for pause in (0.0, 0.001, 0.01):
-            reads = [asyncio.create_task(asker.some("invoices")) for _ in range(MANY)]
+            reads = [asyncio.create_task(probe.some("invoices")) for _ in range(MANY)]
             await asyncio.sleep(pause)
             for read in reads:
                 read.cancel()
             await asyncio.gather(*reads, return_exceptions=True)
-        async with asyncio.timeout(2 * asker.practice.patience + GRACE):
-            assert await asker.some("invoices")
+        async with asyncio.timeout(2 * probe.practice.patience + GRACE):
+            assert await probe.some("invoices")
 
-    async def test_many_callers_at_once_are_all_answered(self, asker: Asker) -> None:
-        clients = [each["id"] for each in await asker.some("clients", limit=MANY)]
-        async with asyncio.timeout(2 * asker.practice.patience + GRACE):
-            found = await asyncio.gather(*(asker.one("clients", each) for each in clients))
+    async def test_many_callers_at_once_are_all_answered(self, probe: Probe) -> None:
+        clients = [each["id"] for each in await probe.some("clients", limit=MANY)]
+        async with asyncio.timeout(2 * probe.practice.patience + GRACE):
+            found = await asyncio.gather(*(probe.one("clients", each) for each in clients))
         assert [each["id"] for each in found] == clients
 
 
 async def _ails(
-    asker: Asker, begin: Callable[[], Awaitable[None]], lenient: Set[str] = frozenset()
+    probe: Probe, begin: Callable[[], Awaitable[None]], lenient: Set[str] = frozenset()
 ) -> None:
     """While it ails every verb says so, in time and in no driver's words; then it is as before.
 
     The `lenient` may answer with nothing.
     """
-    draft = await asker.draft()
-    known = (await asker.some("appointments", limit=1))[0]["id"]
+    draft = await probe.draft()
+    known = (await probe.some("appointments", limit=1))[0]["id"]
     await begin()
-    await asker.practice.settle()
+    await probe.practice.settle()
     reads: dict[str, Ask] = {
-        "ping": asker.adapter.ping,
-        "read_one": lambda: asker.one("clients", draft.client_id),
-        "read_many": lambda: asker.some("invoices"),
-        "slots": lambda: asker.slots(draft.vet_id, draft.scheduled_at.date()),
-        "find_overwritten": lambda: asker.adapter.find_overwritten([known]),
+        "ping": probe.adapter.ping,
+        "read_one": lambda: probe.one("clients", draft.client_id),
+        "read_many": lambda: probe.some("invoices"),
+        "slots": lambda: probe.slots(draft.vet_id, draft.scheduled_at.date()),
+        "find_overwritten": lambda: probe.adapter.find_overwritten([known]),
     }
     await asyncio.gather(
         *(
-            _raises(name, ask, READ, asker.practice.patience, empty=name in lenient)
+            _raises(name, ask, READ, probe.practice.patience, empty=name in lenient)
             for name, ask in reads.items()
         ),
-        _books_nothing(asker, draft),
+        _books_nothing(probe, draft),
     )
-    await _recovers(asker, draft)
+    await _recovers(probe, draft)
 
 
-async def _books_nothing(asker: Asker, draft: Draft) -> None:
+async def _books_nothing(probe: Probe, draft: Draft) -> None:
     def book() -> Awaitable[object]:
-        return asker.adapter.create_appointment(draft)
+        return probe.adapter.create_appointment(draft)
 
-    error = await _raises("create_appointment", book, BOOKED, 2 * asker.practice.patience)
+    error = await _raises("create_appointment", book, BOOKED, 2 * probe.practice.patience)
     assert "Limps" not in str(error), "an error's text quotes what was to be written"
 
 
@@ -120,17 +120,17 @@ async def _raises(
     pytest.fail(f"{name} answered {type(answer).__name__} instead of raising")
 
 
-async def _recovers(asker: Asker, draft: Draft) -> None:
+async def _recovers(probe: Probe, draft: Draft) -> None:
     """It answers again, and the booking that failed has left either nothing or all of itself."""
-    await asker.practice.mend()
-    await asker.practice.settle()
-    await asker.adapter.ping()
-    assert await asker.one("clients", draft.client_id)
-    left = list(await asker.adapter.find_appointments(draft, draft.now))
+    await probe.practice.mend()
+    await probe.practice.settle()
+    await probe.adapter.ping()
+    assert await probe.one("clients", draft.client_id)
+    left = list(await probe.adapter.find_appointments(draft, draft.now))
     assert len(left) <= 1
-    starts = await asker.starts(
-        draft.vet_id, draft.scheduled_at.astimezone(asker.practice.zone).date()
+    starts = await probe.starts(
+        draft.vet_id, draft.scheduled_at.astimezone(probe.practice.zone).date()
     )
     assert (draft.scheduled_at in starts) is (not left)
-    made = left[0] if left else await asker.adapter.create_appointment(draft)
-    assert await asker.one("appointments", made["id"]) == made
+    made = left[0] if left else await probe.adapter.create_appointment(draft)
+    assert await probe.one("appointments", made["id"]) == made

@@ -23,7 +23,7 @@ from adapters.base import (
     Query,
     Record,
 )
-from adapters.conformance.practice import LARGEST_PAGE, Asker, needs
+from adapters.conformance.practice import LARGEST_PAGE, Probe, needs
 from adapters.conformance.records import with_ids
 
 ADDED_AT_ONCE = 20
@@ -44,64 +44,64 @@ class PagePromises:
     in_parts: frozenset[str] = frozenset()
 
     async def test_pages_hold_every_record_once_in_one_order_whatever_their_size(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        for resource in with_ids(asker):
-            large = await asker.everything(resource)
+        for resource in with_ids(probe):
+            large = await probe.everything(resource)
             assert len({record["id"] for record in large}) == len(large), resource
-            assert await asker.everything(resource, limit=173) == large, resource
+            assert await probe.everything(resource, limit=173) == large, resource
             small = 1 + len(large) // 40
-            assert await asker.everything(resource, limit=small) == large, resource
+            assert await probe.everything(resource, limit=small) == large, resource
 
-    async def test_pages_of_one_lose_nothing(self, asker: Asker) -> None:
+    async def test_pages_of_one_lose_nothing(self, probe: Probe) -> None:
         for resource in ("vets", "appointmentTypes"):
-            assert await asker.everything(resource, limit=1) == await asker.everything(resource)
+            assert await probe.everything(resource, limit=1) == await probe.everything(resource)
 
     @needs("add_clients")
-    async def test_nothing_is_lost_or_told_twice_while_rows_are_added(self, asker: Asker) -> None:
-        there = await asker.everything("clients")
-        await asker.practice.add_clients(self.many, front=False)
-        await asker.practice.settle()
-        first = [each["id"] for each in await asker.everything("clients")]
+    async def test_nothing_is_lost_or_told_twice_while_rows_are_added(self, probe: Probe) -> None:
+        there = await probe.everything("clients")
+        await probe.practice.add_clients(self.many, front=False)
+        await probe.practice.settle()
+        first = [each["id"] for each in await probe.everything("clients")]
         assert len(first) == len(there) + self.many
-        second = await self._read_while_added(asker)
+        second = await self._read_while_added(probe)
         assert len(set(second)) == len(second)
         known = set(first)
         assert [each for each in second if each in known] == first
 
-    async def _read_while_added(self, asker: Asker) -> list[str]:
+    async def _read_while_added(self, probe: Probe) -> list[str]:
         """The ids of all clients; every few pages some are added before and some behind."""
         found: list[str] = []
         after, number = None, 0
         while number == 0 or after is not None:
-            query = asker.query("clients", limit=LARGEST_PAGE, after=after)
-            page = await asker.adapter.read_many(query)
+            query = probe.query("clients", limit=LARGEST_PAGE, after=after)
+            page = await probe.adapter.read_many(query)
             found += [each["id"] for each in page.records]
             after, number = page.after, number + 1
             if number % EVERY == 2:
-                await asker.practice.add_clients(ADDED_AT_ONCE, front=True)
-                await asker.practice.add_clients(ADDED_AT_ONCE, front=False)
+                await probe.practice.add_clients(ADDED_AT_ONCE, front=True)
+                await probe.practice.add_clients(ADDED_AT_ONCE, front=False)
             assert number * LARGEST_PAGE < 3 * self.many + 10_000, "the pages have no end"
         return found
 
     @needs("asked")
-    async def test_a_page_costs_the_same_however_many_records_it_has(self, asker: Asker) -> None:
-        for resource in set(with_ids(asker)) - self.in_parts:
-            await asker.adapter.ping()  # a connection's first words are no page's
-            page = await asker.adapter.read_many(asker.query(resource, limit=1))
-            small, _ = await self._cost(asker, resource, 2)
-            large, page = await self._cost(asker, resource, 50)
+    async def test_a_page_costs_the_same_however_many_records_it_has(self, probe: Probe) -> None:
+        for resource in set(with_ids(probe)) - self.in_parts:
+            await probe.adapter.ping()  # a connection's first words are no page's
+            page = await probe.adapter.read_many(probe.query(resource, limit=1))
+            small, _ = await self._cost(probe, resource, 2)
+            large, page = await self._cost(probe, resource, 50)
             lists = {
-                path.split("[].")[0] for path in asker.practice.shapes[resource] if "[]." in path
+                path.split("[].")[0] for path in probe.practice.shapes[resource] if "[]." in path
             }
             assert large == small, f"{len(page.records)} {resource} cost more than 2"
             assert large <= self.asked_per_page + len(lists), resource
 
-    async def _cost(self, asker: Asker, resource: str, limit: int) -> tuple[int, Page]:
-        await asker.practice.settle()
-        before = await asker.practice.asked()
-        page = await asker.adapter.read_many(asker.query(resource, limit=limit))
-        return await asker.practice.asked() - before, page
+    async def _cost(self, probe: Probe, resource: str, limit: int) -> tuple[int, Page]:
+        await probe.practice.settle()
+        before = await probe.practice.asked()
+        page = await probe.adapter.read_many(probe.query(resource, limit=limit))
+        return await probe.practice.asked() - before, page
 
 
 _BOUNDS: Mapping[str, Callable[[str], Any]] = {
@@ -157,74 +157,74 @@ class NarrowingPromises:
     """What every adapter promises of conditions, as far as it says that it can narrow by them."""
 
     async def test_pages_hold_all_that_conditions_let_be_and_nothing_else(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        for resource in with_ids(asker):
-            records = await asker.everything(resource)
-            for only in _served(asker, resource, records):
+        for resource in with_ids(probe):
+            records = await probe.everything(resource)
+            for only in _served(probe, resource, records):
                 wanted = let_be(records, only)
-                found = await asker.narrowed(resource, only, limit=1 + len(wanted) // 3)
+                found = await probe.narrowed(resource, only, limit=1 + len(wanted) // 3)
                 assert found == wanted, f"{resource} with {only}"
 
-    async def test_what_is_hidden_is_not_there_by_its_id_either(self, asker: Asker) -> None:
-        for resource in with_ids(asker):
-            records = await asker.everything(resource)
-            for only in _served(asker, resource, records):
+    async def test_what_is_hidden_is_not_there_by_its_id_either(self, probe: Probe) -> None:
+        for resource in with_ids(probe):
+            records = await probe.everything(resource)
+            for only in _served(probe, resource, records):
                 there = let_be(records, only)
                 for record in there[:1]:
-                    query = asker.query(resource, id=record["id"], only=only)
-                    assert await asker.adapter.read_one(query) == record
+                    query = probe.query(resource, id=record["id"], only=only)
+                    assert await probe.adapter.read_one(query) == record
                 for record in without(records, there)[:1]:
                     with pytest.raises(NotFound):
-                        await asker.adapter.read_one(
-                            asker.query(resource, id=record["id"], only=only)
+                        await probe.adapter.read_one(
+                            probe.query(resource, id=record["id"], only=only)
                         )
 
-    async def test_within_what_is_hidden_is_nothing(self, asker: Asker) -> None:
-        records = await asker.everything("clients")
-        for only in _served(asker, "clients", records):
+    async def test_within_what_is_hidden_is_nothing(self, probe: Probe) -> None:
+        records = await probe.everything("clients")
+        for only in _served(probe, "clients", records):
             there = let_be(records, only)
             for client in without(records, there)[:1]:
                 with pytest.raises(NotFound):
-                    await asker.adapter.read_many(_invoices(asker, client, only))
+                    await probe.adapter.read_many(_invoices(probe, client, only))
             for client in there[:1]:
-                page = await asker.adapter.read_many(_invoices(asker, client, only))
+                page = await probe.adapter.read_many(_invoices(probe, client, only))
                 assert all(each["clientId"] == client["id"] for each in page.records)
 
-    async def test_for_who_is_hidden_nothing_can_be_booked(self, asker: Asker) -> None:
-        draft = await asker.draft()
+    async def test_for_who_is_hidden_nothing_can_be_booked(self, probe: Probe) -> None:
+        draft = await probe.draft()
         made: Record | None = None
         for resource, public_id in (("clients", draft.client_id), ("patients", draft.patient_id)):
-            records = await asker.everything(resource)
-            for only in _served(asker, resource, records):
+            records = await probe.everything(resource)
+            for only in _served(probe, resource, records):
                 narrow = replace(draft, only={resource: only})
                 if public_id not in {each["id"] for each in let_be(records, only)}:
                     with pytest.raises(NotFound):
-                        await asker.adapter.create_appointment(narrow)
+                        await probe.adapter.create_appointment(narrow)
                 elif made is None:
-                    made = await asker.adapter.create_appointment(narrow)
+                    made = await probe.adapter.create_appointment(narrow)
         if made is None:
-            made = await asker.adapter.create_appointment(draft)
-        assert await _found(asker.adapter, draft) == [made]
+            made = await probe.adapter.create_appointment(draft)
+        assert await _found(probe.adapter, draft) == [made]
 
-    async def test_a_lost_booking_is_found_whoever_is_hidden_since(self, asker: Asker) -> None:
-        draft = await asker.draft()
-        made = await asker.adapter.create_appointment(draft)
+    async def test_a_lost_booking_is_found_whoever_is_hidden_since(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        made = await probe.adapter.create_appointment(draft)
         nobody: Only = (Condition("id", "in", ()),)
         hiding = replace(draft, only={"clients": nobody, "patients": nobody})
-        assert await _found(asker.adapter, hiding) == [made]
+        assert await _found(probe.adapter, hiding) == [made]
 
-    async def test_what_it_cannot_narrow_by_is_a_problem_with_a_remedy(self, asker: Asker) -> None:
-        refused = asker.adapter.narrows("clients", (Condition("nothing", "in", ("x",)),))
+    async def test_what_it_cannot_narrow_by_is_a_problem_with_a_remedy(self, probe: Probe) -> None:
+        refused = probe.adapter.narrows("clients", (Condition("nothing", "in", ("x",)),))
         assert refused, "a field that is none cannot be a condition"
         assert all(each.text for each in refused)
-        assert list(asker.adapter.narrows("clients", ())) == []
+        assert list(probe.adapter.narrows("clients", ())) == []
 
 
-def _served(asker: Asker, resource: str, records: Sequence[Record]) -> list[Only]:
+def _served(probe: Probe, resource: str, records: Sequence[Record]) -> list[Only]:
     """Conditions of every kind that it takes: one by one, and all kinds of fields at once."""
-    every = conditions(records, asker.practice.shapes[resource])
-    taken = [each for each in every if not asker.adapter.narrows(resource, (each,))]
+    every = conditions(records, probe.practice.shapes[resource])
+    taken = [each for each in every if not probe.adapter.narrows(resource, (each,))]
     few = islice(taken, 0, None, 1 + len(taken) // AT_MOST)
     return [*((each,) for each in few), tuple(taken[-2:])]
 
@@ -235,10 +235,10 @@ def without(records: Sequence[Record], some: Sequence[Record]) -> list[Record]:
     return [each for each in records if each["id"] not in ids]
 
 
-def _invoices(asker: Asker, client: Record, only: Only) -> Query:
+def _invoices(probe: Probe, client: Record, only: Only) -> Query:
     by = (Filter("equals", ("clientId",), client["id"]),)
     within = ("clients", client["id"])
-    return asker.query("invoices", within=within, within_only=only, filters=by)
+    return probe.query("invoices", within=within, within_only=only, filters=by)
 
 
 async def _found(adapter: Adapter, draft: Draft) -> list[Record]:

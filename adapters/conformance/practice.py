@@ -152,7 +152,7 @@ FORTNIGHT = 14
 LATER = timedelta(days=60)
 
 
-class Asker:
+class Probe:
     """An adapter, asked at the present of its practice."""
 
     def __init__(self, practice: Practice, adapter: Adapter) -> None:

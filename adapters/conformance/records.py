@@ -14,9 +14,9 @@ from adapters.base import FieldShape, Filter, NotFound, Record
 from adapters.conformance.practice import (
     LARGEST_PAGE,
     NOBODY,
-    Asker,
     Place,
     Practice,
+    Probe,
     moment,
     needs,
 )
@@ -108,142 +108,142 @@ NAMES = ("firstName", "lastName")
 class RecordPromises:
     """What every adapter promises of its records."""
 
-    async def test_it_has_what_the_operations_need(self, asker: Asker) -> None:
-        assert set(asker.practice.shapes) <= asker.adapter.resources
+    async def test_it_has_what_the_operations_need(self, probe: Probe) -> None:
+        assert set(probe.practice.shapes) <= probe.adapter.resources
         for resource, fields in NEEDED.items():
-            assert fields <= asker.adapter.filterable[resource]
-        for resource, names in asker.adapter.filterable.items():
-            assert names <= set(asker.practice.shapes[resource])
-        assert asker.adapter.settle >= 0
-        assert not (asker.adapter.excludes and asker.adapter.settle), (
+            assert fields <= probe.adapter.filterable[resource]
+        for resource, names in probe.adapter.filterable.items():
+            assert names <= set(probe.practice.shapes[resource])
+        assert probe.adapter.settle >= 0
+        assert not (probe.adapter.excludes and probe.adapter.settle), (
             "what excludes others is settled at once"
         )
-        await asker.adapter.ping()
-        await asker.adapter.check()
+        await probe.adapter.ping()
+        await probe.adapter.check()
 
-    async def test_records_look_as_the_shapes_say(self, asker: Asker) -> None:
-        for resource in with_ids(asker):
-            records = await asker.some(resource, limit=LARGEST_PAGE)
+    async def test_records_look_as_the_shapes_say(self, probe: Probe) -> None:
+        for resource in with_ids(probe):
+            records = await probe.some(resource, limit=LARGEST_PAGE)
             assert records, f"the practice must have some {resource}"
             for record in records:
-                assert wrong_with(record, asker.practice.shapes[resource]) == [], resource
+                assert wrong_with(record, probe.practice.shapes[resource]) == [], resource
 
     async def test_an_id_leads_back_to_its_record_from_another_process_too(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        other = asker.practice.open()
+        other = probe.practice.open()
         try:
-            there = Asker(asker.practice, other)
-            for resource in with_ids(asker):
-                records = (await asker.some(resource))[:FIRST_FEW]
+            there = Probe(probe.practice, other)
+            for resource in with_ids(probe):
+                records = (await probe.some(resource))[:FIRST_FEW]
                 assert (await there.some(resource))[:FIRST_FEW] == records
                 for record in records:
-                    assert await asker.one(resource, record["id"]) == record
+                    assert await probe.one(resource, record["id"]) == record
                     assert await there.one(resource, record["id"]) == record
         finally:
             await other.aclose()
 
-    async def test_an_id_belongs_to_one_resource(self, asker: Asker) -> None:
+    async def test_an_id_belongs_to_one_resource(self, probe: Probe) -> None:
         owner: dict[str, str] = {}
-        for resource in with_ids(asker):
-            for record in await asker.some(resource, limit=LARGEST_PAGE):
+        for resource in with_ids(probe):
+            for record in await probe.some(resource, limit=LARGEST_PAGE):
                 assert owner.setdefault(record["id"], resource) == resource
-        for resource in with_ids(asker):
+        for resource in with_ids(probe):
             strangers = [each for each, of in owner.items() if of != resource]
             for stranger in (NOBODY, str(uuid4()), strangers[0], strangers[-1]):
                 with pytest.raises(NotFound):
-                    await asker.one(resource, stranger)
+                    await probe.one(resource, stranger)
 
-    async def test_a_reference_leads_to_a_record_or_to_none(self, asker: Asker) -> None:
-        for resource in with_ids(asker):
-            for name, shape in asker.practice.shapes[resource].items():
+    async def test_a_reference_leads_to_a_record_or_to_none(self, probe: Probe) -> None:
+        for resource in with_ids(probe):
+            for name, shape in probe.practice.shapes[resource].items():
                 if shape.refers is None or "[]." in name:
                     continue
-                records = [each for each in await asker.some(resource) if each.get(name)]
+                records = [each for each in await probe.some(resource) if each.get(name)]
                 found = [
-                    await _exists(asker, shape.refers, each[name]) for each in records[:FIRST_FEW]
+                    await _exists(probe, shape.refers, each[name]) for each in records[:FIRST_FEW]
                 ]
                 assert not found or any(found), f"no {resource}.{name} leads to {shape.refers}"
 
-    async def test_a_filter_keeps_just_the_records_that_match(self, asker: Asker) -> None:
-        for resource in with_ids(asker):
-            records = await asker.everything(resource)
-            for name in asker.adapter.filterable.get(resource, ()):
-                shape = asker.practice.shapes[resource][name]
+    async def test_a_filter_keeps_just_the_records_that_match(self, probe: Probe) -> None:
+        for resource in with_ids(probe):
+            records = await probe.everything(resource)
+            for name in probe.adapter.filterable.get(resource, ()):
+                shape = probe.practice.shapes[resource][name]
                 values = [each[name] for each in records if each[name] is not None]
                 if not values or not _is_compared(name, shape):
                     continue
                 wanted = [each["id"] for each in records if each[name] == values[0]]
-                found = await asker.some(resource, Filter("equals", (name,), values[0]), limit=50)
+                found = await probe.some(resource, Filter("equals", (name,), values[0]), limit=50)
                 assert [each["id"] for each in found] == wanted[:50], f"{resource} by {name}"
 
-    async def test_the_items_that_are_low_are_those_that_say_so(self, asker: Asker) -> None:
-        low = [each for each in await asker.everything("stock") if each["isLow"]]
+    async def test_the_items_that_are_low_are_those_that_say_so(self, probe: Probe) -> None:
+        low = [each for each in await probe.everything("stock") if each["isLow"]]
         assert low, "the practice must have an item of which there is too little"
-        assert await asker.everything("stock", Filter("equals", ("isLow",), True), limit=2) == low
+        assert await probe.everything("stock", Filter("equals", ("isLow",), True), limit=2) == low
 
-    async def test_since_includes_the_moment_itself(self, asker: Asker) -> None:
+    async def test_since_includes_the_moment_itself(self, probe: Probe) -> None:
         for resource in ("clients", "patients"):
-            if "updatedAt" not in asker.adapter.filterable.get(resource, ()):
+            if "updatedAt" not in probe.adapter.filterable.get(resource, ()):
                 continue
-            records = await asker.everything(resource)
+            records = await probe.everything(resource)
             times = [each["updatedAt"] or "" for each in records]
             known = sorted(filter(None, times))
             for chosen in known[-1:] + known[len(known) // 2 :][:1]:
                 since = Filter("since", ("updatedAt",), moment(chosen))
                 changed = zip(records, times, strict=True)
                 wanted = [each for each, time in changed if time >= chosen]
-                assert await asker.everything(resource, since) == wanted, resource
+                assert await probe.everything(resource, since) == wanted, resource
 
     async def test_a_search_is_of_beginnings_of_words_and_of_all_of_them(
-        self, asker: Asker
+        self, probe: Probe
     ) -> None:
-        if not set(NAMES) <= asker.adapter.filterable.get("clients", frozenset()):
+        if not set(NAMES) <= probe.adapter.filterable.get("clients", frozenset()):
             return
-        clients = await asker.everything("clients")
+        clients = await probe.everything("clients")
         someone = next(each for each in clients if each["firstName"] and each["lastName"])
         words = f"{someone['lastName'][:3].upper()} {someone['firstName'][:2].lower()}"
-        found = await asker.everything("clients", Filter("search", NAMES, words))
+        found = await probe.everything("clients", Filter("search", NAMES, words))
         assert someone["id"] in {each["id"] for each in found}
-        assert await asker.some("clients", Filter("search", NAMES, f"{words} qqqq")) == []
+        assert await probe.some("clients", Filter("search", NAMES, f"{words} qqqq")) == []
 
-    async def test_within_what_is_not_there_is_nothing(self, asker: Asker) -> None:
-        vet = (await asker.some("vets"))[0]["id"]
-        client = (await asker.some("clients"))[0]["id"]
+    async def test_within_what_is_not_there_is_nothing(self, probe: Probe) -> None:
+        vet = (await probe.some("vets"))[0]["id"]
+        client = (await probe.some("clients"))[0]["id"]
         for stranger in (NOBODY, vet):
             by = (Filter("equals", ("clientId",), stranger),)
             with pytest.raises(NotFound):
-                await asker.adapter.read_many(
-                    asker.query("invoices", within=("clients", stranger), filters=by)
+                await probe.adapter.read_many(
+                    probe.query("invoices", within=("clients", stranger), filters=by)
                 )
         by = (Filter("equals", ("clientId",), client),)
-        page = await asker.adapter.read_many(
-            asker.query("invoices", within=("clients", client), filters=by)
+        page = await probe.adapter.read_many(
+            probe.query("invoices", within=("clients", client), filters=by)
         )
         assert all(each["clientId"] == client for each in page.records)
 
     @needs("write_unknown_code")
-    async def test_an_unknown_code_is_null_and_told(self, asker: Asker) -> None:
-        place = await asker.practice.write_unknown_code()
-        await _is_empty(asker, place)
-        assert "unknown code" in _told(asker.practice, place)
+    async def test_an_unknown_code_is_null_and_told(self, probe: Probe) -> None:
+        place = await probe.practice.write_unknown_code()
+        await _is_empty(probe, place)
+        assert "unknown code" in _told(probe.practice, place)
 
     @needs("write_unreadable")
-    async def test_an_unreadable_value_is_null_and_told(self, asker: Asker) -> None:
-        place = await asker.practice.write_unreadable()
-        await _is_empty(asker, place)
-        assert "unreadable" in _told(asker.practice, place)
+    async def test_an_unreadable_value_is_null_and_told(self, probe: Probe) -> None:
+        place = await probe.practice.write_unreadable()
+        await _is_empty(probe, place)
+        assert "unreadable" in _told(probe.practice, place)
 
     @needs("write_zero_date")
-    async def test_a_zero_date_is_null_and_no_trouble(self, asker: Asker) -> None:
-        place = await asker.practice.write_zero_date()
-        await _is_empty(asker, place)
-        assert _told(asker.practice, place) == []
+    async def test_a_zero_date_is_null_and_no_trouble(self, probe: Probe) -> None:
+        place = await probe.practice.write_zero_date()
+        await _is_empty(probe, place)
+        assert _told(probe.practice, place) == []
 
 
-def with_ids(asker: Asker) -> list[str]:
+def with_ids(probe: Probe) -> list[str]:
     """The resources whose records have an id."""
-    return [name for name, shapes in asker.practice.shapes.items() if "id" in shapes]
+    return [name for name, shapes in probe.practice.shapes.items() if "id" in shapes]
 
 
 def _is_compared(name: str, shape: FieldShape) -> bool:
@@ -251,20 +251,20 @@ def _is_compared(name: str, shape: FieldShape) -> bool:
     return shape.format in COMPARED or bool(shape.values) or name == "category"
 
 
-async def _exists(asker: Asker, resource: str, public_id: str) -> bool:
+async def _exists(probe: Probe, resource: str, public_id: str) -> bool:
     try:
-        return bool((await asker.one(resource, public_id))["id"] == public_id)
+        return bool((await probe.one(resource, public_id))["id"] == public_id)
     except NotFound:
         return False
 
 
-async def _is_empty(asker: Asker, place: Place) -> None:
+async def _is_empty(probe: Probe, place: Place) -> None:
     """The field is null, the record is whole otherwise, and so are those around it."""
-    await asker.practice.settle()
-    listed = {each["id"]: each for each in await asker.everything(place.resource)}
-    for record in (listed[place.id], await asker.one(place.resource, place.id)):
+    await probe.practice.settle()
+    listed = {each["id"]: each for each in await probe.everything(place.resource)}
+    for record in (listed[place.id], await probe.one(place.resource, place.id)):
         assert record[place.field] is None
-        assert wrong_with(record, asker.practice.shapes[place.resource]) == []
+        assert wrong_with(record, probe.practice.shapes[place.resource]) == []
     others = [each[place.field] for name, each in listed.items() if name != place.id]
     assert any(value is not None for value in others), f"all {place.field} are null"
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
     types,
 )
 from sqlalchemy.dialects.mysql import BIT
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import AdapterError, BackendUnavailable
@@ -132,8 +132,9 @@ async def read_database(url: str) -> Database:
     sentence, for an address that leads to none, or an option in it that is not taken.
     """
     engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE)
+    address = make_url(url)
     try:
-        await _connect(engine, url)
+        await _connect(engine, address)
         structure = await engine.inspect(_structure)
         until = time.monotonic() + PATIENCE_IN_ALL
         tables = [await _with_rows(engine, bare, until) for bare in structure.tables]
@@ -142,9 +143,8 @@ async def read_database(url: str) -> Database:
     return replace(structure, tables=tuple(tables))
 
 
-async def _connect(engine: Engine, url: str) -> None:
+async def _connect(engine: Engine, address: URL) -> None:
     """Asks for nothing yet: what goes wrong here is about the server, or about the address."""
-    address = make_url(url)
     try:
         await engine.read(lambda connection: None)
     except (AdapterError, TypeError, ValueError) as error:

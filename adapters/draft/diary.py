@@ -6,7 +6,7 @@ from adapters.draft.columns import time_parameters
 from adapters.draft.database import Column, Table
 from adapters.draft.document import Guess, MappingGuess, Members, RowsGuess, WriteGuess
 from adapters.draft.links import existing
-from adapters.draft.tables import Catalog, Source, literal
+from adapters.draft.tables import Catalog, TableSource, literal
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, tokens
 
 # What a booking has for the fields of an appointment, and the length of its reference.
@@ -37,7 +37,7 @@ def guess_diary(guess: MappingGuess, catalog: Catalog) -> None:
     _guess_booking(guess, catalog, rows)
 
 
-def _hours(catalog: Catalog, source: Source) -> Members | None:
+def _hours(catalog: Catalog, source: TableSource) -> Members | None:
     """A table with a vet, a weekday or a date, and two times of day."""
     table = source.table
     start = catalog.best(table, PHRASES["starts"], ("clock",), least=0.5)
@@ -62,13 +62,13 @@ def _hours(catalog: Catalog, source: Source) -> Members | None:
     return found
 
 
-def _from(catalog: Catalog, source: Source, said: str) -> Members:
+def _from(catalog: Catalog, source: TableSource, said: str) -> Members:
     found: Members = {"from": (str(source), said)}
     conditions = [sql for sql, _ in existing(catalog, source)]
     return found | ({"where": (" AND ".join(conditions), "")} if conditions else {})
 
 
-def _absence(catalog: Catalog, source: Source) -> Members | None:
+def _absence(catalog: Catalog, source: TableSource) -> Members | None:
     table = source.table
     kinds = ("moment", "day", "epoch")
     start = catalog.best(table, PHRASES["starts"], kinds, least=0.5)

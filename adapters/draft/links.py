@@ -7,11 +7,11 @@ from adapters.base import FieldShape
 from adapters.draft.columns import parameters
 from adapters.draft.database import Table
 from adapters.draft.document import Guess
-from adapters.draft.tables import Catalog, Source, literal, party_of
+from adapters.draft.tables import Catalog, TableSource, literal, party_of
 from adapters.draft.vocabulary import FIELDS, PARTIES, PHRASES, likeness, tokens
 
 
-def reference(catalog: Catalog, source: Source, resource: str) -> Guess | None:
+def reference(catalog: Catalog, source: TableSource, resource: str) -> Guess | None:
     """The column of the source that refers to a resource; all those of a key of several."""
     found = catalog.reference(source.table, resource)
     if found is None:
@@ -25,7 +25,7 @@ def reference(catalog: Catalog, source: Source, resource: str) -> Guess | None:
 
 
 def references(
-    catalog: Catalog, source: Source, shapes: Mapping[str, FieldShape]
+    catalog: Catalog, source: TableSource, shapes: Mapping[str, FieldShape]
 ) -> dict[str, Guess]:
     """The column of each field that refers to a resource; no column serves two."""
     scored = [
@@ -40,7 +40,7 @@ def references(
     return found
 
 
-def owner(catalog: Catalog, source: Source, patient: str) -> Guess | None:
+def owner(catalog: Catalog, source: TableSource, patient: str) -> Guess | None:
     """The owner through a table of who owns which animal; `patient` is the animal's key."""
     found = [
         (guess.score + 0.1 * likeness(catalog.called(table), PHRASES["ownerships"]), guess)
@@ -50,7 +50,7 @@ def owner(catalog: Catalog, source: Source, patient: str) -> Guess | None:
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _owner_in(catalog: Catalog, link: Source, patient: str) -> Guess | None:
+def _owner_in(catalog: Catalog, link: TableSource, patient: str) -> Guess | None:
     animal = catalog.reference(link.table, "patients")
     client = catalog.reference(link.table, "clients")
     if animal is None or client is None or animal.column == client.column:
@@ -66,7 +66,7 @@ def _owner_in(catalog: Catalog, link: Source, patient: str) -> Guess | None:
     )
 
 
-def _in_force(catalog: Catalog, link: Source) -> Iterator[str]:
+def _in_force(catalog: Catalog, link: TableSource) -> Iterator[str]:
     """That a row holds today: of an owner, not ended, not deleted."""
     for column in link.table.columns:
         profile = catalog.profile(link.table, column.name)
@@ -80,7 +80,7 @@ def _in_force(catalog: Catalog, link: Source) -> Iterator[str]:
     yield from (sql for sql, _ in existing(catalog, link))
 
 
-def unset(catalog: Catalog, source: Source, column: str, *, is_set: bool = False) -> str:
+def unset(catalog: Catalog, source: TableSource, column: str, *, is_set: bool = False) -> str:
     """That a time is none; its zero dates are none as well."""
     name, profile = source.column(column), catalog.profile(source.table, column)
     if not profile.zeros or not profile.is_text:
@@ -90,7 +90,7 @@ def unset(catalog: Catalog, source: Source, column: str, *, is_set: bool = False
 
 
 def existing(
-    catalog: Catalog, source: Source, taken: Iterable[str] = ()
+    catalog: Catalog, source: TableSource, taken: Iterable[str] = ()
 ) -> Iterator[tuple[str, str]]:
     """Conditions that leave deleted and inactive rows out, each with its column."""
     for column in source.table.columns:
@@ -108,7 +108,7 @@ def existing(
             yield f"{given} = {said}", column.name
 
 
-def flag(catalog: Catalog, source: Source, column: str, *, is_yes: bool = True) -> str:
+def flag(catalog: Catalog, source: TableSource, column: str, *, is_yes: bool = True) -> str:
     """How a flag says yes, or no."""
     profile, kind = catalog.profile(source.table, column), source.table.column(column).kind
     value = (profile.yes if is_yes else profile.no)[0]
@@ -121,7 +121,7 @@ def flag(catalog: Catalog, source: Source, column: str, *, is_yes: bool = True) 
 class AttributeTable:
     """A table of attributes: which of its rows are meant, its columns of names and of values."""
 
-    source: Source
+    source: TableSource
     where: tuple[str, ...]
     code: str
     value: str
@@ -131,7 +131,7 @@ class Attributes:
     """The fields of a resource's rows that are kept as one row each: extra fields, phones."""
 
     def __init__(
-        self, catalog: Catalog, resource: str, own: Source, shapes: Mapping[str, FieldShape]
+        self, catalog: Catalog, resource: str, own: TableSource, shapes: Mapping[str, FieldShape]
     ) -> None:
         self.catalog, self.resource, self.own, self.shapes = catalog, resource, own, shapes
 
@@ -143,7 +143,7 @@ class Attributes:
                 for field, names, score in self._fields_in(kept):
                     yield field, self._guess(kept, field, names, score)
 
-    def _kept_in(self, source: Source) -> AttributeTable | None:
+    def _kept_in(self, source: TableSource) -> AttributeTable | None:
         """The table as one of attributes that belongs to the rows."""
         table, catalog = source.table, self.catalog
         value = catalog.best(table, PHRASES["value"], ("text", "number", "phone", "email"))

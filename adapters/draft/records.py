@@ -6,7 +6,7 @@ from dataclasses import replace
 from adapters.draft.document import Guess, RowsGuess
 from adapters.draft.links import flag, owner, reference, unset
 from adapters.draft.resource import ResourceGuess, columns_of, in_brackets, key_of, number_in
-from adapters.draft.tables import Source, names_key
+from adapters.draft.tables import TableSource, names_key
 from adapters.draft.vocabulary import PHRASES, likeness
 
 
@@ -230,7 +230,7 @@ def _stock(of: ResourceGuess) -> None:
     of.fields["isLow"] = Guess(sql=low, score=score, why="quantity <= threshold", column=column)
 
 
-def _batches(of: ResourceGuess, source: Source, column: str) -> None:
+def _batches(of: ResourceGuess, source: TableSource, column: str) -> None:
     """The quantity, the next date and the number, out of the rows of what is in stock."""
     table = source.table
     found = columns_of(of.catalog, source, "stock", of.shapes, [column, *table.key])

@@ -8,7 +8,7 @@ from adapters.draft.columns import fit, is_only_a_day, parameters
 from adapters.draft.database import Table
 from adapters.draft.document import Guess, RowsGuess
 from adapters.draft.links import Attributes, existing, references
-from adapters.draft.tables import Catalog, Source, literal, names_key
+from adapters.draft.tables import Catalog, TableSource, literal, names_key
 from adapters.draft.vocabulary import FIELDS, PHRASES, Phrases, likeness, tokens
 
 LEAST = 0.5
@@ -144,7 +144,7 @@ class ResourceGuess:
             yield self.source.is_one_of(kind, self.chosen.codes), seen
         yield from existing(self.catalog, self.source, used)
 
-    def child(self, words: Phrases) -> tuple[Source, str, float] | None:
+    def child(self, words: Phrases) -> tuple[TableSource, str, float] | None:
         """The table whose rows belong to a record, the column that refers to it, and a score."""
         found = []
         for table in self.catalog.others:
@@ -176,7 +176,7 @@ def number_in(text: str) -> str:
     return f"CAST(NULLIF({pointed}, '') AS DECIMAL(12, 2))"
 
 
-def key_of(catalog: Catalog, source: Source) -> Guess:
+def key_of(catalog: Catalog, source: TableSource) -> Guess:
     """The key of a table's rows: several columns as a list, a UUID as it is, long texts hashed."""
     table = source.table
     names = table.key or next(iter(table.unique), ()) or (table.columns[0].name,)
@@ -199,7 +199,7 @@ def key_of(catalog: Catalog, source: Source) -> Guess:
 
 def columns_of(
     catalog: Catalog,
-    source: Source,
+    source: TableSource,
     place: str,
     shapes: Mapping[str, FieldShape],
     taken: Iterable[str],
@@ -222,7 +222,7 @@ def columns_of(
 
 
 def _column_guess(
-    catalog: Catalog, source: Source, column: str, place: str, shape: FieldShape
+    catalog: Catalog, source: TableSource, column: str, place: str, shape: FieldShape
 ) -> Guess:
     """The column as a field; without a score where it depends on how the others fit."""
     profile = catalog.profile(source.table, column)

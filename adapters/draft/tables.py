@@ -29,7 +29,7 @@ EXACT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """A table under a short name, in the words of its engine."""
 
     table: Table
@@ -126,13 +126,13 @@ class Catalog:
     def table(self, name: str) -> Table | None:
         return next((table for table in self.tables if table.name == name), None)
 
-    def source(self, table: Table, *taken: str) -> Source:
+    def source(self, table: Table, *taken: str) -> TableSource:
         """The table under a short name that is none of those taken."""
         letters = [each.lower() for each in table.name if each.isascii() and each.isalpha()]
         letters = letters or ["t"]
         free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
         alias = next(free, f"{letters[0]}{len(set(taken))}")
-        return Source(table, alias, self.database.dialect)
+        return TableSource(table, alias, self.database.dialect)
 
     def profile(self, table: Table, column: str) -> Profile:
         place = (table.name, column)

@@ -9,7 +9,14 @@ from typing import NamedTuple
 from adapters.sample import vocabulary as words
 from adapters.sample.people import Animal, Herd, People
 from adapters.sample.rows import NO_MOMENT, YEAR, Row, awake, numbered, opening_moment, stamp
-from adapters.sample.vocabulary import CHECK, CONSULTATION, EMERGENCY, GROOMING, VisitKind, Week
+from adapters.sample.vocabulary import (
+    CHECK,
+    CONSULTATION,
+    EMERGENCY,
+    GROOMING,
+    AppointmentKind,
+    Week,
+)
 
 QUARTER = timedelta(minutes=15)
 FORMER_VET_LEFT = 300  # days ago
@@ -156,7 +163,7 @@ class Placement(NamedTuple):
 
     vet: int
     start: datetime
-    kind: VisitKind
+    kind: AppointmentKind
     void: bool = False
 
     @property
@@ -213,7 +220,7 @@ class Desk:
             row = sheet.spot(self._rng, other.kind.duree_min)
         return Placement(sheet.vet, row[0], other.kind, void=True)
 
-    def _kind(self, opens: datetime) -> VisitKind:
+    def _kind(self, opens: datetime) -> AppointmentKind:
         """What brings them: nobody plans an emergency, and nights see little else."""
         planned = opens.date() > self._today
         if opens.hour >= 20:

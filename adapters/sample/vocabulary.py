@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from adapters.documents.document import read_document
 
 
-class VisitKind(NamedTuple):
+class AppointmentKind(NamedTuple):
     """A row of TYPES_RDV."""
 
     id_type: int
@@ -87,7 +87,7 @@ COATS: tuple[str, ...] = _rows("coats")
 ALERTS: tuple[str, ...] = _rows("alerts")
 
 KINDS = tuple(
-    VisitKind(number, label, minutes, int(colour, 16), offered)
+    AppointmentKind(number, label, minutes, int(colour, 16), offered)
     for number, label, minutes, colour, offered in _DATA["kinds"]
 )
 CONSULTATION, VACCINATION, _, EMERGENCY, CHECK, SCALING, _, BEHAVIOUR, GROOMING = KINDS

@@ -29,7 +29,7 @@ from adapters.base import (
 )
 from adapters.conformance import AdapterConformance
 from adapters.conformance.pages import let_be
-from adapters.conformance.practice import Asker, at
+from adapters.conformance.practice import Probe, at
 from adapters.documents.problems import Problem
 from tests.adapters.sample_practice import PARIS, SampleClinic
 from tests.adapters.waits import HURRIED
@@ -612,6 +612,6 @@ async def test_a_broken_promise_turns_it_red(clinic: BrokenClinic, promise: str)
     adapter = clinic.open()
     try:
         with pytest.raises((AssertionError, pytest.fail.Exception, AdapterError, TimeoutError)):
-            await getattr(Suite(), promise)(Asker(clinic, adapter))
+            await getattr(Suite(), promise)(Probe(clinic, adapter))
     finally:
         await adapter.aclose()
