@@ -96,7 +96,7 @@ class DiaryPromises:
         await probe.practice.add_appointment(vet, midnight - half, midnight + half)
         await probe.practice.settle()
         left = _without(offered, length, (midnight - half, midnight + half))
-        assert await _both(probe, vet, day) == left
+        assert await probe.starts(vet, day) + await probe.starts(vet, day + DAY) == left
 
     @needs("set_hours", "add_appointment", "cancel")
     async def test_an_appointment_blocks_its_time_and_no_more_until_it_is_cancelled(
@@ -183,10 +183,6 @@ def _offered(span: Span, step: timedelta, length: timedelta) -> list[datetime]:
 def _without(starts: Iterable[datetime], length: timedelta, busy: Span) -> list[datetime]:
     """Those from which nothing overlaps."""
     return [each for each in starts if not (each < busy[1] and busy[0] < each + length)]
-
-
-async def _both(probe: Probe, vet: str, day: date) -> list[datetime]:
-    return await probe.starts(vet, day) + await probe.starts(vet, day + DAY)
 
 
 RACERS = 20

@@ -67,26 +67,20 @@ def wrong_with(record: Record, shapes: Mapping[str, FieldShape]) -> list[str]:
     for path, shape in shapes.items():
         if path == "id" or path.endswith(".id"):
             found += [f"{path} is missing" for value in _at(record, path) if value is None]
-        found += [f"{path} is {value!r}, no {_kind(shape)}" for value in _odd(record, path, shape)]
+        kind = f"one of {', '.join(shape.values)}" if shape.values else shape.format
+        found += [f"{path} is {value!r}, no {kind}" for value in _odd(record, path, shape)]
     return found
 
 
 def _odd(record: Record, path: str, shape: FieldShape) -> Iterator[Any]:
     for value in _at(record, path):
-        if value is None:
-            continue
         members = value if isinstance(value, list) else [value]
-        right = shape.many is isinstance(value, list)
-        if not right or not all(_fits(each, shape) for each in members):
+        right = shape.many is isinstance(value, list) and all(
+            FORMATS[shape.format](member) and (not shape.values or member in shape.values)
+            for member in members
+        )
+        if value is not None and not right:
             yield value
-
-
-def _fits(value: Any, shape: FieldShape) -> bool:
-    return FORMATS[shape.format](value) and (not shape.values or value in shape.values)
-
-
-def _kind(shape: FieldShape) -> str:
-    return f"one of {', '.join(shape.values)}" if shape.values else shape.format
 
 
 def _at(record: Record, path: str) -> Iterator[Any]:

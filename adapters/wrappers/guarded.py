@@ -94,14 +94,14 @@ class Guarded(Around):
         self._bookings = CallLimiter(bookings, limits.queue, limits.patience)
         self._reading = Deadline(limits.timeout + limits.grace)
         self._booking = Deadline(limits.booking_timeout + limits.grace)
-        self._one = CallKind("read_one", self._reading, _late_read)
-        self._many = CallKind("read_many", self._reading, _late_read)
+        self._one = CallKind("read_one", self._reading)
+        self._many = CallKind("read_many", self._reading)
         looks = ceil(WATCHED_AT_ONCE / WATCHED_IN_A_READ)
         self._looking = Deadline(looks * limits.timeout + limits.grace)
-        self._look = CallKind("find_overwritten", self._looking, _late_read, counted=DOWN)
+        self._look = CallKind("find_overwritten", self._looking, counted=DOWN)
         self._quick_look = replace(self._look, deadline=self._reading)
-        self._find = CallKind("find_appointments", self._booking, _late_read)
-        self._create = CallKind("create_appointment", self._booking, _late_booking, retried=False)
+        self._find = CallKind("find_appointments", self._booking)
+        self._create = CallKind("create_appointment", self._booking, OutcomeUnknown, retried=False)
 
     @property
     def breaker(self) -> str:
@@ -176,9 +176,13 @@ class Guarded(Around):
                         raise
                     answer = await _second_try(lambda: ask(*given), error)
         except Exception as error:
-            known = kind.late() if isinstance(error, TimeoutError) and span.late else error
+            known = (
+                kind.late(f"the adapter did not end {kind.verb} in time")
+                if isinstance(error, TimeoutError) and span.late
+                else error
+            )
             self._learn(kind, turn, known)
-            outcome = _outcome(known)
+            outcome = type(known).__name__ if isinstance(known, AdapterError) else "fault"
             if known is error:
                 raise
             raise known from error
@@ -249,21 +253,9 @@ class CallKind:
 
     verb: str
     deadline: Deadline
-    late: Callable[[], AdapterError]
+    late: type[AdapterError] = BackendTimeout
     retried: bool = True
     counted: tuple[type[AdapterError], ...] = FAILURES
-
-
-def _outcome(error: Exception) -> str:
-    return type(error).__name__ if isinstance(error, AdapterError) else "fault"
-
-
-def _late_read() -> AdapterError:
-    return BackendTimeout("the adapter did not end a read in time")
-
-
-def _late_booking() -> AdapterError:
-    return OutcomeUnknown("the adapter did not end a booking in time")
 
 
 async def _second_try(ask: Callable[[], Awaitable[T]], first: BackendUnavailable) -> T:

@@ -28,7 +28,7 @@ from adapters.wrappers.memory import Remembered
 T = TypeVar("T")
 
 # The number is the version of what lies under the names: another one finds nothing of this.
-PREFIX = "clinic-gateway:cache:1"
+PREFIX = "clinic-gateway:cache:2"
 CONNECTIONS = 10
 # Seconds for which a read waits for it, and after which a connection that is silent is given up.
 PATIENCE, SILENCE = 0.05, 1.0
