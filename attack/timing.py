@@ -27,7 +27,7 @@ from gateway.keys.key import Key
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.secret import digest, mint
 from gateway.keys.told import Change
-from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.steps import authenticate
 
 PAIRS = int(os.environ.get("TIMING_PAIRS", "20000"))
 BOUND = 4.5
