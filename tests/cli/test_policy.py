@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from gateway.cli.description import openapi
 from openapi_spec_validator import validate
 
+from gateway.cli.description import openapi
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
