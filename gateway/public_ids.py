@@ -7,8 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway.store import Store, StoreError
-from gateway.store.adding import adding
-from gateway.store.tables import public_ids
+from gateway.store.tables import adding, public_ids
 
 
 class StoredIds:

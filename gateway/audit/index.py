@@ -16,13 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.audit.counting import EPOCH, Counted, View, count, day_of
 from gateway.audit.files import DayFile, day_files
 from gateway.store import Store
-from gateway.store.adding import insert_of
 from gateway.store.tables import (
     audit_calls,
     audit_days,
     audit_progress,
     audit_reads,
     audit_views,
+    insert_of,
 )
 
 # So many rows go to the driver at once.

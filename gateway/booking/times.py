@@ -8,8 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway.store import Store, StoreError
-from gateway.store.adding import adding
-from gateway.store.tables import booked_times
+from gateway.store.tables import adding, booked_times
 
 
 class StoredTimes:

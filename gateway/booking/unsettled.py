@@ -12,9 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.booking.drafts import read_draft
 from gateway.booking.row import Row
-from gateway.store.adding import adding
 from gateway.store.base import Store
-from gateway.store.tables import bookings, resolved_bookings
+from gateway.store.tables import adding, bookings, resolved_bookings
 
 KEPT = timedelta(days=7)
 _LAST_WORD = ("resolved_at", "appointment_id", "told")

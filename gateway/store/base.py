@@ -5,18 +5,17 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy import Connection, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from gateway.store import fresh
-from gateway.store.adding import adding
-from gateway.store.tables import meta
+from gateway.store.tables import adding, make, meta
+from gateway.store.tables import version as noted
 
-# The migration that this version of the gateway works with.
-HEAD = "0015"
+# The first migration of all, and the one that this version of the gateway works with.
+FIRST = HEAD = "0015"
 
 T = TypeVar("T")
 
@@ -99,6 +98,12 @@ class Store:
                 f"{self.place} belongs to a later version of the gateway (its tables are at"
                 f" {version}, this one knows {HEAD}): run that version, or restore a backup"
             )
+        if version is not None and version < FIRST:
+            raise StoreError(
+                f"{self.place} belongs to a version of the gateway from before the first release"
+                f" (its tables are at {version}, this one begins with {FIRST}): move the state away"
+                " and begin a new one"
+            )
         return version == HEAD
 
     async def meta(self, name: str) -> str | None:
@@ -118,27 +123,13 @@ class Store:
 
     async def set_meta(self, name: str, value: str) -> None:
         """Set it, whatever it was."""
-
-        async def replaced(connection: AsyncConnection) -> None:
-            row = adding(connection, meta).values(name=name, value=value)
-            await connection.execute(
-                row.on_conflict_do_update(index_elements=[meta.c.name], set_={"value": value})
-            )
-
-        await self.run(replaced)
+        await self.run(lambda connection: connection.execute(_put(connection, name, value)))
 
     async def advance_meta(self, name: str, value: str) -> str:
         """Set it where it is not set, or is less, as texts are; what it is then."""
 
         async def advanced(connection: AsyncConnection) -> str:
-            row = adding(connection, meta).values(name=name, value=value)
-            await connection.execute(
-                row.on_conflict_do_update(
-                    index_elements=[meta.c.name],
-                    set_={"value": value},
-                    where=meta.c.value < value,
-                )
-            )
+            await connection.execute(_put(connection, name, value, meta.c.value < value))
             found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
             return str(found.scalar_one())
 
@@ -156,10 +147,8 @@ class Store:
         return None
 
     async def ping(self) -> None:
-        """StoreError where the store does not answer."""
-        async with self.begin() as connection:
-            # a statement that needs the file, not only the driver
-            await connection.execute(select(meta.c.name).limit(1))
+        """StoreError where the store cannot be read, or takes no writes."""
+        raise NotImplementedError
 
     async def aclose(self) -> None:
         """Close every connection, also where whoever closes them is cancelled meanwhile."""
@@ -172,21 +161,27 @@ class Store:
 
     def explain(self, error: Exception) -> StoreError:
         """What went wrong, in a sentence."""
-        return StoreError(f"{self.place} can't be used ({type(error).__name__})")
+        raise NotImplementedError
+
+
+def _put(connection: AsyncConnection, name: str, value: str, where: Any = None) -> Any:
+    row = adding(connection, meta).values(name=name, value=value)
+    changes = {"index_elements": [meta.c.name], "set_": {"value": value}, "where": where}
+    return row.on_conflict_do_update(**changes)
 
 
 def _version(connection: Connection) -> str | None:
-    if "alembic_version" not in inspect(connection).get_table_names():
+    if noted.name not in inspect(connection).get_table_names():
         return None
-    version: str | None = connection.execute(
-        text("SELECT version_num FROM alembic_version")
-    ).scalar_one_or_none()
-    return version
+    found: str | None = connection.execute(select(noted.c.version_num)).scalar_one_or_none()
+    return found
 
 
 def _upgrade(connection: Connection) -> None:
     if _version(connection) is None:
-        fresh.make(connection, HEAD)
+        make(connection)
+        noted.create(connection, checkfirst=False)
+        connection.execute(insert(noted).values(version_num=HEAD))
         return
     # alembic takes a third of a second to import: only where there is something to migrate
     from gateway.store.migrations import upgrade  # noqa: PLC0415

@@ -9,9 +9,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, ScalarSelect, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.store.adding import adding
 from gateway.store.base import Store
-from gateway.store.tables import policy_history, policy_processes, policy_versions, revisions
+from gateway.store.tables import (
+    adding,
+    policy_history,
+    policy_processes,
+    policy_versions,
+    revisions,
+)
 
 RAN, HELD, REFUSED = "ran", "held", "refused"
 # What somebody said of a policy that waited.
