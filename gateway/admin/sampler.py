@@ -13,8 +13,8 @@ from aiohttp import web
 from gateway.admin.asked import Asked
 from gateway.admin.parts import Parts
 from gateway.background import ended
-from gateway.booking.rows import Rows
-from gateway.booking.unsettled import Resolved, Unknown, resolved, unknown
+from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
+from gateway.booking.rows import LedgerRows
 from gateway.inquiries import key_hours
 from gateway.inquiries.directory import first
 from gateway.inquiries.key_book import KeyBook
@@ -46,8 +46,8 @@ class Bookings:
     """
 
     states: Mapping[str, int]
-    unknown: Sequence[Unknown]
-    resolved: Sequence[Resolved]
+    unknown: Sequence[UnknownBooking]
+    resolved: Sequence[ResolvedBooking]
 
 
 class Sampler:
@@ -117,7 +117,7 @@ class Sampler:
 
     async def _bookings(self) -> Bookings:
         store, now = self._parts.store, self._parts.now()
-        states, _ = await Rows(store).states()
+        states, _ = await LedgerRows(store).states()
         return Bookings(
             states, await unknown(store, MOST), await resolved(store, now - LATELY, MOST)
         )

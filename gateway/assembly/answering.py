@@ -10,7 +10,7 @@ from gateway.assembly.noting import opened_journal, opened_traces, watched_lag
 from gateway.assembly.practice import Practice
 from gateway.assembly.sides import open_entrance
 from gateway.audit.buffer import Buffer
-from gateway.booking.owners import Owners
+from gateway.booking.takeover import Owners
 from gateway.keys.ring import MemoryKeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of

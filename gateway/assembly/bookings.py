@@ -4,12 +4,10 @@ from pathlib import Path
 
 from adapters.base import Adapter
 from gateway.assembly.kit import Kit
+from gateway.booking.claims import Patience
 from gateway.booking.ledger import Ledger
-from gateway.booking.owners import Owners
-from gateway.booking.reconcile import Reconciler
-from gateway.booking.standing import LedgerStanding
-from gateway.booking.watch import Watch
-from gateway.booking.work import Patience
+from gateway.booking.reconcile import LedgerStatus, Reconciler, Watch
+from gateway.booking.takeover import Owners
 from gateway.state import RUN
 from gateway.store import Store
 
@@ -48,9 +46,9 @@ async def look_after(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -
     kit.closing(watch).start(kit.now)
 
 
-def standing(kit: Kit, store: Store) -> LedgerStanding:
+def standing(kit: Kit, store: Store) -> LedgerStatus:
     """What the ledger holds, as the figures tell it."""
-    found = LedgerStanding(store, kit.now)
+    found = LedgerStatus(store, kit.now)
     kit.metrics.ask_all("gateway_ledger_bookings", found.states)
     kit.metrics.ask("gateway_ledger_oldest_unknown_seconds", found.oldest_unknown)
     return found

@@ -15,8 +15,7 @@ from gateway.backend import (
     open_backend,
     unserved_rows,
 )
-from gateway.booking.blocked import Blocked
-from gateway.booking.bookable import Bookable
+from gateway.booking.times import FreeTimes
 from gateway.contract.window import BookingWindow
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
@@ -60,7 +59,7 @@ async def open_practice(
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     window = booking_window(kit.settings)
-    adapter = Bookable(Blocked(adapter, store), window)
+    adapter = FreeTimes(adapter, store, window)
     probe = BackendProbe(kit.closing(adapter), warn=kit.backend.mapping_warning)
     problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))

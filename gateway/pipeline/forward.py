@@ -9,8 +9,8 @@ import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
-from gateway.booking.base import Allowance, Attempt, Booked, Refused
-from gateway.booking.lengths import Lengths
+from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
+from gateway.booking.times import Lengths
 from gateway.contract.errors import (
     BackendTooSlow,
     BackendUnusable,
@@ -144,7 +144,7 @@ class Asker:
 class Ledger(Protocol):
     """Where bookings are made once and only once."""
 
-    async def book(self, attempt: Attempt) -> Booked: ...
+    async def book(self, attempt: BookingRequest) -> Booked: ...
 
     async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None: ...
 
@@ -188,7 +188,7 @@ class Booker:
             if problem is not None:
                 raise InvalidRequest(InvalidField("scheduledAt", problem))
 
-        attempt = Attempt(
+        attempt = BookingRequest(
             key_id=key.id,
             idempotency_key=wanted.idempotency_key,
             fingerprint=_fingerprint(wanted.body),
@@ -221,7 +221,7 @@ def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayEr
     return translated(error)
 
 
-def refusal(refused: Refused) -> GatewayError:
+def refusal(refused: BookingRefused) -> GatewayError:
     """The practice system's earlier no, told again."""
     return TRANSLATED[_BY_NAME[refused.error]]()
 

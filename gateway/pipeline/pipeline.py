@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from adapters.base import Adapter, AdapterError, Page, Record
 from gateway.audit.buffer import EVERY, Buffer, Unwritten
 from gateway.audit.entries import BEGUN, Entry
-from gateway.booking.base import Refused
+from gateway.booking.base import BookingRefused
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.contract.window import BookingWindow
@@ -181,7 +181,7 @@ class Pipeline:
         await self._begin(call, road.operation)
         try:
             booked = await self._booker.book(wanted, key, others, check_key)
-        except Refused as error:
+        except BookingRefused as error:
             call.replayed = error.replayed
             raise refusal(error) from error
         except AdapterError as error:

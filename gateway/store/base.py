@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,14 @@ from gateway.store.tables import version as noted
 
 # The first migration of all, and the one that this version of the gateway works with.
 FIRST = HEAD = "0015"
+
+# Transactions of a bounded store at once: more wait here, where it is their turn, and not for one
+# of few connections.
+AT_ONCE = 2
+# Seconds that it has for one transaction, and that one may wait for room.
+PATIENCE = 2.0
+# Seconds between two that are let in, to see, while one of them hangs.
+REST = 1.0
 
 T = TypeVar("T")
 
@@ -161,7 +170,76 @@ class Store:
 
     def explain(self, error: Exception) -> StoreError:
         """What went wrong, in a sentence."""
-        raise NotImplementedError
+        return StoreError(f"{self.place} can't be used ({type(error).__name__})")
+
+
+class BoundedStore:
+    """A store as seen by work that must not wait for it: few transactions at a time, each bounded.
+
+    StoreError for who gets no room in time, or asks while a transaction that was let in hangs.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._since: dict[object, float] = {}
+        self._next_at = 0.0
+
+    async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """What the work gives in a transaction of its own, in time."""
+        return await in_time(self.transact(work))
+
+    async def transact(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """As `run`, however long it takes once it has room."""
+        async with self.taken():
+            return await self._store.run(work)
+
+    async def glance(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """What work of one statement that only reads gives, in time."""
+
+        async def looked() -> T:
+            async with self.taken(), self._store.glance() as connection:
+                return await work(connection)
+
+        return await in_time(looked())
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """A place among the few."""
+        self._check()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise StoreError("the store does not answer in time") from error
+        me = object()
+        self._since[me] = self._clock()
+        try:
+            yield
+        finally:
+            del self._since[me]
+            self._places.release()
+
+    def _check(self) -> None:
+        now = self._clock()
+        oldest = min(self._since.values(), default=now)
+        if now - oldest < PATIENCE:
+            return
+        next_at = max(self._next_at, oldest + PATIENCE + REST)
+        if now < next_at:
+            raise StoreError("the store has not answered in time", next_at - now)
+        self._next_at = now + REST
+
+
+async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+    """Its answer; StoreError after PATIENCE, and then it goes on, unheard, to its own end."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    done, _ = await asyncio.wait([task], timeout=PATIENCE)
+    if not done:
+        raise StoreError("the store does not answer in time")
+    return task.result()
 
 
 def _put(connection: AsyncConnection, name: str, value: str, where: Any = None) -> Any:

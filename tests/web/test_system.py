@@ -15,7 +15,7 @@ from adapters.documents.problems import DocumentErrors, Problem
 from gateway import backend
 from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
-from gateway.booking.row import STATES
+from gateway.booking.base import STATES
 from gateway.keys.ring import MemoryKeyRing
 from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
