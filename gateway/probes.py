@@ -7,7 +7,7 @@ from typing import Any
 from gateway.audit.journal import Journal
 from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
-from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.limits import Limiter
 from gateway.observe.lag import Lag
 from gateway.pipeline.places import Places
@@ -70,7 +70,7 @@ def of_workers(workers: Workers, reports: Reports) -> Probe:
     return told
 
 
-def of_keys(ring: MemoryKeyRing) -> Probe:
+def of_keys(ring: KeyRing) -> Probe:
     """The keys were read lately; reads go on for as long as the keys that are known still count."""
 
     async def told() -> Mapping[str, Any]:

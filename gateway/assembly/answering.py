@@ -11,7 +11,7 @@ from gateway.assembly.practice import Practice
 from gateway.assembly.sides import open_entrance
 from gateway.audit.buffer import Buffer
 from gateway.booking.takeover import Owners
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
 from gateway.observe.process import watch_process
@@ -58,7 +58,7 @@ class Answering:
 
     front: Front
     server: PublicServer
-    ring: MemoryKeyRing
+    ring: KeyRing
     usage: Usage
     limiter: Limiter
     audit: Buffer
@@ -146,8 +146,8 @@ def _gate(kit: Kit) -> Gate:
     )
 
 
-async def _ring(kit: Kit, store: Store) -> MemoryKeyRing:
-    ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
+async def _ring(kit: Kit, store: Store) -> KeyRing:
+    ring = KeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
     kit.metrics.keys_loaded(lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
     await kit.closing(ring).start()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from gateway.keys.base import KeyChange, KnownSecret
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import Change, Secret
 
 EXPIRING = timedelta(days=30)
 UNUSED = timedelta(days=90)
@@ -35,7 +35,7 @@ class Listed:
     """A key with what may be told of its secrets, the newest last."""
 
     key: Key
-    secrets: tuple[Secret, ...]
+    secrets: tuple[KnownSecret, ...]
     searched: str
 
     @property
@@ -109,14 +109,16 @@ class KeyBook:
             self._take(changed)
             self._revision = revision
 
-    def _take(self, changed: Iterable[Change]) -> None:
+    def _take(self, changed: Iterable[KeyChange]) -> None:
         for each in changed:
             self._odd.discard(each.id)
             self._listed.pop(each.id, None)
             if each.key is None:
                 self._odd.add(each.id)
             else:
-                self._listed[each.id] = Listed(each.key, each.told, _searched(each.key, each.told))
+                self._listed[each.id] = Listed(
+                    each.key, each.secrets, _searched(each.key, each.secrets)
+                )
 
 
 def states_of(key: Key, is_unused: bool, now: datetime) -> tuple[Which, ...]:
@@ -133,6 +135,6 @@ def states_of(key: Key, is_unused: bool, now: datetime) -> tuple[Which, ...]:
     return tuple(states)
 
 
-def _searched(key: Key, secrets: Iterable[Secret]) -> str:
+def _searched(key: Key, secrets: Iterable[KnownSecret]) -> str:
     parts = (key.name, key.contact or "", key.id, *(each.hint for each in secrets))
     return "\n".join(parts).casefold()

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 from gateway.contract.access import LEVELS
 from gateway.contract.errors import KeyInvalid, KeyMissing, Unavailable
-from gateway.keys.base import KeyRing, KeysUnreadable
+from gateway.keys.base import KeysUnreadable
 from gateway.keys.key import Key
+from gateway.keys.ring import KeyRing
 from gateway.keys.secret import PREFIX, digest
 
 # As long as a secret, and no secret has this form.

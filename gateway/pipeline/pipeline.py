@@ -14,8 +14,9 @@ from gateway.booking.base import BookingRefused
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.contract.window import BookingWindow
-from gateway.keys.base import KeyRing, KeysBehind
+from gateway.keys.base import KeysBehind
 from gateway.keys.key import Key
+from gateway.keys.ring import KeyRing
 from gateway.limits.base import Limiter
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.authorize import authorize

@@ -16,8 +16,8 @@ from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH, Operation, Param
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow
-from gateway.keys.base import KeyRing
 from gateway.keys.key import Key
+from gateway.keys.ring import KeyRing
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.pipeline import servable
 from gateway.policy.policy import Policy

@@ -16,7 +16,7 @@ from gateway import backend
 from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.base import STATES
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KeyRing
 from gateway.observe.lag import Lag
 from gateway.observe.metrics import Metrics
 from gateway.observe.outlet import Outlet
@@ -182,7 +182,7 @@ async def test_every_part_that_is_not_ready_says_why_in_words(
 
     partner = await partner_of(World(ping=down))
     monkeypatch.setattr(type(partner.gateway.gateway.store), "ping", gone)
-    monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: 61.0))
+    monkeypatch.setattr(KeyRing, "age", property(lambda ring: 61.0))
     monkeypatch.setattr(Lag, "most", lambda lag, seconds: (1.5, 2.0))
     status, text = await get(session, partner.gateway, "/readyz")
     parts = json.loads(text)["parts"]
@@ -338,7 +338,7 @@ async def test_a_gateway_is_ready_for_what_it_can_do(
         monkeypatch.setattr(type(gateway.store), "ping", gone)
     elif failure.startswith("keys"):
         age = float(failure.split()[2])
-        monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: age))
+        monkeypatch.setattr(KeyRing, "age", property(lambda ring: age))
     elif failure.startswith("audit"):
         monkeypatch.setattr(Buffer, "is_full", "room" in failure)
         gateway.public.front._pipeline._audit.broken = "no space left on device"

@@ -65,7 +65,7 @@ def id_of(config: Path | None, wanted: str) -> str:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    from gateway.keys.told import OddKey, RevokedKey, UnknownKey
+    from gateway.keys.base import OddKey, RevokedKey, UnknownKey
 
     try:
         yield

@@ -20,9 +20,9 @@ from gateway.cli.words import OneOf
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
+from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddKey, UnknownKey
 from gateway.policy.telling.explain import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import opened_if_begun

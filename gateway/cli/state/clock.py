@@ -10,11 +10,11 @@ from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.cli.stores import with_deeds, with_store
 from gateway.contract.fields import write_instant
+from gateway.keys.base import OddTime
 from gateway.keys.key import Key
-from gateway.keys.latest import JUMP
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddTime
 from gateway.store import Store
+from gateway.wall_clock import JUMP
 
 
 @click.command()

@@ -14,9 +14,9 @@ from gateway.admin.visit import KEYS, Visit
 from gateway.contract.access import LEVELS, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.key_settings import changes_told, settings_told
+from gateway.keys.base import ChangedKey, KeyExists, RevokedKey
 from gateway.keys.key import Key, new_key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import ChangedKey, KeyExists, RevokedKey
 
 
 async def making(visit: Visit) -> web.Response:

@@ -6,8 +6,8 @@ from gateway.admin.views.keys.card import OVERLAPS, card
 from gateway.admin.views.keys.found import found_key
 from gateway.admin.views.keys.secret import shown_once
 from gateway.admin.visit import Visit
+from gateway.keys.base import ChangedKey, RevokedKey
 from gateway.keys.store import KeyStore
-from gateway.keys.told import ChangedKey, RevokedKey
 
 
 async def rotate(visit: Visit) -> web.Response:

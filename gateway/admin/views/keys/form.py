@@ -13,10 +13,8 @@ import orjson
 from gateway.admin.visit import Visit
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
-from gateway.keys.key import DEFAULT_LIMIT, Key, new_key
-from gateway.keys.networks import MOST as MOST_NETWORKS
-from gateway.keys.networks import read_network
-from gateway.keys.rows import row_of
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
+from gateway.keys.store import row_of
 
 LONGEST = 200
 MOST = 1_000_000_000

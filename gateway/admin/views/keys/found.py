@@ -3,12 +3,12 @@
 from aiohttp import web
 
 from gateway.admin.visit import Visit
+from gateway.keys.base import KnownSecret, OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddKey, Secret, UnknownKey
 
 
-async def found_key(visit: Visit) -> tuple[Key, tuple[Secret, ...]]:
+async def found_key(visit: Visit) -> tuple[Key, tuple[KnownSecret, ...]]:
     """The one that the address names, with what may be told of its secrets; else 404."""
     try:
         return await KeyStore(visit.parts.store).show(visit.request.match_info["id"])

@@ -6,12 +6,12 @@ from aiohttp import web
 
 from gateway.admin.visit import Visit
 from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.keys.base import KnownSecret
 from gateway.keys.key import Key
-from gateway.keys.told import Secret
 
 
 def shown_once(
-    visit: Visit, key: Key, secret: str, title: str, secrets: Sequence[Secret] = ()
+    visit: Visit, key: Key, secret: str, title: str, secrets: Sequence[KnownSecret] = ()
 ) -> web.Response:
     """The answer to the form that made the secret: no address leads here again."""
     before = [each.expires_at for each in secrets[:-1] if each.expires_at is not None]

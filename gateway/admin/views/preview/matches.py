@@ -9,10 +9,10 @@ from aiohttp import web
 from gateway.admin.visit import KEYS, Visit
 from gateway.contract.fields import read_uuid
 from gateway.inquiries.key_book import Listed, Which
+from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.secret import FORM
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddKey, UnknownKey
 
 MOST = 12
 _secret = re.compile(FORM).search
