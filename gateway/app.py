@@ -44,7 +44,7 @@ from gateway.processes.workers import Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import begin_state, make_folder, open_own_store, open_state, sole_use
-from gateway.state.clock import check_clock, check_not_behind
+from gateway.state.folder import check_clock, check_not_behind
 from gateway.store import Store
 from gateway.web.doorman import reserve_files
 from gateway.web.readiness import Probe, Readiness, watch_parts, watch_readiness

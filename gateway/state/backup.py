@@ -1,25 +1,28 @@
-"""Makes a backup of a state, beside a gateway that may run.
+"""Makes a backup of a state, beside a gateway that may run, and verifies one.
 
 The store is copied first, then the files: so these know no less than it does.
 """
 
 import asyncio
 import pwd
+import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime
+from os.path import realpath
 from pathlib import Path
 
 from gateway import __version__
 from gateway.audit.chains import Chains, Known
 from gateway.audit.files import PLACE, audit_folder, day_files, place_of
-from gateway.audit.secrets import key_file
-from gateway.audit.verify import chains_in, elsewhere
+from gateway.audit.secrets import key_file, read_secrets
+from gateway.audit.verify import Verdict, chains_in, elsewhere, verify
+from gateway.identity import META, identity_of
 from gateway.policy.cases.run import cases_beside
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused, shipped_policy
-from gateway.state.check import check_parts
-from gateway.state.copies import copy_file, copy_lines, new_folder
 from gateway.state.folder import open_own_store
 from gateway.state.manifest import (
     AUDIT,
@@ -27,13 +30,17 @@ from gateway.state.manifest import (
     KEY,
     SEALING,
     STORE,
-    Kept,
+    BackupFile,
     Manifest,
-    kept,
+    backup_file,
+    copy_file,
+    is_secret,
+    new_folder,
     write,
 )
-from gateway.state.parts import Parts, find_parts
+from gateway.state.parts import StateParts, check_parts, find_parts
 from gateway.store import Store, open_store
+from gateway.store.base import HEAD
 
 STORE_FILE = "gateway.db"
 _NAMES = {SEALING: "sealing.secret", KEY: "audit.key"}
@@ -69,7 +76,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
     return manifest
 
 
-def _check_sources(settings: Settings, config: Path | None, parts: Parts) -> None:
+def _check_sources(settings: Settings, config: Path | None, parts: StateParts) -> None:
     """StartRefused where a file is gone without which a restored gateway could not start."""
     secret = secret_file(settings) if parts.has_ids else None
     key = key_file(settings) if parts.in_use else None
@@ -83,7 +90,7 @@ def _check_sources(settings: Settings, config: Path | None, parts: Parts) -> Non
 
 async def _copied(
     settings: Settings, config: Path | None, store: Store, folder: Path
-) -> tuple[Sequence[Known], Sequence[Kept]]:
+) -> tuple[Sequence[Known], Sequence[BackupFile]]:
     """The chains that the copied store knows, and all that was copied, the store first."""
     before = await asyncio.to_thread(chains_in, audit_folder(settings))
     has_copy = await store.copy_to(folder / STORE_FILE)
@@ -93,7 +100,7 @@ async def _copied(
     return chains, [*stored, *await asyncio.to_thread(_files, settings, config, folder, wanted)]
 
 
-def _begun(parts: Parts) -> tuple[str, str]:
+def _begun(parts: StateParts) -> tuple[str, str]:
     """The state's identity and migration; StartRefused where it has none."""
     if parts.store.identity is None or parts.version is None:
         raise StartRefused(
@@ -116,13 +123,13 @@ async def _chains(settings: Settings, store: Store, copy: Path | None) -> Sequen
         await copied.aclose()
 
 
-def _stored(folder: Path, store: Store) -> Kept:
-    return kept(STORE, folder, folder / STORE_FILE, Path(store.place).absolute())
+def _stored(folder: Path, store: Store) -> BackupFile:
+    return backup_file(STORE, folder, folder / STORE_FILE, Path(store.place).absolute())
 
 
 def _files(
     settings: Settings, config: Path | None, folder: Path, wanted: set[str]
-) -> Sequence[Kept]:
+) -> Sequence[BackupFile]:
     """All but the store."""
     return [
         *_audit(audit_folder(settings), folder, wanted),
@@ -132,32 +139,32 @@ def _files(
     ]
 
 
-def _audit(source: Path, folder: Path, wanted: set[str]) -> Iterator[Kept]:
+def _audit(source: Path, folder: Path, wanted: set[str]) -> Iterator[BackupFile]:
     """The day files of these chains, and then the folder's name; whole lines alone."""
     new_folder(folder / AUDIT)
     for each in day_files(source):
         if each.chain not in wanted:
             continue  # its process has begun just now: the copied store does not know it
         try:
-            copy_lines(each.path, folder / AUDIT / each.path.name)
+            copy_file(each.path, folder / AUDIT / each.path.name, lines=True)
         except FileNotFoundError as error:
             raise StartRefused(
                 f"{each.path} was old and has just been dropped: back up again, into another folder"
             ) from error
-        yield kept(AUDIT, folder, folder / AUDIT / each.path.name, each.path)
+        yield backup_file(AUDIT, folder, folder / AUDIT / each.path.name, each.path)
     if (source / PLACE).exists():
         copy_file(source / PLACE, folder / AUDIT / PLACE)
-        yield kept(AUDIT, folder, folder / AUDIT / PLACE, source / PLACE)
+        yield backup_file(AUDIT, folder, folder / AUDIT / PLACE, source / PLACE)
 
 
-def _single(kind: str, path: Path | None, folder: Path) -> Iterator[Kept]:
+def _single(kind: str, path: Path | None, folder: Path) -> Iterator[BackupFile]:
     if path is not None and path.exists():
         name = _NAMES[kind]
         copy_file(path, folder / name)
-        yield kept(kind, folder, folder / name, path)
+        yield backup_file(kind, folder, folder / name, path)
 
 
-def _configuration(settings: Settings, config: Path | None, folder: Path) -> Iterator[Kept]:
+def _configuration(settings: Settings, config: Path | None, folder: Path) -> Iterator[BackupFile]:
     """The configuration's file, and those that it names, with the cases beside the policy."""
     own, mapping, policy = _named(settings, config)
     found = [own, mapping, policy, policy and cases_beside(policy)]
@@ -166,7 +173,7 @@ def _configuration(settings: Settings, config: Path | None, folder: Path) -> Ite
         if path is not None and path.is_file():
             target = folder / CONFIGURATION / f"{number}-{path.name}"
             copy_file(path, target)
-            yield kept(CONFIGURATION, folder, target, path)
+            yield backup_file(CONFIGURATION, folder, target, path)
 
 
 def _named(settings: Settings, config: Path | None) -> tuple[Path | None, Path | None, Path | None]:
@@ -181,3 +188,109 @@ def _owner(folder: Path) -> str:
         return pwd.getpwuid(folder.stat().st_uid).pw_name
     except KeyError:
         return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCheck:
+    """What is wrong with a backup, each a sentence; and what is to be said of its audit."""
+
+    problems: tuple[str, ...]
+    audit: tuple[Verdict, ...]
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Where the audit was not as it was written when the backup was made."""
+        return tuple(each.broken for each in self.audit if each.broken)
+
+
+def verify_backup(folder: Path, manifest: Manifest) -> StateCheck:
+    """Every file against the manifest, every line of the audit against the heads in it."""
+    problems = [*_changed_files(folder, manifest)]
+    if not problems:
+        problems += [*_identities(folder, manifest), *_store(folder, manifest)]
+        problems += _sealing(folder, manifest)
+    if manifest.migration > HEAD:
+        problems.append(
+            f"{folder} was made by a later version of the gateway ({manifest.version}, migration"
+            f" {manifest.migration}; this one knows {HEAD}): use that version"
+        )
+    return StateCheck(
+        problems=tuple(problems), audit=() if problems else tuple(_verdicts(folder, manifest))
+    )
+
+
+def _changed_files(folder: Path, manifest: Manifest) -> Iterator[str]:
+    for each in manifest.files:
+        path = folder / each.file
+        if Path(realpath(path)) != Path(realpath(folder)) / each.file:
+            yield f"{path} is a link, and no file of a backup"
+            continue
+        try:
+            found = backup_file(each.kind, folder, path, Path(each.original))
+        except OSError as error:
+            yield f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
+            continue
+        if (found.size, found.sha256) != (each.size, each.sha256):
+            yield f"{path} is not as it was when the backup was made"
+
+
+def _identities(folder: Path, manifest: Manifest) -> Iterator[str]:
+    for each in manifest.of_kind(SEALING, KEY, AUDIT):
+        path = folder / each.file
+        found = None if each.kind == AUDIT and path.name != PLACE else identity_of(path)
+        if found not in (None, manifest.identity):
+            yield f"{path} is of the state {found}, the backup is of {manifest.identity}"
+
+
+def _store(folder: Path, manifest: Manifest) -> Iterator[str]:
+    if not manifest.has_store:
+        return
+    path = folder / STORE_FILE
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as store:
+            told = dict(store.execute("SELECT name, value FROM meta"))
+            [(migration,)] = store.execute("SELECT version_num FROM alembic_version")
+    except (sqlite3.Error, ValueError) as error:
+        yield f"{path} cannot be read: {error}"
+        return
+    expected = (manifest.identity, manifest.migration, manifest.sealing)
+    if (told.get(META), migration, told.get(FINGERPRINT, "")) != expected:
+        yield f"{path} is not the store that {folder}'s manifest tells of"
+
+
+def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """The secret is the one whose fingerprint the store has."""
+    for each in manifest.of_kind(SEALING):
+        path = folder / each.file
+        is_own = is_secret(path, manifest.sealing)
+        if is_own is None:
+            yield f"{path} holds no sealing secret"
+        elif not is_own:
+            yield f"{path} is not the sealing secret of the store"
+
+
+def _verdicts(folder: Path, manifest: Manifest) -> Iterator[Verdict]:
+    keys: list[BackupFile] = [*manifest.of_kind(KEY)]
+    if not manifest.chains and not keys:
+        return
+    try:
+        secrets = read_secrets(folder / keys[0].file) if keys else ()
+    except StartRefused as error:
+        yield Verdict(chain="", broken=str(error))
+        return
+    audit = folder / AUDIT
+    yield from verify(audit, chains_in(audit), manifest.chains, secrets)
+
+
+def store_told(manifest: Manifest) -> str:
+    """Which store the backup goes with, that its server dumps, and which dump."""
+    return f"{manifest.store}: {dump_told(manifest)}"
+
+
+def dump_told(manifest: Manifest) -> str:
+    """Which dump it must be."""
+    return (
+        f"the dump must have the identity {manifest.identity} and the migration"
+        f" {manifest.migration}"
+    )

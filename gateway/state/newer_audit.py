@@ -1,13 +1,18 @@
-"""The audit that is newer than its store: after a restore its chains and deeds enter the store."""
+"""The audit that is newer than its store, or a backup.
+
+After a restore its chains and deeds enter the store.
+"""
 
 import asyncio
 import json
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
 from gateway.audit.chain import Head
@@ -15,9 +20,11 @@ from gateway.audit.chains import Chains, Known
 from gateway.audit.files import DayFile, audit_folder, day_files, is_open, place_of
 from gateway.audit.secrets import key_file, read_secrets
 from gateway.audit.walk import Broken, Walk
+from gateway.contract.fields import write_instant
 from gateway.settings import Settings
-from gateway.state.audited_deeds import deeds_in
 from gateway.store import Store
+
+_DEED = b'"kind":"deed"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +115,7 @@ def _go(walk: Walk, files: Sequence[DayFile]) -> None:
 def _deeds(files: Sequence[DayFile], known: Head, last: Head) -> Iterator[Deed]:
     """Those that had ended in the verified lines that follow the head that the store knows."""
     for file in files:
-        for each in deeds_in(file):
+        for each in _deeds_in(file):
             if known.seq < each["seq"] <= last.seq and each["result"] in (DONE, FAILED):
                 yield Deed(
                     at=datetime.fromisoformat(each["time"]),
@@ -118,3 +125,37 @@ def _deeds(files: Sequence[DayFile], known: Head, last: Head) -> Iterator[Deed]:
                     outcome=each["result"],
                     details=each["details"],
                 )
+
+
+def deeds_since(folder: Path, moment: datetime, names: Mapping[str, str]) -> list[str]:
+    """Each a sentence, the oldest first; `names` are those of known keys by id. OSError."""
+    found = sorted(
+        (datetime.fromisoformat(each["time"]), _told(each, names))
+        for each in _done_since(folder, moment)
+        if each["deed"].startswith("key ")
+    )
+    return [sentence for _, sentence in found]
+
+
+def _told(deed: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    key, at = deed["subject"], write_instant(datetime.fromisoformat(deed["time"]))
+    name = names.get(key) or deed["details"].get("name")
+    whom = f"{name} ({key})" if name else key
+    return f"{deed['deed']} after the backup: {whom}, by {deed['who']}, {at}"
+
+
+def _done_since(folder: Path, moment: datetime) -> Iterator[Mapping[str, Any]]:
+    for file in day_files(folder):
+        if file.day >= moment.astimezone(UTC).date():
+            for each in _deeds_in(file):
+                if each["result"] == DONE and datetime.fromisoformat(each["time"]) > moment:
+                    yield each
+
+
+def _deeds_in(file: DayFile) -> Iterator[Mapping[str, Any]]:
+    """The lines of what was done, unverified; one that is cut off is left out. OSError."""
+    with file.path.open("rb") as lines:
+        for line in lines:
+            if _DEED in line[:64]:
+                with suppress(ValueError):
+                    yield json.loads(line)

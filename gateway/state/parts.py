@@ -1,25 +1,29 @@
-"""The parts of a state as they are found: which are there, and of which state each says it is."""
+"""The parts of a state: which are there, of which state each is, and whether they fit together."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from gateway.audit.chains import Chains, Known
 from gateway.audit.files import FOLDER, PLACE, DayFile, audit_folder, day_files, place_of
 from gateway.audit.secrets import key_file
+from gateway.audit.walk import in_lines
 from gateway.identity import META, content_of, identity_of
 from gateway.observe.access import ACCESS
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
-from gateway.settings import Settings
+from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 from gateway.store.base import HEAD
 
 SEALING = "the sealing secret"
+RESTORE = "restore a backup (`clinic-gateway state restore DIR`)"
+PUT_BACK = "put the file back from a backup (`clinic-gateway state restore DIR`)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class StatePart:
     """One part; `made_here` is whether the gateway itself made it, and not the operator."""
 
     name: str
@@ -33,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class StateParts:
     """All parts; `secret` is None where the settings hold the secret themselves.
 
     `version` is the store's migration, None where there is no store. `has_ids` is whether public
@@ -45,10 +49,10 @@ class Parts:
     use the store too. `traces` are other files that show that a gateway has served here.
     """
 
-    store: Part
-    secret: Part | None
-    audit: Part
-    key: Part
+    store: StatePart
+    secret: StatePart | None
+    audit: StatePart
+    key: StatePart
     version: str | None
     has_ids: bool = False
     has_chains: bool = False
@@ -59,15 +63,25 @@ class Parts:
     is_shared: bool = False
     traces: tuple[Path, ...] = ()
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[StatePart]:
         yield from (self.store, *self.files)
 
     @property
-    def files(self) -> Iterator[Part]:
+    def files(self) -> Iterator[StatePart]:
         """Those that are one file each."""
         yield from (self.audit, self.key)
         if self.secret is not None:
             yield self.secret
+
+    @property
+    def folder(self) -> Path:
+        """The audit's."""
+        return Path(self.audit.place).parent
+
+    @property
+    def has_days(self) -> bool:
+        """Whether a day file of the audit is among the traces."""
+        return any(path.suffix == ".jsonl" and path.name[:1].isdigit() for path in self.traces)
 
     @property
     def identity(self) -> str | None:
@@ -75,7 +89,7 @@ class Parts:
         return next((each.identity for each in self if each.identity), None)
 
 
-async def find_parts(settings: Settings, store: Store) -> Parts:
+async def find_parts(settings: Settings, store: Store) -> StateParts:
     """What there is; nothing is made. StoreError, StartRefused where it cannot be looked at."""
     version = await store.version()
     folder, chains = audit_folder(settings), Chains(store)
@@ -87,8 +101,8 @@ async def find_parts(settings: Settings, store: Store) -> Parts:
     days = _days(folder)
     secret = secret_file(settings)
     identity = await store.meta(META) if version else None
-    return Parts(
-        store=Part(
+    return StateParts(
+        store=StatePart(
             name="the store",
             place=store.place,
             is_there=version is not None,
@@ -111,8 +125,8 @@ async def find_parts(settings: Settings, store: Store) -> Parts:
     )
 
 
-def _file(name: str, path: Path, made_here: bool = True) -> Part:
-    return Part(
+def _file(name: str, path: Path, made_here: bool = True) -> StatePart:
+    return StatePart(
         name=name,
         place=str(path),
         is_there=_exists(path),
@@ -175,3 +189,114 @@ def _days(folder: Path) -> list[DayFile] | None:
         return day_files(folder)
     except OSError:
         return None
+
+
+def check_parts(parts: StateParts) -> None:
+    """StartRefused where they are of several states, or one of them is gone."""
+    for said in _refusals(parts):
+        raise StartRefused(said)
+
+
+def _refusals(parts: StateParts) -> Iterator[str]:
+    yield from _mixed([each for each in parts if each.identity])
+    if not parts.store.is_there:
+        yield from _without_store(parts)
+        return
+    if _is_lost(parts.secret) and parts.has_ids:
+        yield (
+            f"{parts.secret} is gone: with a new one every public id would change; keep the store,"
+            f" and {PUT_BACK} (it has it as sealing.secret)"
+        )
+    if _is_lost(parts.audit) and (parts.has_chains or _is_kept(parts.key) or parts.has_days):
+        yield (
+            f"{parts.audit} is gone, though this state has an audit: {_moved(parts)}; or put its"
+            f" folder back, or keep the store, and {PUT_BACK} (it has it as audit)"
+        )
+    elif not parts.is_named:
+        yield (
+            f"{parts.audit} holds no name of the folder: move it away, and {PUT_BACK} (it has it as"
+            " audit)"
+        )
+    elif parts.lost_lines:
+        yield (
+            f"all day files of the audit in {parts.folder} are gone, of which the store knows"
+            f" {in_lines(parts.lost_lines)}: put them back, or keep the store, and restore them"
+            " from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
+        )
+    if _is_lost(parts.key) and parts.in_use:
+        yield (
+            f"{parts.key} is gone: put it back from a backup (`clinic-gateway state restore DIR`"
+            " does, and keeps the store);"
+            " `clinic-gateway audit rotate-key` makes another one, with which what was written"
+            " before cannot be verified any more"
+        )
+
+
+def _mixed(parts: list[StatePart]) -> Iterator[str]:
+    """StateParts of several states; those of each are named together."""
+
+    def state(part: StatePart) -> str:
+        return part.identity or ""
+
+    states = [(of, list(own)) for of, own in groupby(sorted(parts, key=state), key=state)]
+    if len(states) > 1:
+        told = "; ".join(f"{' and '.join(map(str, own))} of state {of}" for of, own in states)
+        yield (
+            f"these are parts of different states: {told}; put back what belongs to the others, or"
+            f" move all of them away and {RESTORE}"
+        )
+
+
+def _without_store(parts: StateParts) -> Iterator[str]:
+    left: list[StatePart | Path] = [
+        *(each for each in parts.files if _belongs(each)),
+        *parts.traces,
+    ]
+    if left:
+        away = dict.fromkeys(_whole(parts, each) for each in left)
+        yield (
+            f"{parts.store} is gone: {left[0]} shows that this state had one; put it back, or"
+            f" {RESTORE}; to begin anew, move {' and '.join(map(str, away))} away: all keys,"
+            " bookings and public ids are then lost for good"
+        )
+
+
+def _belongs(part: StatePart) -> bool:
+    """Whether it is of a state; a secret that does not say so may be the operator's for a new one.
+
+    So may a key whose place the operator has named.
+    """
+    return part.identity is not None or (_is_kept(part) and part.name != SEALING)
+
+
+def _whole(parts: StateParts, left: StatePart | Path) -> Path:
+    """The file, or the audit's folder where it lies in there."""
+    path = left if isinstance(left, Path) else Path(left.place)
+    audit = parts.folder
+    return audit if path.parent == audit else path
+
+
+def _moved(parts: StateParts) -> str:
+    """What to do where `audit.folder` was changed, and the folder stayed where it was."""
+    if parts.former is not None:
+        return (
+            f"it is in {parts.former}; name that folder as audit.folder, or stop the gateway and"
+            f" move all of it to {parts.folder}"
+        )
+    state = f" with the line `# state {parts.identity}`" if parts.identity else ""
+    nodes = (
+        "if another node keeps it, say in `nodes` how many there are; " if parts.is_shared else ""
+    )
+    return (
+        f"{nodes}if audit.folder was changed, name its former folder there again, which is the one"
+        f" that has a {PLACE}{state}"
+    )
+
+
+def _is_lost(part: StatePart | None) -> bool:
+    """Whether it is not there, and the gateway itself would make it."""
+    return part is not None and part.made_here and not part.is_there
+
+
+def _is_kept(part: StatePart) -> bool:
+    return part.made_here and part.is_there

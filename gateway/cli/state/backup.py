@@ -10,8 +10,7 @@ from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.state.told import audit_line, audit_told, end_if_wrong, manifest_lines, say, why
 from gateway.cli.state.told import manifest_told as told
 from gateway.settings import check_own_place, configuration_file, load_settings
-from gateway.state.backup import back_up
-from gateway.state.verified import verify_backup
+from gateway.state.backup import back_up, verify_backup
 
 
 @click.command()

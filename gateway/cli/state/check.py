@@ -25,11 +25,10 @@ from gateway.keys.store import KeyStore
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, read_secret
 from gateway.settings import Settings, StartRefused, check_own_place, load_settings
-from gateway.state.check import check_parts
+from gateway.state.backup import StateCheck, verify_backup
 from gateway.state.folder import open_own_store
 from gateway.state.manifest import read
-from gateway.state.parts import Parts, find_parts
-from gateway.state.verified import Verified, verify_backup
+from gateway.state.parts import StateParts, check_parts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 
@@ -50,7 +49,7 @@ def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
         return
     check_own_place(config)
     parts, verdicts = asyncio.run(_live(load_settings(config)))
-    verified = Verified(problems=(), audit=tuple(verdicts))
+    verified = StateCheck(problems=(), audit=tuple(verdicts))
     identity = f"identity {parts.identity}" if parts.identity else "no identity yet"
     data: dict[str, Any] = {"identity": parts.identity, "migration": parts.version}
     data |= {"store": parts.store.place, "audit": audit_told(verified)}
@@ -69,7 +68,7 @@ def _of_backup(folder: Path, *, as_json: bool) -> None:
     end_if_wrong(verified)
 
 
-async def _live(settings: Settings) -> tuple[Parts, list[Verdict]]:
+async def _live(settings: Settings) -> tuple[StateParts, list[Verdict]]:
     store = open_own_store(settings)
     try:
         parts = await find_parts(settings, store)
@@ -92,7 +91,7 @@ async def _verified(settings: Settings, store: Store) -> AuditVerified:
         raise StartRefused(unread(audit_folder(settings), error)) from error
 
 
-def _other_version(parts: Parts) -> str:
+def _other_version(parts: StateParts) -> str:
     if parts.version is None:
         return f"no state has begun: {parts.store} is not there"
     return (

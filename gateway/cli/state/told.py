@@ -9,8 +9,8 @@ import click
 
 from gateway.cli.lines import legible, legible_json
 from gateway.contract.fields import write_instant
+from gateway.state.backup import StateCheck, dump_told
 from gateway.state.manifest import Manifest
-from gateway.state.verified import Verified, dump_told
 
 
 def manifest_told(manifest: Manifest) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield f"  without the store ({manifest.store}): dump it with pg_dump; {dump_told(manifest)}"
 
 
-def audit_told(verified: Verified) -> dict[str, Any] | None:
+def audit_told(verified: StateCheck) -> dict[str, Any] | None:
     """The audit as JSON members; None where it was not checked, as what holds it is damaged."""
     verdicts = verified.audit
     if verified.problems:
@@ -49,7 +49,7 @@ def audit_told(verified: Verified) -> dict[str, Any] | None:
     }
 
 
-def audit_line(verified: Verified) -> str:
+def audit_line(verified: StateCheck) -> str:
     """The audit for people."""
     if verified.problems:
         return "  audit: not checked"
@@ -58,7 +58,7 @@ def audit_line(verified: Verified) -> str:
     return f"  audit: {', '.join(parts)}, {len(verified.broken) or 'none'} broken"
 
 
-def verdict_line(verified: Verified) -> str:
+def verdict_line(verified: StateCheck) -> str:
     """How it stands, in a word or two."""
     if verified.problems:
         return f"NOT USABLE: {counted(len(verified.problems), 'problem')}"
@@ -88,7 +88,7 @@ def say(data: dict[str, Any], lines: Iterator[str], *, as_json: bool) -> None:
             click.echo(legible(line))
 
 
-def end_if_wrong(verified: Verified) -> None:
+def end_if_wrong(verified: StateCheck) -> None:
     """Say on stderr what is wrong, and exit with 1; nothing where all is well."""
     for each in verified.problems:
         click.echo(legible(each), err=True)
