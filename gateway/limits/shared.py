@@ -177,8 +177,14 @@ class SharedLimiter:
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, as a rule without waiting for anything."""
-        quota = self._counters.hit(key_id, limit, self._clock())
-        return quota or await self._later(key_id, limit)
+        deadline, looks = time.monotonic() + PATIENCE, 0
+        while (quota := self._counters.hit(key_id, limit, self._clock())) is None:
+            looks += 1
+            if looks > LOOKS:
+                if time.monotonic() >= deadline:
+                    raise LimiterDown("another process holds the counters and does not let go")
+                await asyncio.sleep(PAUSE)
+        return quota
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What is used of the hours that run, as it stands in the table."""
@@ -191,16 +197,3 @@ class SharedLimiter:
 
     async def aclose(self) -> None:
         """The table is its maker's."""
-
-    async def _later(self, key_id: str, limit: int) -> Quota:
-        deadline = time.monotonic() + PATIENCE
-        looks = 0
-        while True:
-            quota = self._counters.hit(key_id, limit, self._clock())
-            if quota is not None:
-                return quota
-            looks += 1
-            if looks > LOOKS:
-                if time.monotonic() >= deadline:
-                    raise LimiterDown("another process holds the counters and does not let go")
-                await asyncio.sleep(PAUSE)

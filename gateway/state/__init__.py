@@ -1,7 +1,6 @@
 """The gateway's own state: one thing of several parts, which belong together or are refused."""
 
 from gateway.state.folder import (
-    LOCK,
     RUN,
     begin_state,
     hand_over,
@@ -17,7 +16,6 @@ from gateway.state.folder import (
 )
 
 __all__ = [
-    "LOCK",
     "RUN",
     "begin_state",
     "hand_over",

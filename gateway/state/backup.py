@@ -43,7 +43,6 @@ from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 
 STORE_FILE = "gateway.db"
-_NAMES = {SEALING: "sealing.secret", KEY: "audit.key"}
 
 
 async def back_up(settings: Settings, config: Path | None, folder: Path, now: datetime) -> Manifest:
@@ -95,9 +94,14 @@ async def _copied(
     before = await asyncio.to_thread(chains_in, audit_folder(settings))
     has_copy = await store.copy_to(folder / STORE_FILE)
     chains = await _chains(settings, store, folder / STORE_FILE if has_copy else None)
-    wanted = {*before, *(each.id for each in chains)}
-    stored = [_stored(folder, store)] if has_copy else []
-    return chains, [*stored, *await asyncio.to_thread(_files, settings, config, folder, wanted)]
+    wanted = {*before, *(chain.id for chain in chains)}
+
+    def copied() -> list[BackupFile]:
+        copy, place = folder / STORE_FILE, Path(store.place).absolute()
+        stored = [backup_file(STORE, folder, copy, place)] if has_copy else []
+        return [*stored, *_files(settings, config, folder, wanted)]
+
+    return chains, await asyncio.to_thread(copied)
 
 
 def _begun(parts: StateParts) -> tuple[str, str]:
@@ -123,57 +127,42 @@ async def _chains(settings: Settings, store: Store, copy: Path | None) -> Sequen
         await copied.aclose()
 
 
-def _stored(folder: Path, store: Store) -> BackupFile:
-    return backup_file(STORE, folder, folder / STORE_FILE, Path(store.place).absolute())
-
-
 def _files(
     settings: Settings, config: Path | None, folder: Path, wanted: set[str]
-) -> Sequence[BackupFile]:
-    """All but the store."""
-    return [
-        *_audit(audit_folder(settings), folder, wanted),
-        *_single(KEY, key_file(settings), folder),
-        *_single(SEALING, secret_file(settings), folder),
-        *_configuration(settings, config, folder),
-    ]
-
-
-def _audit(source: Path, folder: Path, wanted: set[str]) -> Iterator[BackupFile]:
-    """The day files of these chains, and then the folder's name; whole lines alone."""
-    new_folder(folder / AUDIT)
-    for each in day_files(source):
-        if each.chain not in wanted:
-            continue  # its process has begun just now: the copied store does not know it
-        try:
-            copy_file(each.path, folder / AUDIT / each.path.name, lines=True)
-        except FileNotFoundError as error:
-            raise StartRefused(
-                f"{each.path} was old and has just been dropped: back up again, into another folder"
-            ) from error
-        yield backup_file(AUDIT, folder, folder / AUDIT / each.path.name, each.path)
-    if (source / PLACE).exists():
-        copy_file(source / PLACE, folder / AUDIT / PLACE)
-        yield backup_file(AUDIT, folder, folder / AUDIT / PLACE, source / PLACE)
-
-
-def _single(kind: str, path: Path | None, folder: Path) -> Iterator[BackupFile]:
-    if path is not None and path.exists():
-        name = _NAMES[kind]
-        copy_file(path, folder / name)
-        yield backup_file(kind, folder, folder / name, path)
-
-
-def _configuration(settings: Settings, config: Path | None, folder: Path) -> Iterator[BackupFile]:
-    """The configuration's file, and those that it names, with the cases beside the policy."""
+) -> Iterator[BackupFile]:
+    """All but the store; of the audit the day files of these chains, and then the folder's name."""
+    audit = audit_folder(settings)
     own, mapping, policy = _named(settings, config)
-    found = [own, mapping, policy, policy and cases_beside(policy)]
+    new_folder(folder / AUDIT)
     new_folder(folder / CONFIGURATION)
-    for number, path in enumerate(found, 1):
+    for file in day_files(audit):
+        # of another chain a process has begun just now: the copied store does not know it
+        if file.chain in wanted:
+            yield _copied_day(folder, file.path)
+    single = [
+        (AUDIT, f"{AUDIT}/{PLACE}", audit / PLACE),
+        (KEY, "audit.key", key_file(settings)),
+        (SEALING, "sealing.secret", secret_file(settings)),
+    ]
+    configuration = (own, mapping, policy, policy and cases_beside(policy))
+    for number, path in enumerate(configuration, 1):
+        if path is not None:
+            single.append((CONFIGURATION, f"{CONFIGURATION}/{number}-{path.name}", path))
+    for kind, name, path in single:
         if path is not None and path.is_file():
-            target = folder / CONFIGURATION / f"{number}-{path.name}"
-            copy_file(path, target)
-            yield backup_file(CONFIGURATION, folder, target, path)
+            copy_file(path, folder / name)
+            yield backup_file(kind, folder, folder / name, path)
+
+
+def _copied_day(folder: Path, path: Path) -> BackupFile:
+    target = folder / AUDIT / path.name
+    try:
+        copy_file(path, target, lines=True)
+    except FileNotFoundError as error:
+        raise StartRefused(
+            f"{path} was old and has just been dropped: back up again, into another folder"
+        ) from error
+    return backup_file(AUDIT, folder, target, path)
 
 
 def _named(settings: Settings, config: Path | None) -> tuple[Path | None, Path | None, Path | None]:

@@ -28,7 +28,7 @@ BEHIND = timedelta(days=1)
 
 
 def open_own_store(settings: Settings) -> Store:
-    """The gateway's own database; nothing is made."""
+    """Returns the gateway's own database; nothing is made."""
     return open_store(store_place(settings))
 
 

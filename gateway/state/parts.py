@@ -1,8 +1,8 @@
 """The parts of a state: which are there, of which state each is, and whether they fit together."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from gateway.audit.chains import Chains, Known
@@ -22,7 +22,7 @@ RESTORE = "restore a backup (`clinic-gateway state restore DIR`)"
 PUT_BACK = "put the file back from a backup (`clinic-gateway state restore DIR`)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StatePart:
     """One part; `made_here` is whether the gateway itself made it, and not the operator."""
 
@@ -75,7 +75,7 @@ class StateParts:
 
     @property
     def folder(self) -> Path:
-        """The audit's."""
+        """The audit folder."""
         return Path(self.audit.place).parent
 
     @property
@@ -97,27 +97,24 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
     known = await chains.known() if version == HEAD else []
     place = place_of(folder)
     here = [each for each in known if each.place == place]
-    # looked for once the chains are known: a process that begins has a file before it has a line
-    days = _days(folder)
+    days: list[DayFile] | None = None
+    with suppress(OSError):  # whoever reads them says why they cannot be read
+        # once the chains are known: a process that begins has a file before it has a line
+        days = day_files(folder)
+    # the store is told of dropped lines before their files go; who was killed may have told of less
+    undropped = sum(max(0, chain.head.seq - chain.base.seq) for chain in here)
     secret = secret_file(settings)
     identity = await store.meta(META) if version else None
     return StateParts(
-        store=StatePart(
-            name="the store",
-            place=store.place,
-            is_there=version is not None,
-            identity=identity,
-        ),
-        secret=None
-        if secret is None
-        else _file(SEALING, secret, settings.backend.secret_file is None),
+        store=StatePart("the store", store.place, version is not None, identity),
+        secret=_file(SEALING, secret, settings.backend.secret_file is None) if secret else None,
         audit=_file("the audit folder's identity file", folder / PLACE),
         key=_file("the audit's key", key_file(settings), settings.audit.key_file is None),
         version=version,
         has_ids=bool(version and await store.meta(FINGERPRINT)),
         has_chains=bool(known) and not (chains.shared and settings.nodes > 1),
         in_use=bool(here),
-        lost_lines=sum(map(_undropped, here)) if days == [] else 0,
+        lost_lines=undropped if days == [] else 0,
         is_named=is_named(folder / PLACE),
         former=_former(settings, known, identity),
         is_shared=chains.shared,
@@ -126,13 +123,7 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
 
 
 def _file(name: str, path: Path, made_here: bool = True) -> StatePart:
-    return StatePart(
-        name=name,
-        place=str(path),
-        is_there=_exists(path),
-        identity=identity_of(path),
-        made_here=made_here,
-    )
+    return StatePart(name, str(path), _exists(path), identity_of(path), made_here)
 
 
 def is_named(path: Path) -> bool:
@@ -165,14 +156,6 @@ def _traces(settings: Settings, store: Store, days: Sequence[DayFile]) -> Iterat
         yield log
 
 
-def _undropped(chain: Known) -> int:
-    """Lines that no retention has dropped: the store is told of those before their files go.
-
-    A process that was killed may have written more than the store knew when that was dropped.
-    """
-    return max(0, chain.head.seq - chain.base.seq)
-
-
 def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -> Path | None:
     """The folder in the state folder, where the settings name another one."""
     folder = settings.state / FOLDER
@@ -183,14 +166,6 @@ def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -
     return folder if is_own and any(each.place == place for each in chains) else None
 
 
-def _days(folder: Path) -> list[DayFile] | None:
-    """What was written there; None where it cannot be read, and whoever reads it says why."""
-    try:
-        return day_files(folder)
-    except OSError:
-        return None
-
-
 def check_parts(parts: StateParts) -> None:
     """StartRefused where they are of several states, or one of them is gone."""
     for said in _refusals(parts):
@@ -198,7 +173,7 @@ def check_parts(parts: StateParts) -> None:
 
 
 def _refusals(parts: StateParts) -> Iterator[str]:
-    yield from _mixed([each for each in parts if each.identity])
+    yield from _mixed([part for part in parts if part.identity])
     if not parts.store.is_there:
         yield from _without_store(parts)
         return
@@ -233,14 +208,12 @@ def _refusals(parts: StateParts) -> Iterator[str]:
 
 
 def _mixed(parts: list[StatePart]) -> Iterator[str]:
-    """StateParts of several states; those of each are named together."""
-
-    def state(part: StatePart) -> str:
-        return part.identity or ""
-
-    states = [(of, list(own)) for of, own in groupby(sorted(parts, key=state), key=state)]
+    """Parts of several states; those of each are named together."""
+    states: dict[str, list[str]] = {}
+    for part in parts:
+        states.setdefault(part.identity or "", []).append(str(part))
     if len(states) > 1:
-        told = "; ".join(f"{' and '.join(map(str, own))} of state {of}" for of, own in states)
+        told = "; ".join(f"{' and '.join(own)} of state {state}" for state, own in states.items())
         yield (
             f"these are parts of different states: {told}; put back what belongs to the others, or"
             f" move all of them away and {RESTORE}"
@@ -248,12 +221,12 @@ def _mixed(parts: list[StatePart]) -> Iterator[str]:
 
 
 def _without_store(parts: StateParts) -> Iterator[str]:
-    left: list[StatePart | Path] = [
-        *(each for each in parts.files if _belongs(each)),
-        *parts.traces,
-    ]
+    own = [part for part in parts.files if _belongs(part)]
+    left: list[StatePart | Path] = [*own, *parts.traces]
     if left:
-        away = dict.fromkeys(_whole(parts, each) for each in left)
+        paths = [*(Path(part.place) for part in own), *parts.traces]
+        audit = parts.folder  # it goes as a whole
+        away = dict.fromkeys(audit if path.parent == audit else path for path in paths)
         yield (
             f"{parts.store} is gone: {left[0]} shows that this state had one; put it back, or"
             f" {RESTORE}; to begin anew, move {' and '.join(map(str, away))} away: all keys,"
@@ -267,13 +240,6 @@ def _belongs(part: StatePart) -> bool:
     So may a key whose place the operator has named.
     """
     return part.identity is not None or (_is_kept(part) and part.name != SEALING)
-
-
-def _whole(parts: StateParts, left: StatePart | Path) -> Path:
-    """The file, or the audit's folder where it lies in there."""
-    path = left if isinstance(left, Path) else Path(left.place)
-    audit = parts.folder
-    return audit if path.parent == audit else path
 
 
 def _moved(parts: StateParts) -> str:

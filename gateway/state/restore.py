@@ -63,7 +63,9 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
     restored = []
     for each, target in _configuration(manifest, config):
         if target is not None and not target.exists():
-            _make(target.parent, manifest.owner)
+            if not target.parent.exists():
+                target.parent.mkdir(mode=0o700, parents=True)
+                _give(target.parent, _account(target.parent, manifest.owner))
             tidy(target.parent)
             copy_file(folder / each.file, target, _account(target.parent, manifest.owner))
             restored.append(target)
@@ -230,12 +232,6 @@ def _account(folder: Path, name: str) -> Account | None:
     except KeyError:
         return found.st_uid, found.st_gid
     return known.pw_uid, known.pw_gid
-
-
-def _make(folder: Path, owner: str) -> None:
-    if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True)
-        _give(folder, _account(folder, owner))
 
 
 def _give(path: Path, account: Account | None) -> None:
