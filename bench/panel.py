@@ -22,9 +22,8 @@ from uuid import uuid4
 from adapters.sample import MAPPING
 from bench.servers import Server
 from bench.world import World
+from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.passwords import Passwords
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore
 from gateway.audit.chains import Chains
 from gateway.audit.completeness import brought_up
 from gateway.audit.entries import ANSWERED, REFUSED, Entry, texts

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gateway.policy.cases.run import cases_beside, verify
-from gateway.policy.running.examiner import Examiner
-from gateway.policy.running.found import find
+from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import Keeper
 from gateway.settings import shipped_policy
 

@@ -26,11 +26,10 @@ from gateway.limits import Counters, open_peeker
 from gateway.observe.merged import Snapshot
 from gateway.observe.process import watch_process
 from gateway.observe.troubles import PolicyNews
-from gateway.policy.running.found import find
-from gateway.policy.running.handed import Taker, take
+from gateway.policy.running.file import find
+from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper
-from gateway.policy.running.presence import Presence
-from gateway.policy.running.versions import Versions
+from gateway.policy.running.versions import Presence, Versions
 from gateway.probes import (
     Behind,
     of_backend,
@@ -178,7 +177,7 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     await look_after(kit, store, practice.adapter, await open_owners(kit, store))
     keep_audit(kit, store)
     workers, reports = await _heard_workers(kit, shared)
-    behind = partial(policy_behind, lambda: keeper.standing, reports, kit.now)
+    behind = partial(policy_behind, lambda: keeper.status, reports, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
     own_parts = {"store": of_store(store), "workers": of_workers(workers, reports)}
     parts = {**_deciding(kit, practice, keeper, behind), **own_parts}
@@ -291,5 +290,5 @@ def _deciding(
     """What is asked once for a whole gateway, however many of its processes answer."""
     return {
         "backend": of_backend(practice.probe, lambda: kit.backend.state),
-        "policy": of_policy(lambda: keeper.standing, behind),
+        "policy": of_policy(lambda: keeper.status, behind),
     }

@@ -176,7 +176,7 @@ def bare_adapter_of(
         booking_timeout=backend.booking_timeout,
         ids=None if store is None else StoredIds(store),
         times=None if store is None else StoredTimes(store),
-        credentials=_credentials(backend),
+        credentials=credentials(backend),
     )
     try:
         adapter = open_adapter(backend.adapter, options)
@@ -191,7 +191,7 @@ def bare_adapter_of(
     return adapter
 
 
-def _credentials(backend: BackendSettings) -> dict[str, str]:
+def credentials(backend: BackendSettings) -> dict[str, str]:
     """What the gateway proves itself with to a practice system, as far as it was given."""
     given = {"user": backend.user, "password": backend.password, "token": backend.token}
     return {name: each.get_secret_value() for name, each in given.items() if each is not None}

@@ -11,7 +11,7 @@ from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.limits import Limiter
 from gateway.observe.lag import Lag
 from gateway.pipeline.places import Places
-from gateway.policy.running.standing import Standing
+from gateway.policy.running.keeper import PolicyStatus
 from gateway.processes.reports import Reports
 from gateway.processes.workers import Workers
 from gateway.purposes import NotReady, Purpose
@@ -83,18 +83,18 @@ def of_keys(ring: KeyRing) -> Probe:
     return told
 
 
-def of_policy(standing: Callable[[], Standing], behind: Behind) -> Probe:
+def of_policy(standing: Callable[[], PolicyStatus], behind: Behind) -> Probe:
     """Always ready, whatever is the matter with the file: a good policy runs."""
 
     async def told() -> Mapping[str, Any]:
         late = behind()
-        return {**standing().told(), **({"behind": late} if late else {})}
+        return {**standing().members(), **({"behind": late} if late else {})}
 
     return told
 
 
 def policy_behind(
-    standing: Callable[[], Standing], reports: Reports, now: Callable[[], datetime]
+    standing: Callable[[], PolicyStatus], reports: Reports, now: Callable[[], datetime]
 ) -> Sequence[Mapping[str, Any]]:
     """The workers that serve by another policy than the one in force, and by which.
 

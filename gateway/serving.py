@@ -20,8 +20,7 @@ from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
 from gateway.observe.logs import Events
 from gateway.policy.policy import Policy
-from gateway.policy.running.follow import Follower
-from gateway.policy.running.handed import Taker
+from gateway.policy.running.follower import Follower, Taker
 from gateway.policy.running.keeper import Keeper
 from gateway.processes.reports import Reporter
 from gateway.settings import Settings

@@ -20,7 +20,7 @@ import aiohttp
 import pytest
 
 from adapters.sample import MAPPING
-from gateway.administrators.roles import Role
+from gateway.administrators.administrator import Role
 from gateway.store import open_store
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import CONFIGURATION, Template

@@ -17,7 +17,7 @@ FLOORS = (
         "gateway.purposes",
         "gateway.wall_clock",
     },
-    {"gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
+    {"gateway.assets", "gateway.settings", "gateway.limits", "gateway.observe", "gateway.store"},
     {
         "gateway.hardening",
         "gateway.sealing",
@@ -91,9 +91,9 @@ ADAPTERS = {
         "adapters.documents",
         "adapters.draft",
         "adapters.examination",
-        "adapters.rest",
+        "adapters.mapped",
+        "adapters.mapping",
         "adapters.sample",
-        "adapters.sql",
     },
 }
 ROOMS_OF = {
@@ -107,7 +107,7 @@ ROOMS_OF = {
     ),
     "aiohttp_jinja2": ("gateway.admin",),
     "aiohttp_session": ("gateway.admin",),
-    "jinja2": ("gateway.admin.panel", "gateway.edge.rendering"),
+    "jinja2": ("gateway.admin.panel", "gateway.edge.rendering", "gateway.policy.telling.sheets"),
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.proxies",),
@@ -142,7 +142,7 @@ ROOMS_OF = {
     "purgatory": ("adapters.wrappers.breaker",),
     "stamina": ("adapters.wrappers.retry",),
     "pytest": ("adapters.conformance",),
-    "watchfiles": ("gateway.policy.running.follow",),
+    "watchfiles": ("gateway.policy.running.follower",),
     "redis": ("gateway.limits.redis", "adapters.wrappers.memory.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
     "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.memory.redis"),

@@ -202,7 +202,7 @@ async def test_nothing_that_a_level_hides_changes_a_byte_of_any_answer(
 
     def change() -> None:
         for resource in GOVERNED:
-            visible = policy.visible(resource.name, level)
+            visible = policy.redactor(resource.name, level).visible
             shown[resource.name] = twisted(records[resource.name], resource, visible, chance)
 
     world = World(
@@ -238,7 +238,7 @@ async def test_nothing_that_a_level_hides_changes_a_byte_of_any_answer(
 def test_each_level_sees_what_the_one_before_it_sees_and_more() -> None:
     policy = load_policy(shipped_policy(), lambda trouble: None)
     for resource in policy.rules:
-        basic, standard, full = (policy.visible(resource, level) for level in LEVELS)
+        basic, standard, full = (policy.redactor(resource, level).visible for level in LEVELS)
         assert basic < standard < full
 
 

@@ -252,7 +252,7 @@ async def test_a_start_is_refused_where_the_mapping_cannot_leave_records_out(
     file = tmp_path / "policies.yaml"
     file.write_text(text, encoding="utf-8")
     lines = MAPPING.read_text(encoding="utf-8").splitlines()
-    [line] = [each for each in lines if "sql: c.ETAT" in each]
+    [line] = [each for each in lines if "source: c.ETAT" in each]
     lacking = tmp_path / "lacking.yaml"
     lacking.write_text("\n".join(each for each in lines if each is not line) + "\n")
     settings = load_settings(template.folder / "gateway.yaml", {})

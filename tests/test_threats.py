@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.admin.assets import STATIC
+from gateway.admin.panel import STATIC
 from gateway.admin.views import PAGES
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.settings import names

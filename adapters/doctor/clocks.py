@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from adapters.base import Record
+from adapters.doctor.case import CheckStep, DoctorCase
 from adapters.doctor.findings import MOST_IDS, FindingMaker, agreeing, rows
 from adapters.examination import Finding
+from adapters.mapped.session import Session
 from adapters.values.convert import Converter
 from adapters.values.times import UtcTime
 
@@ -15,6 +18,21 @@ APART = 60.0
 # What is written now may be a little ahead.
 ROOM = timedelta(minutes=2)
 WRITTEN = ("createdAt", "updatedAt", "startedAt", "validatedAt")
+
+
+def newest(case: DoctorCase) -> Iterator[CheckStep]:
+    """One look at each resource's newest times."""
+    for name in case.core.mapping.resources:
+        for field in WRITTEN:
+            if not case.is_lost("resources", name) and case.converter(name, field) is not None:
+                run = partial(_newest, case, name, field)
+                yield CheckStep("clock", f"{name}.{field}", run)
+
+
+def _newest(case: DoctorCase, name: str, field: str, session: Session) -> Iterator[Finding]:
+    zone, now = case.core.diary.zone, case.examination.now
+    records, converter = case.records(session, name), case.converter(name, field)
+    return future(case, (name, field), records, converter, zone, now)
 
 
 def beside(maker: FindingMaker, apart: float, said: str) -> Finding:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.doctor.findings import FindingMaker
 from adapters.examination import Finding
-from adapters.mapped.slots import Shift
+from adapters.mapping.hours import Shift
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # So many different weeks, and so many days with hours of their own, are told.

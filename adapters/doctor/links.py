@@ -1,15 +1,45 @@
 """Ids inside records: what it means that some lead to no record."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from adapters.base import Record
+from adapters.doctor.case import CheckStep, DoctorCase
 from adapters.doctor.findings import MOST_IDS, FindingMaker, agreeing, rows
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
+from adapters.mapped.session import Session
 
 # More than half of the ids that lead nowhere: they are ids of something else.
 TOLERABLE = 0.5
+
+
+def links(case: DoctorCase) -> Iterator[CheckStep]:
+    """One look at each field that refers to a resource, of records and of lists inside them."""
+    for resource, shapes in case.shapes.items():
+        for path, shape in shapes.items():
+            if shape.refers is None or case.is_lost("resources", shape.refers):
+                continue
+            owner, _, name = path.rpartition("[].")
+            sample = f"{resource}.{owner}" if owner else resource
+            inner = ("lists", owner) if owner else ()
+            place = ("resources", resource, *inner, "fields", name)
+            run = partial(_field, case, sample, name, shape.refers, place)
+            yield CheckStep("links", f"{resource}.{path}", run, place)
+
+
+async def _field(
+    case: DoctorCase, sample: str, name: str, target: str, place: Place, session: Session
+) -> AsyncIterator[Finding]:
+    leads = Leads()
+    for page in case.pages(session, sample):
+        records = [each for each in page if each.get(name)]
+        ids = {each[name] for each in records}
+        looked_for, gone, hidden = await case.missing(session, target, ids)
+        leads.take(name, [each for each in records if each[name] in looked_for], gone, hidden)
+    if leads.count:
+        yield led(case, f"{sample}.{name}", place, target, leads)
 
 
 @dataclass(slots=True)

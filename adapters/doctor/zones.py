@@ -1,14 +1,17 @@
 """Whether appointments lie within working hours as they are read, or would if read otherwise."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from adapters.base import Record
+from adapters.doctor.case import CheckStep, DoctorCase
 from adapters.doctor.findings import FindingMaker
 from adapters.documents.document import Place
 from adapters.examination import Finding
-from adapters.mapped.slots import ONE_DAY, Shift
+from adapters.mapped.session import Session
+from adapters.mapped.slots import ONE_DAY
+from adapters.mapping.hours import Shift
 
 AGO, AHEAD = timedelta(days=365), timedelta(days=90)
 ENOUGH = 20
@@ -20,6 +23,31 @@ FEW = 0.5
 Move = Callable[[datetime], datetime]
 # Whose appointment, the wall clock's time of it, and of its end.
 Visit = tuple[str, datetime, datetime]
+
+
+def zones(case: DoctorCase) -> Iterator[CheckStep]:
+    """One look; none where no hours are known."""
+    lost = case.is_lost("diary") or case.is_lost("resources", "vets")
+    if case.core.mapping.diary.hours and case.samples.get("vets") and not lost:
+        yield CheckStep(
+            "clock", "appointments", lambda session: _fits(session, case), ("diary", "hours")
+        )
+
+
+async def _fits(session: Session, case: DoctorCase) -> AsyncIterator[Finding]:
+    own, now = case.core.diary, case.examination.now
+    shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
+    visits = visits_of(case.records(session, "appointments"), own.zone, now)
+    for finding in fitting(case, visits, shifts, _weekday(case)):
+        yield finding
+
+
+def _weekday(case: DoctorCase) -> Place | None:
+    """Where the mapping says on which weekday hours are; None where none repeat weekly."""
+    for number, hours in enumerate(case.core.mapping.diary.hours):
+        if not hours.is_rows or hours.weekday is not None:
+            return ("diary", "hours", number, "weekday" if hours.is_rows else "days")
+    return None
 
 
 def fitting(

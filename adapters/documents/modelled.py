@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
@@ -58,7 +59,7 @@ def _model_problem(
     if error["type"] == "missing":
         if place in document.partial:
             return None
-        text = f"{name} is missing{_example(name, model)}"
+        text = f"{name} is missing{_example(error['loc'], model)}"
         return document.problem(place, text, at_key=True)
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
 
@@ -67,9 +68,10 @@ def _within(inner: Place, outer: Place) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-def _example(name: str, model: type[BaseModel]) -> str:
+def _example(place: Place, model: type[BaseModel]) -> str:
     """What could be written for a name that is missing, where the models have an example."""
-    for each in models_in(model):
+    name = place[-1]
+    for each in _models_at(place, model):
         for inner, info in each.model_fields.items():
             if (info.alias or inner) == name and info.is_required() and info.examples:
                 return f", such as {name}: {info.examples[0]}"
@@ -91,7 +93,22 @@ def _remedy(place: Place, model: type[BaseModel]) -> str:
                 return f": indent {inner} under {group}:{_near(inner, members)}"
             if name in members:
                 return f": indent it under {other}:"
-    return did_you_mean(name, [other for other in _names(model) if other != name])
+    own = [info.alias or each for at in _models_at(place, model) for each, info in _fields(at)]
+    return did_you_mean(name, own) or did_you_mean(name, set(_names(model)) - {name})
+
+
+def _models_at(place: Place, model: type[BaseModel]) -> list[type[BaseModel]]:
+    """The models that may stand where the last name of the place does."""
+    found = [model]
+    for part in place[:-1]:
+        named = [info for at in found for name, info in _fields(at) if part in (name, info.alias)]
+        if named:
+            found = [each for info in named for each in _models_named_in(info.annotation)]
+    return found
+
+
+def _fields(model: type[BaseModel]) -> Iterable[tuple[str, FieldInfo]]:
+    return model.model_fields.items()
 
 
 def _near(name: str, known: list[str]) -> str:

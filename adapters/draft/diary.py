@@ -93,7 +93,7 @@ def _absences(links: Links, table: Table) -> Member | None:
 
 def _time(sql: str, look: Look) -> Any:
     given = times(look, "date-time")
-    return {"sql": sql, **given} if given else sql
+    return {"source": sql, **given} if given else sql
 
 
 def _appointments(draft: Draft, links: Links, rows: RowsGuess) -> Member:
@@ -138,7 +138,7 @@ def _not_in(links: Links, rows: RowsGuess, status: Guess, free: list[str]) -> st
 
 def _whole(guess: Guess) -> Any:
     sql = list(guess.sql) if isinstance(guess.sql, tuple) else guess.sql
-    return {"sql": sql, **guess.parameters} if guess.parameters else sql
+    return {"source": sql, **guess.parameters} if guess.parameters else sql
 
 
 def _minutes(links: Links, rows: RowsGuess) -> Member:

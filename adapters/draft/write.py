@@ -20,7 +20,7 @@ HEAD = """\
 # Each guess says how sure it is; go through it from top to bottom, mend what is wrong,
 # and take away what is not there. `clinic-gateway backend check` names each line that needs
 # a decision of yours, and what does not fit the database.
-version: 1
+version: 2
 zone: {zone}  # {said}
 
 resources:
@@ -108,13 +108,13 @@ def _guess(indent: str, name: str, guess: Guess) -> Iterator[str]:
         return
     plain = {key: each for key, each in guess.parameters.items() if key != "codes"}
     if "codes" not in guess.parameters:
-        yield from _member(indent, name, {"sql": sql, **plain}, guess.comment)
+        yield from _member(indent, name, {"source": sql, **plain}, guess.comment)
         return
     codes = guess.parameters["codes"]
     guessed = _are_guessed(guess, codes)
     said = guess.comment.replace("sure", "sure of the column", 1) if guessed else guess.comment
     yield f"{indent}{name}:  # {said}"
-    yield from _member(f"{indent}  ", "sql", sql, "")
+    yield from _member(f"{indent}  ", "source", sql, "")
     if not codes:
         yield f"{indent}  codes: {{}}  # {TODO}: which codes are there, and what is each?"
         return
@@ -233,7 +233,7 @@ def _booking(draft: Draft) -> Iterator[str]:
         yield from _member("  ", "reference", draft.reference, "likely: by its name")
     else:
         yield f"  # reference: ???  # {TODO}: is there room for 16 letters and digits of ours?"
-    yield "  writes:"
+    yield "  steps:"
     for step in draft.steps:
         yield from _step(step)
 

@@ -8,7 +8,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -91,7 +91,13 @@ Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
 
 
 class Strict(BaseModel):
-    """A part of a mapping: nothing that is not named may stand in it."""
+    """A part of a mapping: nothing that is not named may stand in it.
+
+    `sql_only` and `rest_only` are the names that go with one kind of practice system alone.
+    """
+
+    sql_only: ClassVar[frozenset[str]] = frozenset()
+    rest_only: ClassVar[frozenset[str]] = frozenset()
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 

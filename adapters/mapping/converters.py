@@ -25,6 +25,7 @@ from adapters.values.times import Day, Epoch, Later, LocalTime, TimeConverter, U
 from adapters.values.wall_clock import PATTERN, ZERO_DATES
 
 _TIME = FieldShape(format="date-time")
+_TEXT = FieldShape(format="text")
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -104,6 +105,12 @@ class Converters:
             "date": lambda: Day(_zero(conversion), conversion.pattern or "%Y-%m-%d"),
         }
         return made[name]() if name in made else _PLAIN[name]
+
+    def plain(self, value: Conversion | None) -> Callable[[Any], Any]:
+        """What reads a value that is no field: as it is, unless the mapping says how."""
+        if value is None or (value.as_ is None and value.codes is None):
+            return lambda raw: raw
+        return self.make(value, _TEXT).decode
 
     def moment(self, conversion: Conversion, *, columns: int = 1) -> TimeConverter:
         """The converter of a time that is no field: of what blocks, of a slot."""

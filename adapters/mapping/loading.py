@@ -1,65 +1,64 @@
-"""Reads a mapping file and checks it as a whole; what both kinds of mapping are checked for."""
+"""Reads a mapping file, and checks it as a whole."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel
-
-from adapters.base import FieldShape
+from adapters.base import Shapes
 from adapters.documents.document import Document, Place, forgiving, read_document
 from adapters.documents.modelled import check
-from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
+from adapters.documents.problems import DocumentErrors, Problem
+from adapters.mapping.checker import Checker
+from adapters.mapping.converters import Converters
+from adapters.mapping.models import MappingFile
 
-# Where a mapping has what only one kind has; * is any name.
+# Where a mapping has what only one adapter's has; * is any name.
 _SIGNS: Mapping[str, tuple[Place, ...]] = {
-    "sql": (("booking", "writes"), ("resources", "*", "from")),
+    "sql": (
+        ("booking", "steps", "*", "insert"), ("booking", "writes"), ("resources", "*", "from"),
+    ),
     "rest": (
-        ("backend",), ("booking", "calls"), ("resources", "*", "one"), ("resources", "*", "list"),
+        ("backend",), ("booking", "calls"), ("booking", "find"),
+        ("resources", "*", "one"), ("resources", "*", "list"),
     ),
 }  # fmt: skip
-
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
-
-
-class Filled(Protocol):
-    """What a mapping says of a resource, as far as its fields go."""
-
-    @property
-    def fields(self) -> Mapping[str, Any]: ...
 
 
 class OtherAdapter(DocumentErrors):
     """A mapping that is written for another adapter: one sentence, and nothing else about it."""
 
 
-def load(
-    path: Path,
-    model: type[M],
-    problems: Callable[[Document, M], Iterable[Problem]],
-    *,
-    adapter: str,
-) -> tuple[M, Document]:
-    """The mapping at `path`, and where all of it stands; DocumentErrors with every problem.
+def load_mapping(
+    path: Path, shapes: Shapes, adapter: str, secrets: Iterable[str] = ()
+) -> tuple[MappingFile, Document]:
+    """Returns the mapping at `path` for that adapter, and where all of it stands.
 
-    `problems` are those that the model itself cannot see. OtherAdapter where the file is written
-    for another adapter than `adapter`.
+    Raises DocumentErrors with every problem, OtherAdapter where the file is written for another
+    adapter. `secrets` are the names of those that the settings give.
     """
     document, flaws = forgiving(lambda: read_document(path))
-    _check_kind(document, adapter)
+    _check_adapter(document, adapter)
+    _check_version(document)
     try:
-        mapping = check(document, model)
+        mapping = check(document, MappingFile)
     except DocumentErrors as error:
         raise DocumentErrors([*flaws, *error.problems]) from error
-    found = [*flaws, *problems(document, mapping)]
+    checker = Checker(document, mapping, shapes, adapter, frozenset(secrets))
+    found = [*flaws, *checker.problems()]
     if found:
         raise DocumentErrors(found)
     return mapping, document
 
 
-def loaded_beside(problems: Sequence[Problem], read: Callable[[], T]) -> T:
-    """What is read, if it has no problems and there are none beside it; DocumentErrors with both.
+def converters_of(mapping: MappingFile) -> Converters:
+    """Returns the converters of a mapping for who only looks at it: their ids lead nowhere."""
+    return Converters(ZoneInfo(mapping.zone), bytes(32), kinds=mapping.ids)
+
+
+def loaded_beside(
+    problems: Sequence[Problem], read: Callable[[], tuple[MappingFile, Document]]
+) -> tuple[MappingFile, Document]:
+    """Returns what `read` does; DocumentErrors with its problems and those beside it.
 
     A mapping for another adapter is told of alone.
     """
@@ -74,7 +73,12 @@ def loaded_beside(problems: Sequence[Problem], read: Callable[[], T]) -> T:
     return found
 
 
-def _check_kind(document: Document, adapter: str) -> None:
+def adapter_of(document: Document) -> str | None:
+    """Returns the adapter that a mapping is written for; None where nothing says it."""
+    return next((name for name in _SIGNS if any(_signs(document, name))), None)
+
+
+def _check_adapter(document: Document, adapter: str) -> None:
     [other] = [name for name in _SIGNS if name != adapter]
     sign = next(_signs(document, other), None)
     if sign is None or any(_signs(document, adapter)):
@@ -85,67 +89,18 @@ def _check_kind(document: Document, adapter: str) -> None:
     raise OtherAdapter([document.problem(sign, text, at_key=True)])
 
 
+def _check_version(document: Document) -> None:
+    version = document.data.get("version") if isinstance(document.data, dict) else None
+    if version == 1:
+        text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
+        text += f" {Path(document.file).name}` rewrites it"
+        raise DocumentErrors([document.problem(("version",), text)])
+
+
 def _signs(document: Document, adapter: str) -> Iterator[Place]:
     for place in document.keys:
         for sign in _SIGNS[adapter]:
-            if len(place) == len(sign) and all(map(_fits, place, sign)):
+            if len(place) == len(sign) and all(
+                expected in (part, "*") for part, expected in zip(place, sign, strict=True)
+            ):
                 yield place
-
-
-def _fits(part: str | int, sign: str | int) -> bool:
-    return sign in (part, "*")
-
-
-def fields_checked(
-    document: Document,
-    place: Place,
-    shapes: Mapping[str, FieldShape],
-    prefix: str,
-    fields: Mapping[str, T],
-    problems: Callable[[Place, T, FieldShape], Iterable[Problem]],
-) -> Iterator[Problem]:
-    """The fields at `place`, of a resource or (with its prefix) of a list inside one."""
-    known = {
-        path.removeprefix(prefix): shape
-        for path, shape in shapes.items()
-        if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
-    }
-    for name, each in fields.items():
-        at = (*place, "fields", name)
-        if name == "id":
-            text = "id is made of the key; leave it out here"
-            yield document.problem(at, text, at_key=True)
-        elif name not in known:
-            text = f"{name} is no field here{did_you_mean(name, known)}"
-            yield document.problem(at, text, at_key=True)
-        else:
-            yield from problems(at, each, known[name])
-
-
-def no_list(resource: str, name: str, shapes: Iterable[str]) -> str:
-    """What to say of a list that a resource has not: which it has."""
-    lists = dict.fromkeys(path.partition("[].")[0] for path in shapes if "[]." in path)
-    if not lists:
-        return f"{resource} has no list {name}, nor any other: leave lists out"
-    near = did_you_mean(name, lists)
-    return f"{resource} has no list {name}{near}: write lists: with {' or '.join(lists)} in it"
-
-
-def lacking(
-    document: Document,
-    needed: Mapping[str, tuple[str, ...]],
-    resources: Mapping[str, Filled],
-    *,
-    keeps_reference: bool,
-) -> Iterator[Problem]:
-    """What must be there so that a booking can be checked, and found again."""
-    for resource, names in needed.items():
-        found = resources.get(resource)
-        created = resource == "appointments" and not keeps_reference
-        for name in (*names, "createdAt") if created else names:
-            if found is not None and name not in found.fields:
-                text = f"{name} is missing: no booking can be made without it"
-                if name == "createdAt":
-                    text += ", unless booking.reference says where a booking's reference is"
-                place = ("resources", resource, "fields")
-                yield document.problem(place, text, at_key=True)

@@ -1,74 +1,138 @@
-"""The JSON Schema of a mapping's resources, for editors: the models', with the contract's names."""
+"""The JSON Schema of a mapping, for editors: the models', with the contract's names in it."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
 from adapters.base import FieldShape, Shapes
-from adapters.mapping.conversion import CONVERTERS
+from adapters.mapping import models
+from adapters.mapping.checker import DRAFT, GIVEN, SEARCH, TIME, UNLISTED, needed
+from adapters.mapping.conversion import CONVERTERS, Strict
+from adapters.mapping.models import MappingFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-TIME = FieldShape(format="date-time")
+TITLES = {"sql": "Mapping of a practice database", "rest": "Mapping of a practice system's JSON"}
+# What a part of a kind of mapping cannot do without, beside what the models say.
+_REQUIRED: dict[str, dict[str, tuple[str, ...]]] = {
+    "sql": {
+        "ResourceMap": ("from",), "ListMap": ("from", "parent", "key"), "BusyMap": ("from",),
+        "SlotsMap": ("from",), "DurationsMap": ("from",), "SchedulesMap": ("from", "vet"),
+    },
+    "rest": {
+        "BookingMap": ("find",), "ListMap": ("items",), "BusyMap": ("get",), "SlotsMap": ("get",),
+        "DurationsMap": ("get",), "SchedulesMap": ("get",), "RowSource": ("get",),
+    },
+}  # fmt: skip
 
 Schema = dict[str, Any]
 
 
-class SchemaMaker:
-    """Makes the parts that depend on the contract, of the models' own `definitions`.
+def mapping_schema(shapes: Shapes, adapter: str) -> Schema:
+    """Returns the schema of a mapping for that adapter, with these resources and fields."""
+    schema: Schema = MappingFile.model_json_schema(by_alias=True)
+    made = _Maker(schema["$defs"], adapter, shapes)
+    made.only_of(schema, MappingFile)
+    for name, definition in schema["$defs"].items():
+        model = getattr(models, name, None)
+        if isinstance(model, type) and issubclass(model, Strict):
+            made.only_of(_long(definition), model)
+    made.values()
+    schema["properties"]["resources"] = made.resources()
+    return {"$schema": DIALECT, **schema, "title": TITLES[adapter]}
 
-    `source` is the model that says where a field comes from, `needed` the fields of each resource
-    that no mapping can leave out.
-    """
 
-    def __init__(
-        self, definitions: Schema, source: str, needed: Mapping[str, Iterable[str]]
-    ) -> None:
+def _long(definition: Schema) -> Schema:
+    """The long form of what may be written as a text."""
+    found: Schema = definition["anyOf"][-1] if "anyOf" in definition else definition
+    return found
+
+
+class _Maker:
+    """Makes the parts that depend on the adapter and on the contract, of the models' own."""
+
+    def __init__(self, definitions: Schema, adapter: str, shapes: Shapes) -> None:
         self.definitions = definitions
-        self._source = source
-        self._needed = needed
+        self.adapter = adapter
+        self.shapes = shapes
 
-    def resources(self, shapes: Shapes) -> Schema:
+    def only_of(self, definition: Schema, model: type[Strict]) -> None:
+        """Leave out what goes with the other adapter, and require what this one needs."""
+        foreign = model.rest_only if self.adapter == "sql" else model.sql_only
+        for name in foreign:
+            definition["properties"].pop(name, None)
+        more = _REQUIRED[self.adapter].get(model.__name__, ())
+        if more:
+            definition["required"] = sorted({*definition.get("required", ()), *more})
+
+    def values(self) -> None:
+        """What is written and sent, the diary's times, and converters."""
+        fields = sorted({path for own in self.shapes.values() for path in own})
+        for name in ("SentValue", "WrittenValue"):
+            own = _long(self.definitions[name])["properties"]
+            own["draft"] = {"enum": [*DRAFT]}
+            own["as"] = {"enum": list(CONVERTERS)}
+            if "given" in own:
+                own["given"] = {"enum": [*GIVEN, *(each for each in fields if each not in GIVEN)]}
+        _long(self.definitions["FilterParameter"])["properties"]["as"] = {"enum": list(CONVERTERS)}
+        for name in ("BusyMap", "SlotsMap"):
+            times = self.definitions[name]["properties"]
+            times["start"] = times["end"] = {"$ref": self._source_of(TIME)}
+
+    def resources(self) -> Schema:
         """The group of all resources."""
-        names = [name for name in shapes if name != "slots"]
-        return members({name: self._resource(name, shapes[name]) for name in names}, required=names)
+        names = [name for name in self.shapes if name != "slots"]
+        return _members({name: self._resource(name) for name in names}, required=names)
 
-    def _resource(self, name: str, shapes: Mapping[str, FieldShape]) -> Schema:
+    def _resource(self, name: str) -> Schema:
+        shapes = self.shapes[name]
         own = {path: each for path, each in shapes.items() if "[]" not in path and path != "id"}
-        made = self._rows("ResourceMap", own, self._needed.get(name, ()))
+        made = self._rows("ResourceMap", own, needed(self.adapter).get(name, ()))
         lists = dict.fromkeys(path.split("[].")[0] for path in shapes if "[]." in path)
         if lists:
-            inner = {each: self._list(each, shapes) for each in lists}
-            made["properties"]["lists"] = members(inner)
+            made["properties"]["lists"] = _members({each: self._list(name, each) for each in lists})
         else:
             del made["properties"]["lists"]
+        if self.adapter == "rest":
+            made["properties"]["list"] = self._listing([*own])
+            if name not in UNLISTED:
+                made["required"] = [*made.get("required", ()), "list"]
         return made
 
-    def _list(self, name: str, shapes: Mapping[str, FieldShape]) -> Schema:
+    def _list(self, resource: str, name: str) -> Schema:
         prefix = f"{name}[]."
         own = {
             path.removeprefix(prefix): shape
-            for path, shape in shapes.items()
+            for path, shape in self.shapes[resource].items()
             if path.startswith(prefix) and path != f"{prefix}id"
         }
-        return self._rows("ListOf", own)
+        return self._rows("ListMap", own)
+
+    def _listing(self, fields: list[str]) -> Schema:
+        """How a resource is listed, filtered by its own fields."""
+        made: Schema = deepcopy(self.definitions["ListCall"])
+        long = _long(made)["properties"]
+        by: Any = {"$ref": "#/$defs/FilterParameter"}
+        long["filters"] = _members(dict.fromkeys([*fields, SEARCH], by))
+        long["sift"] = {"type": "array", "items": {"enum": fields}}
+        return made
 
     def _rows(
         self, model: str, fields: Mapping[str, FieldShape], required: Iterable[str] = ()
     ) -> Schema:
         made: Schema = deepcopy(self.definitions[model])
         described = {
-            name: {"description": _said(shape), "$ref": self.source_of(shape)}
+            name: {"description": _description(shape), "$ref": self._source_of(shape)}
             for name, shape in fields.items()
         }
-        made["properties"]["fields"] = members(described, required=required)
+        made["properties"]["fields"] = _members(described, required=required)
         return made
 
-    def source_of(self, shape: FieldShape) -> str:
+    def _source_of(self, shape: FieldShape) -> str:
         """The definition of values that make such a field: its converters, its codes' values."""
-        name = " ".join([f"{self._source} of", shape.format, *shape.values]).replace("/", " ")
+        name = " ".join(["ValueSource of", shape.format, *shape.values]).replace("/", " ")
         if name not in self.definitions:
-            made = deepcopy(self.definitions[self._source])
-            long = made["anyOf"][-1]["properties"]
+            made = deepcopy(self.definitions["ValueSource"])
+            long = _long(made)["properties"]
             names = [each for each, (_, makes) in CONVERTERS.items() if shape.format in makes]
             long["as"] = {"enum": names}
             if shape.values:
@@ -78,13 +142,13 @@ class SchemaMaker:
         return f"#/$defs/{name}"
 
 
-def members(members: Mapping[str, Schema], *, required: Iterable[str] = ()) -> Schema:
+def _members(members: Mapping[str, Schema], *, required: Iterable[str] = ()) -> Schema:
     made: Schema = {"type": "object", "properties": dict(members), "additionalProperties": False}
-    needed = list(required)
-    return made | ({"required": needed} if needed else {})
+    names = list(required)
+    return made | ({"required": names} if names else {})
 
 
-def _said(shape: FieldShape) -> str:
+def _description(shape: FieldShape) -> str:
     """What a field is, for who writes its expression."""
     if shape.refers is not None:
         return f"The key of one of the {shape.refers}."

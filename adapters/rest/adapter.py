@@ -1,123 +1,114 @@
 """RestAdapter: a practice system that speaks JSON over HTTP, through a mapping, as an Adapter."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
-from math import ceil
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
 
-from adapters.base import (
-    WATCHED_IN_A_READ,
-    AdapterOptions,
-    BackendTimeout,
-    Draft,
-    Only,
-    Page,
-    Query,
-    Record,
-    Watched,
-)
+from adapters.base import AdapterOptions
+from adapters.documents.document import Document
 from adapters.documents.problems import Problem, warnings_of
-from adapters.mapping.narrowing import narrows
+from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.booking import BookingFlow
+from adapters.mapped.diary import Diary
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapping.converters import Converters
+from adapters.mapping.loading import load_mapping, loaded_beside
+from adapters.mapping.models import MappingFile
+from adapters.rest.backend import Backend
+from adapters.rest.booking import BookingCalls
 from adapters.rest.checks import found_in
-from adapters.rest.mapping import Call
-from adapters.rest.parts import open_parts
-from adapters.rest.templates import Values
+from adapters.rest.client import Client, address_problem
+from adapters.rest.diary import DiaryCalls, asks_by_day
+from adapters.rest.places import Places
+from adapters.rest.reading import ResourceReader
+from adapters.rest.records import FoundValues
+from adapters.rest.session import RestDriver, RestPlan
+from adapters.rest.templates import Templates
+from adapters.rest.toolbox import Toolbox
 
 
-class RestAdapter:
-    """Reads and books through the calls that the mapping gives.
+class RestAdapter(MappedAdapter):
+    """Reads and books through the calls that the mapping gives, over `client` or one of its own.
 
     ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
     """
 
-    # its locks are this process's
-    excludes = False
-
-    def __init__(self, options: AdapterOptions) -> None:
-        self.options = options
-        self.parts = parts = open_parts(options)
-        self._timeout = options.timeout
-        self.settle = float(parts.mapping.booking.settle)
-        self.default_length: timedelta | None = timedelta(minutes=parts.mapping.diary.duration)
-        self._readers, self._diary, self._keeper = parts.readers, parts.diary, parts.keeper
-        self._hours = parts.hours
-        self.resources = frozenset(self._readers) | {"slots"}
-        self.filterable: Mapping[str, frozenset[str]] = {
-            name: reader.filterable for name, reader in self._readers.items()
+    def __init__(self, options: AdapterOptions, client: Client | None = None) -> None:
+        mapping, document = _mapping(options)
+        self.tools = tools = _tools(mapping, options, client)
+        self.readers = readers = {
+            name: ResourceReader(name, resource, tools)
+            for name, resource in mapping.resources.items()
         }
-
-    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """By the mapping's `filters` and `sift`; the backend is not asked."""
-        return narrows(self.parts.document, self._readers, resource, only)
-
-    async def read_one(self, query: Query) -> Record:
-        """One record; an id that was never made here is NotFound without a call."""
-        async with self._in_time():
-            await self._keeper.learn_query(query)
-            found = self._readers[query.resource].one(query.id, query.only)
-            record = await self._keeper.kept(found)
-            return await self._hours.told(record) if query.resource == "appointments" else record
-
-    async def read_many(self, query: Query) -> Page:
-        """A page in the backend's own order; free slots are one page in the order of time."""
-        async with self._in_time():
-            await self._keeper.learn_query(query)
-            if query.resource == "slots":
-                return Page(records=await self._diary.slots(query.values, query.now))
-            if query.within is not None:
-                await self._readers[query.within[0]].one(query.within[1], query.within_only)
-            reader = self._readers[query.resource]
-            page = reader.page(query.filters, query.limit, query.after, query.only)
-            return await self._keeper.kept(page)
-
-    async def create_appointment(self, draft: Draft) -> Record:
-        """Check, send, read back and check again, one booking at a time for each vet."""
-        await self._keeper.learn_draft(draft)
-        record = await self._keeper.kept_of_booking(self._diary.book(draft))
-        await self._hours.keep([record])
-        return record
-
-    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """Looked up when no booking for that vet is under way."""
-        async with self._in_time():
-            await self._keeper.learn_draft(draft)
-            records = await self._keeper.kept(self._diary.find(draft, since))
-            await self._hours.keep(records)
-            return records
-
-    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """Each is asked for, and what blocks once for a vet and day.
-
-        For every few of them it has the time of one read.
-        """
-        async with self._in_time(reads=ceil(len(appointments) / WATCHED_IN_A_READ)):
-            await self._keeper.learn_all("appointments", appointments)
-            return await self._diary.look.watched(appointments)
+        converters, fields = tools.values.converters, readers["appointments"].maker.fields.by_name
+        hours = RepeatedHours(fields, options.times)
+        diary = Diary(mapping.diary, converters, options.report, shortens_slots=False)
+        plan = RestPlan(
+            readers=readers,
+            diary=DiaryCalls(diary, tools),
+            calls=BookingCalls(mapping.booking, readers["appointments"], tools),
+        )
+        self.driver = RestDriver(
+            plan,
+            tools,
+            ping=mapping.backend.ping,
+            settle=mapping.booking.settle,
+            patience=options.booking_timeout,
+        )
+        bookings = BookingFlow(
+            diary,
+            hours,
+            fields,
+            has_reference=mapping.booking.reference is not None,
+            asked_by_day=any(map(asks_by_day, mapping.diary.busy)),
+        )
+        core = Core(
+            mapping=mapping,
+            document=document,
+            converters=converters,
+            readers=readers,
+            diary=diary,
+            bookings=bookings,
+            hours=hours,
+            driver=self.driver,
+        )
+        super().__init__(options, core)
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
-        return warnings_of([each async for each in found_in(self.parts)])
+        return warnings_of([each async for each in found_in(self.core, self.driver)])
 
-    async def ping(self) -> None:
-        """The mapping's own cheap call, or one for the appointment types."""
-        async with self._in_time():
-            tools, ping = self.parts.tools, self.parts.mapping.backend.ping
-            if ping is None:
-                await self._readers["appointmentTypes"].page((), 1, None)
-                return
-            request = tools.templates.call(Call(get=ping), {}).request(Values())
-            await tools.backend.read(request)
 
-    async def aclose(self) -> None:
-        """Close every connection."""
-        await self.parts.tools.backend.aclose()
+def _tools(mapping: MappingFile, options: AdapterOptions, client: Client | None) -> Toolbox:
+    converters = Converters(
+        ZoneInfo(mapping.zone),
+        options.secret,
+        kinds={name: resource.key.ids for name, resource in mapping.resources.items()},
+        table=options.ids,
+        one_spelling=True,
+    )
+    templates = Templates(converters, options.credentials)
+    client = client or Client(options.url, timeout=options.timeout)
+    return Toolbox(
+        shapes=options.shapes,
+        values=FoundValues(converters),
+        templates=templates,
+        backend=Backend(mapping.backend, templates, client),
+        places=Places(options.secret, options.ids),
+        report=options.report,
+        timeout=options.timeout,
+    )
 
-    @asynccontextmanager
-    async def _in_time(self, reads: int = 1) -> AsyncIterator[None]:
-        """A deadline for all calls of one read together, or of so many."""
-        try:
-            async with asyncio.timeout(self._timeout * reads):
-                yield
-        except TimeoutError as error:
-            raise BackendTimeout("the backend did not answer all in time") from error
+
+def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
+    """The mapping, and where all of it stands.
+
+    DocumentErrors with all that is wrong with it and with the address.
+    """
+    path = options.mapping
+    if path is None:
+        raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
+    said = address_problem(options.url)
+    problems = [] if said is None else [Problem("backend.url", 0, 0, said)]
+    return loaded_beside(
+        problems, lambda: load_mapping(path, options.shapes, "rest", options.credentials)
+    )

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from adapters.base import BackendNonsense
-from adapters.rest.mapping import Login
-from adapters.rest.paths import path
+from adapters.mapping.models import Login
+from adapters.mapping.paths import path
 from adapters.values.convert import Unreadable, whole
 
 # A token whose end nobody tells is used for so many seconds.

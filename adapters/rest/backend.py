@@ -15,9 +15,9 @@ from adapters.base import (
     Rejected,
     SlotTaken,
 )
+from adapters.mapping.models import BackendMap
 from adapters.rest.auth import Auth, Fixed, Token, basic
 from adapters.rest.client import Client, Received, Request
-from adapters.rest.mapping import Backend as BackendMap
 from adapters.rest.refusals import Rules, data_of
 from adapters.rest.templates import Templates, Values
 

@@ -15,11 +15,13 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
 )
+from adapters.mapped.session import BookingProgress
+from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
+from adapters.mapping.models import BookingMap, RowSource, StepMap
+from adapters.mapping.paths import path
 from adapters.rest.asking import asking, marked_by
-from adapters.rest.mapping import Booking, Step, Tree, Value
 from adapters.rest.paging import MOST_ROWS, Endless, pager
-from adapters.rest.paths import path
 from adapters.rest.reading import ResourceReader
 from adapters.rest.records import RawValue
 from adapters.rest.templates import Values
@@ -34,15 +36,16 @@ CANCELLED = "CANCELLED"
 class BookingCalls:
     """Makes, finds and withdraws appointments; `reader` reads them."""
 
-    def __init__(self, booking: Booking, reader: ResourceReader, tools: Toolbox) -> None:
+    def __init__(self, booking: BookingMap, reader: ResourceReader, tools: Toolbox) -> None:
         self._reader = reader
         self._backend = tools.backend
         self._appointment = booking.appointment
-        self._steps = [_Step(each, tools) for each in booking.calls]
-        self._find = tools.templates.call(booking.find, DRAFT_FIELDS)
+        self._steps = [_Step(each, tools) for each in booking.steps]
+        find = booking.find or RowSource(get="/")  # the checker knows that there is one
+        self._find = tools.templates.call(find, DRAFT_FIELDS)
         self._pager = pager(
-            booking.find.page,
-            path(booking.find.items),
+            find.page,
+            path(find.items),
             marked_by(reader.maker.key),
             self._find.label,
         )
@@ -51,13 +54,18 @@ class BookingCalls:
         if booking.cancel is not None:
             self._cancel = tools.templates.call(booking.cancel, DRAFT_FIELDS)
 
-    async def make(self, values: Values, deadline: float) -> str:
-        """Every call in its order; the public id of the appointment.
+    async def make(
+        self, values: Values, deadline: float, progress: BookingProgress, *, of_slot: bool
+    ) -> str:
+        """Every call that is for such a time, in order; the public id of the appointment.
 
         OutcomeUnknown as soon as something was sent and it is not known what came of it.
         """
         wrote = False
-        for step in self._steps:
+        for number, step in enumerate(self._steps):
+            if not step.is_for(values, of_slot=of_slot):
+                continue
+            progress.place = ("booking", "steps", number)
             try:
                 await step.run(self._backend, values, deadline)
             except OutcomeUnknown:
@@ -165,10 +173,16 @@ class BookingCalls:
 
 
 class _Step:
-    def __init__(self, step: Step, tools: Toolbox) -> None:
-        self._endpoint = tools.templates.call(step, DRAFT_FIELDS)
+    def __init__(self, step: StepMap, tools: Toolbox) -> None:
+        self._step = step
+        self._endpoint = tools.templates.call(step, DRAFT)
         self._keep = {name: RawValue(kept) for name, kept in step.keep.items()}
         self.writes = step.get is None
+
+    def is_for(self, values: Values, *, of_slot: bool) -> bool:
+        """Whether a booking of a slot row, or of another time, has it."""
+        asked = self._step.if_ is None or values.given[self._step.if_] is not None
+        return asked and self._step.for_ in (None, "slot" if of_slot else "time")
 
     async def run(self, backend: Any, values: Values, deadline: float) -> None:
         """Ask, and keep what later steps need."""
@@ -190,20 +204,10 @@ class _Step:
         except Unreadable:
             found = None
         if found is None or isinstance(found, dict | list | bool):
-            text = f"{self._endpoint.label}: the answer lacks what booking.calls keeps of it"
+            text = f"{self._endpoint.label}: the answer lacks what booking.steps keeps of it"
             raise OutcomeUnknown(text) if self.writes else BackendNonsense(text)
         return found
 
 
 def _left(deadline: float) -> float:
     return deadline - asyncio.get_running_loop().time()
-
-
-def values_in(tree: Tree) -> Iterator[Value]:
-    """Every value in the JSON."""
-    root: Any = tree.root
-    if isinstance(root, Value):
-        yield root
-    elif isinstance(root, dict | list):
-        for each in root.values() if isinstance(root, dict) else root:
-            yield from values_in(each)

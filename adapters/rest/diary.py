@@ -1,292 +1,249 @@
-"""The diary: what is free, and a booking that is checked, sent, read back, and checked again."""
+"""The calls that read a mapped backend's diary: hours, what blocks, slot rows, durations."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from contextlib import aclosing
+from datetime import timedelta
 from typing import Any
-from weakref import WeakValueDictionary
 
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    BackendUnavailable,
-    Draft,
-    NotFound,
-    OutcomeUnknown,
-    Record,
-    SlotTaken,
+import orjson
+
+from adapters.base import BackendNonsense
+from adapters.mapped.diary import Diary
+from adapters.mapped.session import Calendar, DiarySpan, HoursRow, TimeRow
+from adapters.mapping.checker import GIVEN, TEXT, TIME
+from adapters.mapping.models import (
+    DurationsMap,
+    HoursMap,
+    Owned,
+    RowSource,
+    SchedulesMap,
+    TimesMap,
+    ValueSource,
 )
-from adapters.documents.document import Place
-from adapters.mapped.booked import check_patient, difference, draft_values, is_of
-from adapters.mapped.repeated import RepeatedHours
-from adapters.mapped.slots import Interval, covered_slots, day_window, free_slots
-from adapters.mapped.spans import type_lasts
-from adapters.rest.availability import (
-    Asked,
-    AskedHours,
-    Hours,
-    Span,
-    Spans,
-    WrittenHours,
-)
-from adapters.rest.booking import BookingCalls
-from adapters.rest.mapping import HoursWritten, Mapping
-from adapters.rest.reading import ResourceReader
+from adapters.mapping.paths import holds, path
+from adapters.rest.backend import Answer
+from adapters.rest.paging import MOST_ROWS, Params, pager
+from adapters.rest.records import FoundValue, RawValue
 from adapters.rest.templates import Values
-from adapters.rest.together import together
+from adapters.rest.together import for_each
 from adapters.rest.toolbox import Toolbox
-from adapters.rest.watched import Look
-from adapters.values.times import Later, instant_text
+from adapters.values.convert import Unreadable
+
+ONE_DAY = timedelta(days=1)
 
 
-class Diary:
-    """Free times and bookings. `patience` is what one booking may take, in seconds."""
+class CallRows:
+    """The rows of a call of the diary, all pages of it; `doubt` keeps those that may not count."""
 
     def __init__(
-        self,
-        mapping: Mapping,
-        readers: dict[str, ResourceReader],
-        tools: Toolbox,
-        patience: float,
-        hours: RepeatedHours,
+        self, rows: RowSource, tools: Toolbox, key: ValueSource | None = None, *, doubt: bool
     ) -> None:
-        diary = mapping.diary
-        self._readers = readers
-        self._zone = tools.values.converters.zone
-        self._step = timedelta(minutes=diary.step)
-        self._minutes = diary.duration
-        self.hours: list[Hours] = [
-            WrittenHours(each, tools.values)
-            if isinstance(each, HoursWritten)
-            else AskedHours(each, tools)
-            for each in diary.hours
-        ]
-        length = diary.duration
-        self.free, self.busy = (
-            [Spans(each, tools, self._zone, length, hours, blocks=blocks) for each in sources]
-            for sources, blocks in ((diary.free, False), (diary.busy, True))
-        )
-        self.look = Look(readers["appointments"], self.busy, self._zone, length)
-        self._calls = BookingCalls(mapping.booking, readers["appointments"], tools)
-        self._patience = patience
-        self._repeated = hours
-        self._settle = mapping.booking.settle
-        self._unsettled: dict[tuple[str, str], float] = {}
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._endpoint = tools.templates.call(rows, GIVEN)
+        self._backend = tools.backend
+        self._where = path(rows.where) if rows.where else None
+        self._doubt = doubt
+        self._key = None if key is None else RawValue(key)
+        self._pager = pager(rows.page, path(rows.items), self._mark, self._endpoint.label)
 
-    async def slots(self, values: Any, now: datetime) -> list[Record]:
-        """The free slots of a day as records."""
-        type_id = values.get("appointmentTypeId")
-        vet, duration = values["vetId"], self._duration(type_id)
-        found: list[Any] = await together(self._readers["vets"].one(vet), duration)
-        free = await self._offered(vet, values["date"], found[1], type_id, now)
-        return [
-            {"startTime": instant_text(each.start), "endTime": instant_text(each.end)}
-            for each in free
-        ]
+    async def read(self, given: Mapping[str, Any]) -> list[Any]:
+        """The rows that fulfil the condition; BackendNonsense where there is no end of them."""
+        values = Values(given)
 
-    def sources(self) -> Iterator[tuple[Place, Callable[[Asked], Awaitable[object]]]]:
-        """Everything that is asked about a day, with its place in the mapping."""
-        for number, hours in enumerate(self.hours):
-            yield ("diary", "hours", number), hours.shifts
-        for name, sources in (("free", self.free), ("busy", self.busy)):
-            for number, each in enumerate(sources):
-                yield ("diary", name, number), each.read
+        async def ask(more: Params, link: str | None) -> Answer:
+            if link is not None:
+                raise BackendNonsense(f"{self._endpoint.label}: links are not followed here")
+            return await self._backend.read(self._endpoint.request(values, more))
 
-    async def book(self, draft: Draft) -> Record:
-        """Check, send and verify one appointment; one at a time for each vet."""
-        deadline = asyncio.get_running_loop().time() + self._patience
+        rows: list[Any] = []
+        async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
+            async for batch in batches:
+                rows += batch.rows
+                if len(rows) > MOST_ROWS:
+                    raise BackendNonsense(f"{self._endpoint.label}: it gives too many rows")
+                if batch.last:
+                    break
+        return [row for row in rows if self._counts(row)]
+
+    def _counts(self, row: Any) -> bool:
         try:
-            async with asyncio.timeout_at(deadline):
-                duration = await self._checked(draft)
-                lock = self._lock(draft.vet_id)
-                await lock.acquire()
-        except TimeoutError as error:
-            raise BackendUnavailable("no time was left to book in") from error
-        try:
-            return await self._book(draft, duration, deadline)
-        finally:
-            lock.release()
+            return self._where is None or holds(self._where(row))
+        except Unreadable:
+            return self._doubt
 
-    async def find(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """What an attempt left behind; OutcomeUnknown while none may still come of it."""
-        async with self._lock(draft.vet_id):
-            found = await self._left_behind(draft, since)
-        sent = self._unsettled.get(_name(draft))
-        if not found and sent is not None and self._now() - sent < self._settle:
-            raise OutcomeUnknown("the backend may still be at work on the booking")
-        self._unsettled.pop(_name(draft), None)
+    def _mark(self, row: Any) -> Any:
+        try:
+            return row if self._key is None else self._key.read(row)
+        except Unreadable:
+            return None
+
+
+class OwnedRows:
+    """Rows of the diary, and which of them are a calendar's."""
+
+    def __init__(
+        self, owned: Owned, tools: Toolbox, key: ValueSource | None = None, *, doubt: bool = False
+    ) -> None:
+        self.rows = CallRows(owned, tools, key, doubt=doubt)
+        make = tools.values.make
+        self._vet = None if owned.vet is None else make(owned.vet, GIVEN["vet"])
+        self._schedule = None if owned.schedule is None else make(owned.schedule, TEXT)
+
+    def is_of(self, row: Any, calendar: Calendar) -> bool:
+        """Whether a row is the calendar's; Unreadable where nobody can tell."""
+        if self._vet is not None:
+            return bool(self._vet.read(row) == calendar.vet)
+        if self._schedule is not None:
+            return bool(self._schedule.read(row) == str(calendar.schedule))
+        return True
+
+
+class HoursCalls(OwnedRows):
+    """Rows of working hours."""
+
+    def __init__(self, hours: HoursMap, tools: Toolbox) -> None:
+        super().__init__(hours, tools)
+        when = hours.weekday or hours.day
+        self._when = None if when is None else tools.values.make(when, TEXT)
+        self._start, self._end = path(hours.start or "@"), path(hours.end or "@")
+
+    async def read(self, calendar: Calendar) -> list[HoursRow | None]:
+        """The rows of a calendar."""
+        given = {"vet": calendar.vet, "schedule": calendar.schedule}
+        found: list[HoursRow | None] = []
+        for row in await self.rows.read(given):
+            try:
+                if self.is_of(row, calendar):
+                    when = None if self._when is None else self._when.plain(row)
+                    found.append(HoursRow(when, self._start(row), self._end(row)))
+            except Unreadable:
+                found.append(None)
         return found
 
-    async def _book(self, draft: Draft, duration: timedelta, deadline: float) -> Record:
-        try:
-            wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
-            async with asyncio.timeout_at(deadline):
-                await self._must_be_free(draft, wanted)
-        except OverflowError as error:
-            raise SlotTaken("beyond the calendar") from error
-        except TimeoutError as error:
-            raise BackendUnavailable("no time was left to book in") from error
-        values = Values(draft_values(draft, wanted), {})
-        try:
-            appointment = await self._calls.make(values, deadline)
-            return await self._verified(draft, wanted, values, appointment, deadline)
-        except (OutcomeUnknown, asyncio.CancelledError):
-            self._remember(draft)
-            raise
 
-    async def _must_be_free(self, draft: Draft, wanted: Interval) -> None:
-        day = draft.scheduled_at.astimezone(self._zone).date()
-        duration = wanted.end - wanted.start
-        kind = draft.appointment_type_id
-        if wanted not in await self._offered(draft.vet_id, day, duration, kind, draft.now):
-            raise SlotTaken("not one of the free slots")
+class TimeRows(OwnedRows):
+    """Rows that last from a start to an end. `longest` is how long one may, at the most."""
 
-    async def _verified(
-        self, draft: Draft, wanted: Interval, values: Values, appointment: str, deadline: float
-    ) -> Record:
-        """The appointment as it is kept; withdrawn where it is not what was asked for."""
-        try:
-            async with asyncio.timeout_at(deadline):
-                read = await self._readers["appointments"].one(appointment)
-                record = self._repeated.settled(read, wanted)
-                wrong = await self._wrong_with(record, draft, wanted, values)
-        except (TimeoutError, AdapterError) as error:
-            raise OutcomeUnknown(f"the new appointment cannot be read back: {error}") from error
-        if wrong is None:
-            return record
-        await self._calls.withdraw(values, appointment, deadline)
-        raise wrong
+    def __init__(
+        self, times: TimesMap, tools: Toolbox, key: FoundValue | None, longest: timedelta,
+        *, doubt: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(times, tools, times.key, doubt=doubt)
+        self._key = key
+        self._start = tools.values.make(times.start, TIME)
+        self._end = None if times.end is None else tools.values.make(times.end, TIME)
+        self._minutes = None if times.minutes is None else path(times.minutes)
+        self._longest = longest
+        self._by_day = asks_by_day(times)
 
-    async def _wrong_with(
-        self, record: Record, draft: Draft, wanted: Interval, values: Values
-    ) -> AdapterError | None:
-        mapped = self._readers["appointments"].maker.fields.by_name
-        other = difference(record, draft, wanted, mapped)
-        if other is not None:
-            return BackendNonsense(f"the new appointment reads back with another {other}")
-        if self._calls.reference is not None and draft.reference:
-            carrying = await self._calls.find(draft, values)
-            if record["id"] not in [each["id"] for each in carrying]:
-                return BackendNonsense("the new appointment is not found by its reference")
-        return await self._clash(record["id"], draft, wanted)
+    async def read(self, span: DiarySpan, diary: Diary) -> list[TimeRow | None]:
+        """The rows that lie in the window, and some round it; None for an unreadable one."""
+        answers = await for_each(self.rows.read, self._questions(span, diary))
+        rows = answers[0]
+        if len(answers) > 1:  # the same row may come with two days
+            rows = list({orjson.dumps(row): row for each in answers for row in each}.values())
+        found: list[TimeRow | None] = []
+        for row in rows:
+            try:
+                if self.is_of(row, span.calendar):
+                    found.append(self._row(row))
+            except Unreadable:
+                found.append(None)
+        return found
 
-    async def _clash(self, appointment: str, draft: Draft, wanted: Interval) -> AdapterError | None:
-        """Whether another one is there at that time, or ours blocks nothing."""
-        asked = Asked(draft.vet_id, wanted, _minutes(wanted), draft.appointment_type_id)
-        spans = [each for each in await self._spans(self.busy, asked) if each.time.overlaps(wanted)]
-        if any(source.knows_appointments for source in self.busy):
-            ours = [each for each in spans if each.key == appointment]
-        else:
-            ours = spans[:1]
-        if self.busy and not ours:
-            return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
-        if len(spans) > len(ours):
-            return SlotTaken("the desk booked that time in between")
-        return None
+    def _row(self, row: Any) -> TimeRow:
+        end = None if self._end is None else self._end.plain(row)
+        minutes = None if self._minutes is None else self._minutes(row)
+        key = None if self._key is None else self._key.read(row)
+        return TimeRow(self._start.plain(row), end, minutes, key)
 
-    async def _left_behind(self, draft: Draft, since: datetime) -> list[Record]:
-        duration = await self._duration_left(draft)
-        wanted = Interval(draft.scheduled_at, draft.scheduled_at + duration)
-        read = await self._calls.find(draft, Values(draft_values(draft, wanted)))
-        found = [self._repeated.settled(each, wanted) for each in read]
-        if self._calls.reference is not None and draft.reference:
-            return [each for each in found if each["patientId"] == draft.patient_id]
-        mapped = self._readers["appointments"].maker.fields.by_name
-        return [each for each in found if _is_of(each, draft, since, mapped)]
-
-    async def _duration_left(self, draft: Draft) -> timedelta:
-        """How long the appointment was to take, as far as that is still known."""
-        try:
-            return await self._duration(draft.appointment_type_id)
-        except NotFound:
-            return timedelta(minutes=self._minutes)
-
-    async def _checked(self, draft: Draft) -> timedelta:
-        """How long it takes; NotFound, and what `check_patient` raises."""
-        answers: list[Any] = await together(
-            self._readers["clients"].one(draft.client_id, draft.only.get("clients", ())),
-            self._readers["patients"].one(draft.patient_id, draft.only.get("patients", ())),
-            self._readers["vets"].one(draft.vet_id),
-            self._duration(draft.appointment_type_id),
-        )
-        check_patient(answers[1], draft)
-        duration: timedelta = answers[3]
-        return duration
-
-    async def _duration(self, type_id: str | None) -> timedelta:
-        if type_id is None:
-            return timedelta(minutes=self._minutes)
-        minutes = (await self._readers["appointmentTypes"].one(type_id))["durationMinutes"]
-        return type_lasts(minutes, self._minutes)
-
-    async def _offered(
-        self, vet: str, day: Any, duration: timedelta, kind: str | None, now: datetime
-    ) -> list[Interval]:
-        try:
-            window = day_window(day, self._zone)
-            wide = Interval(window.start, window.end + duration)
-            asked = Asked(vet, wide, int(duration.total_seconds() // 60), kind)
-            busy = [each.time for each in await self._spans(self.busy, asked)]
-            if self.free:
-                offered = [each.time for each in await self._spans(self.free, asked)]
-                free = covered_slots(offered, busy, day, self._zone, duration=duration, now=now)
-            else:
-                lists = await together(*(each.shifts(asked) for each in self.hours))
-                shifts = [shift for each in lists for shift in each]
-                free = free_slots(
-                    day, self._zone, shifts, busy, duration=duration, step=self._step, now=now
-                )
-        except OverflowError:  # the first and the last days of the calendar
-            return []
-        return free
-
-    async def _spans(self, sources: Sequence[Spans], asked: Asked) -> list[Span]:
-        lists = await together(*(each.read(asked) for each in sources))
-        return [span for each in lists for span in each]
-
-    def _lock(self, vet: str) -> asyncio.Lock:
-        return self._locks.setdefault(vet, asyncio.Lock())
-
-    def _remember(self, draft: Draft) -> None:
-        now = self._now()
-        kept = self._unsettled.items()
-        self._unsettled = {name: at for name, at in kept if now - at < self._settle}
-        self._unsettled[_name(draft)] = now
-
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
+    def _questions(self, span: DiarySpan, diary: Diary) -> list[dict[str, Any]]:
+        first, window = span.window.start - self._longest, span.window
+        given = {
+            "vet": span.calendar.vet,
+            "schedule": span.calendar.schedule,
+            "type": span.type,
+            "minutes": int(span.lasts.total_seconds() // 60),
+            "from": first,
+            "until": window.end,
+        }
+        if not self._by_day:
+            return [given]
+        days = diary.days_of(type(window)(first, window.end))
+        return [{**given, "day": day.isoformat()} for day in days]
 
 
-def _name(draft: Draft) -> tuple[str, str]:
-    return draft.vet_id, instant_text(draft.scheduled_at)
+def asks_by_day(times: TimesMap) -> bool:
+    """Whether a call is about one day."""
+    values = [each.root for each in times.query.values()]
+    return "day" in times.names or any(getattr(each, "given", None) == "day" for each in values)
 
 
-def _minutes(time: Interval) -> int:
-    return int((time.end - time.start).total_seconds() // 60)
+class DurationCalls(OwnedRows):
+    """How long types last in a schedule, or in all."""
+
+    def __init__(self, durations: DurationsMap, tools: Toolbox) -> None:
+        super().__init__(durations, tools)
+        self._type = tools.values.make(durations.type, GIVEN["type"])
+        self._minutes = path(durations.minutes)
+
+    async def read(self, calendar: Calendar, type_id: str) -> list[Any]:
+        """The raw durations of a type; what cannot be read is none."""
+        given = {"vet": calendar.vet, "schedule": calendar.schedule, "type": type_id}
+        found = []
+        for row in await self.rows.read(given):
+            try:
+                if self.is_of(row, calendar) and self._type.read(row) == type_id:
+                    found.append(self._minutes(row))
+            except Unreadable:
+                continue
+        return found
 
 
-def _is_of(record: Record, draft: Draft, since: datetime, mapped: Any) -> bool:
-    """Whether an appointment is what this very draft would have made, then or later."""
-    same = {
-        "vetId": draft.vet_id,
-        "patientId": draft.patient_id,
-        "scheduledAt": instant_text(draft.scheduled_at),
-    }
-    if any(record[name] != value for name, value in same.items() if name in mapped):
-        return False
-    if not is_of(record, draft, mapped):
-        return False
-    created = record.get("createdAt")
-    with suppress(ValueError):
-        return not created or datetime.fromisoformat(created) >= _read_since(since, mapped)
-    return True
+class ScheduleRows(OwnedRows):
+    """The calendars of a vet."""
+
+    def __init__(self, schedules: SchedulesMap, tools: Toolbox) -> None:
+        super().__init__(schedules, tools)
+        self._key = tools.values.make(schedules.key, TEXT)
+
+    async def read(self, vet: str) -> list[Any]:
+        """The keys of the vet's schedules, in the backend's order."""
+        calendar, found = Calendar(vet), []
+        for row in await self.rows.read({"vet": vet}):
+            try:
+                key = self._key.read(row) if self.is_of(row, calendar) else None
+            except Unreadable as error:
+                raise BackendNonsense("a schedule of a vet has no readable key") from error
+            if key is not None:
+                found.append(key)
+        return sorted(found)
 
 
-def _read_since(since: datetime, mapped: Any) -> datetime:
-    """The earliest time that reads from what was written at `since` or later."""
-    converter: Any = mapped["createdAt"].converter
-    if isinstance(converter, Later):
-        return since.replace(microsecond=0)
-    return datetime.fromisoformat(converter.decode(converter.first_written(since)))
+class DiaryCalls:
+    """All calls of a diary, by the numbers of its sources."""
+
+    def __init__(self, diary: Diary, tools: Toolbox) -> None:
+        said = diary.map
+        self.diary = diary
+        self.hours = [HoursCalls(each, tools) if each.is_rows else None for each in said.hours]
+        self.busy = [
+            TimeRows(each, tools, _appointment(each, tools), _longest(each.longest), doubt=True)
+            for each in said.busy
+        ]
+        self.slots = [
+            TimeRows(each, tools, _slot(each, tools), ONE_DAY, doubt=False) for each in said.slots
+        ]
+        self.durations = [DurationCalls(each, tools) for each in said.durations]
+        self.schedules = None if said.schedules is None else ScheduleRows(said.schedules, tools)
+
+
+def _longest(days: int | None) -> timedelta:
+    return timedelta(days=days or 1)
+
+
+def _appointment(times: TimesMap, tools: Toolbox) -> FoundValue | None:
+    return None if times.key is None else tools.values.key(times.key, "appointments")
+
+
+def _slot(times: TimesMap, tools: Toolbox) -> FoundValue | None:
+    return None if times.key is None else tools.values.make(times.key, TEXT)

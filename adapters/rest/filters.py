@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only, Record
+from adapters.mapping.checker import SEARCH
 from adapters.mapping.conversion import Conversion
-from adapters.rest.mapping import FilterBy, Found, ListCall, ResourceMap
+from adapters.mapping.models import FilterParameter, ListCall, ResourceMap, ValueSource
 from adapters.rest.templates import Templates, Values, text_of
 from adapters.values.words import all_begin
-
-SEARCH = "search"
 
 
 class NothingFits(Exception):
@@ -109,7 +108,9 @@ class FilterParams:
         return raw[0] if len(raw) == 1 or shape.format == "uuid" else None
 
 
-def _conversion(by: FilterBy | None, found: Found | None, shape: FieldShape) -> Conversion:
+def _conversion(
+    by: FilterParameter | None, found: ValueSource | None, shape: FieldShape
+) -> Conversion:
     """The filter's own way of writing, where it has one, else the field's."""
     if by is not None and by.model_fields_set - {"query", "form", "fields"}:
         return by

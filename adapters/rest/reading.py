@@ -14,12 +14,13 @@ from adapters.base import (
     Page,
     Record,
 )
+from adapters.mapped.plan import compile_resource
+from adapters.mapping.models import ResourceMap
 from adapters.mapping.narrowing import misfit, unmapped
+from adapters.mapping.paths import path
 from adapters.rest.asking import asking
 from adapters.rest.filters import FilterParams, NothingFits
-from adapters.rest.mapping import ResourceMap
 from adapters.rest.paging import MOST_ROWS, Ask
-from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.rows import Rows
 from adapters.rest.templates import Values
@@ -34,7 +35,8 @@ class ResourceReader:
     def __init__(self, name: str, resource: ResourceMap, tools: Toolbox) -> None:
         shapes = tools.shapes[name]
         self.name = name
-        self.maker = RecordMaker(name, resource, shapes, tools.values, tools.report)
+        plan = compile_resource(name, resource, shapes, tools.values.converters)
+        self.maker = RecordMaker(plan, resource, tools.report)
         self._backend = tools.backend
         self._places = tools.places
         self._one = None

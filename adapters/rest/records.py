@@ -1,16 +1,17 @@
 """An answer's JSON made into records: paths, converters, and what to do with what can't be read."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Report, Trouble
-from adapters.ids import Id
+from adapters.ids import Id, PublicIds
+from adapters.mapped.plan import RowPlan
 from adapters.mapping.conversion import conversion_name
 from adapters.mapping.converters import Converters
+from adapters.mapping.models import KeptValue, ResourceMap, ValueSource
 from adapters.mapping.narrowing import all_hold
-from adapters.rest.mapping import Found, Kept, ListOf, ResourceMap
-from adapters.rest.paths import holds, path
+from adapters.mapping.paths import holds, path
 from adapters.values.convert import Converter, Text, Unreadable
 
 _TEXT = Text()
@@ -23,8 +24,8 @@ _OF_TEXTS = frozenset({"text", "code", "email", "split text"})
 class RawValue:
     """What a path finds, and `match` takes of it: a plain value, or a list of them."""
 
-    def __init__(self, found: Found | Kept) -> None:
-        self._path = path(found.path)
+    def __init__(self, found: ValueSource | KeptValue) -> None:
+        self._path = path(found.source if isinstance(found, KeptValue) else found.text)
         self._match = re.compile(found.match).search if found.match else None
         plus = getattr(found, "plus", None)
         self._plus = path(plus) if plus else None
@@ -48,7 +49,9 @@ class RawValue:
 class FoundValue:
     """A value of an answer, converted."""
 
-    def __init__(self, found: Found, shape: FieldShape, converter: Converter, name: str) -> None:
+    def __init__(
+        self, found: ValueSource, shape: FieldShape, converter: Converter, name: str
+    ) -> None:
         self._raw = RawValue(found)
         self.converter = converter
         self._many = shape.many
@@ -86,62 +89,46 @@ class FoundValues:
     def __init__(self, converters: Converters) -> None:
         self.converters = converters
 
-    def make(self, found: Found, shape: FieldShape) -> FoundValue:
-        columns = 1 if found.plus is None else 2
-        converter = self.converters.make(found, shape, columns=columns)
+    def make(self, found: ValueSource, shape: FieldShape) -> FoundValue:
+        converter = self.converters.make(found, shape, columns=len(found.expressions))
         return FoundValue(found, shape, converter, conversion_name(found, shape))
 
-    def key(self, found: Found, resource: str) -> FoundValue:
+    def key(self, found: ValueSource, resource: str) -> FoundValue:
         """The same for the own id of a resource, or of a list such as invoices/lines."""
-        shape = FieldShape(format="uuid", refers=resource)
-        return FoundValue(found, shape, Id(self.converters.ids(resource), own=True), "id")
+        return key_of(found, self.converters.ids(resource))
+
+
+def key_of(found: ValueSource, ids: PublicIds) -> FoundValue:
+    """A record's own id."""
+    return FoundValue(found, FieldShape(format="uuid"), Id(ids, own=True), "id")
 
 
 class Fields:
-    """The fields of a record, or of an object in one of its lists."""
+    """The fields of a record, or of an object in one of its lists, as a plan says."""
 
-    def __init__(
-        self,
-        part: ResourceMap | ListOf,
-        prefix: str,
-        shapes: Mapping[str, FieldShape],
-        values: FoundValues,
-        resource: str,
-    ) -> None:
-        own = {
-            name.removeprefix(prefix): shape
-            for name, shape in shapes.items()
-            if name.startswith(prefix) and "[]" not in name.removeprefix(prefix)
+    def __init__(self, plan: RowPlan) -> None:
+        self.prefix, self.has_id = plan.prefix, plan.has_id
+        self.blank: Record = dict.fromkeys(plan.names)
+        self.by_name = {
+            each.name: FoundValue(each.source, each.shape, each.converter, each.conversion)
+            for each in plan.fields
         }
-        self.prefix = prefix
-        self.has_id = own.pop("id", None) is not None
-        self.blank: Record = {"id": None} if self.has_id else {}
-        self.blank |= dict.fromkeys(own)
-        self.by_name = {name: values.make(found, own[name]) for name, found in part.fields.items()}
-        place = (resource + "/" + prefix.removesuffix("[].")).removesuffix("/")
-        self.key = None if part.key is None else values.key(part.key, place)
+        self.key = None if plan.key is None else key_of(plan.key, plan.ids)
 
 
 class RecordMaker:
     """Makes the records of one resource."""
 
-    def __init__(
-        self,
-        name: str,
-        resource: ResourceMap,
-        shapes: Mapping[str, FieldShape],
-        values: FoundValues,
-        report: Report,
-    ) -> None:
-        self.name = name
+    def __init__(self, plan: RowPlan, resource: ResourceMap, report: Report) -> None:
+        self.name = plan.resource
         self._report = report
-        self._where = path(resource.where) if resource.where else None
-        self.fields = Fields(resource, "", shapes, values, name)
+        self._where = path(plan.where) if plan.where else None
+        self.fields = Fields(plan)
         self.lists = [
-            (each, path(nested.items), Fields(nested, f"{each}[].", shapes, values, name))
-            for each, nested in resource.lists.items()
+            (name, path(nested.items or "@"), Fields(plan.lists[name]))
+            for name, nested in resource.lists.items()
         ]
-        self._no_lists = {path.split("[].")[0] for path in shapes if "[]." in path}
+        self._no_lists = plan.list_names
 
     @property
     def key(self) -> FoundValue:

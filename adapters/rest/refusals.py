@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 from adapters.base import BackendNonsense
+from adapters.mapping.models import ErrorRule
+from adapters.mapping.paths import path
 from adapters.rest.client import Received
-from adapters.rest.mapping import ErrorRule
-from adapters.rest.paths import path
 from adapters.values.convert import Unreadable
 
 LONGEST_TEXT = 10_000

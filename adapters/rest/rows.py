@@ -14,11 +14,11 @@ from adapters.base import (
     Record,
     Trouble,
 )
+from adapters.mapping.models import ListCall
+from adapters.mapping.paths import path
 from adapters.rest.asking import marked_by
 from adapters.rest.filling import Filling, counts
-from adapters.rest.mapping import ListCall
 from adapters.rest.paging import MOST_ROWS, Ask, Barren, Batch, pager
-from adapters.rest.paths import path
 from adapters.rest.records import RecordMaker
 from adapters.rest.together import AT_ONCE, for_each
 from adapters.rest.toolbox import Toolbox

@@ -7,8 +7,8 @@ from typing import Any
 from adapters.base import BackendNonsense, FieldShape, NotFound
 from adapters.mapping.conversion import Conversion, conversion_name
 from adapters.mapping.converters import Converters
+from adapters.mapping.models import CallMap, SentValue, Tree
 from adapters.rest.client import Request
-from adapters.rest.mapping import SOURCES, Call, Tree, Value
 
 Shapes = Mapping[str, FieldShape]
 
@@ -35,19 +35,19 @@ class Templates:
         self.converters = converters
         self.secrets = secrets
 
-    def call(self, call: Call, shapes: Shapes) -> "Endpoint":
+    def call(self, call: CallMap, shapes: Shapes) -> "Endpoint":
         """The call with what it is filled with; `shapes` are those of the values' names."""
         return Endpoint(
             call,
             [self._part(part, shapes) for part in call.path.split("/")[1:]],
             [(name, self.tree(each, shapes)) for name, each in call.query.items()],
-            None if call.body is None else self.tree(call.body, shapes),
+            None if (body := getattr(call, "body", None)) is None else self.tree(body, shapes),
         )
 
     def tree(self, tree: Tree, shapes: Shapes) -> Fill:
         """JSON whose values are put in when it is filled."""
         root: Any = tree.root
-        if isinstance(root, Value):
+        if isinstance(root, SentValue):
             return self.value(root, shapes)
         if isinstance(root, dict):
             members = {name: self.tree(each, shapes) for name, each in root.items()}
@@ -57,7 +57,7 @@ class Templates:
             return lambda values: [fill(values) for fill in items]
         return lambda values: root
 
-    def value(self, value: Value, shapes: Shapes) -> Fill:
+    def value(self, value: SentValue, shapes: Shapes) -> Fill:
         """One value, written as it says, with the text round it."""
         fill = self._source(value, shapes)
         form = value.form
@@ -88,8 +88,8 @@ class Templates:
 
         return fill
 
-    def _source(self, value: Value, shapes: Shapes) -> Fill:
-        source = next((name for name in SOURCES if name in value.model_fields_set), "constant")
+    def _source(self, value: SentValue, shapes: Shapes) -> Fill:
+        source = value.origin
         named = getattr(value, source)
         if source == "constant":
             return lambda values: named
@@ -114,7 +114,7 @@ class Endpoint:
 
     def __init__(
         self,
-        call: Call,
+        call: CallMap,
         parts: Iterable[Fill],
         query: Iterable[tuple[str, Fill]],
         body: Fill | None,

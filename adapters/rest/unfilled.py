@@ -9,8 +9,8 @@ from typing import Any
 
 from adapters.documents.document import Place
 from adapters.documents.problems import did_you_mean
-from adapters.rest.mapping import Found, ListOf, ResourceMap
-from adapters.rest.paths import Steps, heads, path, plain_steps
+from adapters.mapping.models import ListMap, ResourceMap, ValueSource
+from adapters.mapping.paths import Steps, heads, path, plain_steps
 from adapters.values.convert import Unreadable
 
 
@@ -45,22 +45,24 @@ def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator
     yield from _of(place, name, resource, raws)
     for each, nested in resource.lists.items():
         inner, subject = (*place, "lists", each), f"{name}.{each}"
-        yield Written((*inner, "items"), nested.items, subject, raws)
+        yield Written((*inner, "items"), nested.items or "@", subject, raws)
         yield from _of(inner, subject, nested, list(_rows_in(nested, raws)))
 
 
-def _of(place: Place, owner: str, part: ResourceMap | ListOf, rows: list[Any]) -> Iterator[Written]:
-    found: dict[Place, Found] = {} if part.key is None else {(*place, "key"): part.key}
+def _of(
+    place: Place, owner: str, part: ResourceMap | ListMap, rows: list[Any]
+) -> Iterator[Written]:
+    found: dict[Place, ValueSource] = {} if part.key is None else {(*place, "key"): part.key}
     found |= {(*place, "fields", name): each for name, each in part.fields.items()}
     for at, each in found.items():
         subject = f"{owner}.{at[-1]}"
-        yield Written(at, each.path, subject, rows)
+        yield Written(at, each.text, subject, rows)
         if each.plus is not None:
             yield Written((*at, "plus"), each.plus, subject, rows)
 
 
-def _rows_in(nested: ListOf, raws: list[Any]) -> Iterator[Any]:
-    items = path(nested.items)
+def _rows_in(nested: ListMap, raws: list[Any]) -> Iterator[Any]:
+    items = path(nested.items or "@")
     for raw in raws:
         try:
             found = items(raw)

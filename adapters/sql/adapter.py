@@ -1,126 +1,108 @@
 """SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection
-
-from adapters.base import AdapterOptions, Draft, Only, Page, Query, Record, Watched
+from adapters.base import AdapterOptions
+from adapters.documents.document import Document
 from adapters.documents.problems import Problem, warnings_of
-from adapters.ids import IdKeeper
-from adapters.mapped.repeated import KnownTimes
-from adapters.mapping.narrowing import narrows
+from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.booking import BookingFlow
+from adapters.mapped.diary import Diary
+from adapters.mapped.plan import compile_resource
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapping.converters import Converters
+from adapters.mapping.loading import load_mapping, loaded_beside
+from adapters.mapping.models import MappingFile
 from adapters.sql.checks import found_in
-from adapters.sql.parts import open_parts
+from adapters.sql.columns import sql
+from adapters.sql.diary import DiaryRows
+from adapters.sql.engines import open_engine, wrong_with
+from adapters.sql.reading import ResourceReader
+from adapters.sql.session import SqlDriver, SqlPlan
+from adapters.sql.writes import BookingWrites
 
 
-class SqlAdapter:
+class SqlAdapter(MappedAdapter):
     """Reads and books through the statements that the mapping gives.
 
     ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
     """
 
-    # both are done under the vet's lock, which the database keeps for whoever asks
-    excludes = True
-    settle = 0.0
-
     def __init__(self, options: AdapterOptions) -> None:
-        self.options = options
-        self.parts = parts = open_parts(options)
-        self._mapping, self._document = parts.mapping, parts.document
-        self._runner, self._readers = parts.engine, parts.readers
-        self._diary, self._openings, self._hours = parts.diary, parts.openings, parts.hours
-        self.default_length = parts.openings.default_length
-        self._keeper = IdKeeper(dict(parts.converters.tabled), options.shapes)
-        self._narrowings = {name: reader.narrowing for name, reader in self._readers.items()}
-        self._ids = parts.converters.ids
-        self.resources = frozenset(self._readers) | {"slots"}
-        self.filterable: Mapping[str, frozenset[str]] = {
-            name: reader.filterable for name, reader in self._readers.items()
+        mapping, document = _mapping(options)
+        engine = open_engine(
+            options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
+        )
+        speech, report = engine.speech, options.report
+        self.converters = converters = Converters(
+            ZoneInfo(mapping.zone),
+            options.secret,
+            kinds=mapping.ids,
+            table=options.ids,
+            times_as_text=speech.times_as_text,
+        )
+        self.readers = readers = {
+            name: ResourceReader(
+                compile_resource(name, rows, options.shapes[name], converters),
+                rows,
+                options.shapes[name],
+                report,
+                speech,
+            )
+            for name, rows in mapping.resources.items()
         }
-
-    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """By how the mapping keeps the fields; the database is not asked."""
-        return narrows(self._document, self._narrowings, resource, only)
-
-    async def read_one(self, query: Query) -> Record:
-        """One record; an id that was never sealed here is NotFound without a query."""
-        reader = self._readers[query.resource]
-        await self._keeper.learn_query(query)
-        key = reader.key_of(query.id)
-        found = self._runner.read(lambda connection: reader.one(connection, key, query.only))
-        record = await self._keeper.kept(found)
-        return await self._hours.told(record) if query.resource == "appointments" else record
-
-    async def read_many(self, query: Query) -> Page:
-        """A page in the order of the keys; free slots are one page in the order of time."""
-        await self._keeper.learn_query(query)
-        if query.resource == "slots":
-            return await self._hours.read(
-                lambda known: self._runner.read(
-                    lambda connection: self._slots(connection, query, known)
-                )
-            )
-        searches = any(each.match == "search" for each in query.filters)
-        run = self._runner.search if searches else self._runner.read
-        return await self._keeper.kept(run(lambda connection: self._page(connection, query)))
-
-    async def create_appointment(self, draft: Draft) -> Record:
-        """Check and write under the vet's lock, in one transaction."""
-        await self._keeper.learn_draft(draft)
-        booked = self._hours.book(
-            lambda known: self._runner.book(
-                lambda connection: self._diary.book(connection, draft, known=known)
-            )
+        fields = readers["appointments"].table.by_name
+        hours = RepeatedHours(fields, options.times)
+        writes = BookingWrites(mapping, converters)
+        diary = Diary(mapping.diary, converters, report, shortens_slots=writes.shortens_slots)
+        reference = mapping.booking.reference
+        plan = SqlPlan(
+            readers=readers,
+            diary=DiaryRows(diary, speech),
+            writes=writes,
+            hours=hours,
+            reference=None if reference is None else sql(reference),
         )
-        record = await self._keeper.kept_of_booking(booked)
-        await self._hours.keep([record])
-        return record
-
-    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """Looked up under the vet's lock, so that none is certain."""
-        await self._keeper.learn_draft(draft)
-        found = self._runner.book(lambda connection: self._diary.find(connection, draft, since))
-        records = await self._keeper.kept(found)
-        await self._hours.keep(records)
-        return records
-
-    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """All in one statement, and what blocks each of their vets in a few more."""
-        await self._keeper.learn_all("appointments", appointments)
-        return await self._hours.read(
-            lambda known: self._runner.read(
-                lambda connection: self._diary.overwritten(connection, appointments, known)
-            )
+        self.driver = SqlDriver(engine, plan)
+        core = Core(
+            mapping=mapping,
+            document=document,
+            converters=converters,
+            readers=readers,
+            diary=diary,
+            bookings=BookingFlow(
+                diary, hours, fields, has_reference=reference is not None, asked_by_day=False
+            ),
+            hours=hours,
+            driver=self.driver,
         )
+        super().__init__(options, core)
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where the database lacks a table or column that the mapping names.
 
         A key of which no id can be made is a warning: other rows may have better ones.
         """
-        await self._runner.ping()  # whether anything answers is known sooner
-        found = await self._runner.inspect(
+        engine, core = self.driver.engine, self.core
+        await engine.ping()  # whether anything answers is known sooner
+        found = await engine.inspect(
             lambda connection: list(
-                found_in(connection, self._mapping, self._document, self._runner.speech, self._ids)
+                found_in(
+                    connection, core.mapping, core.document, engine.speech, self.converters.ids
+                )
             )
         )
         return warnings_of(found)
 
-    async def ping(self) -> None:
-        """Whether the database answers."""
-        await self._runner.ping()
 
-    async def aclose(self) -> None:
-        """Let go of every connection."""
-        await self._runner.aclose()
+def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
+    """The mapping, and where all of it stands.
 
-    def _slots(self, connection: Connection, query: Query, known: KnownTimes) -> Page:
-        return Page(records=self._openings.slots(connection, query.values, query.now, known))
-
-    def _page(self, connection: Connection, query: Query) -> Page:
-        if query.within is not None:
-            outer = self._readers[query.within[0]]
-            outer.must_exist(connection, outer.key_of(query.within[1]), query.within_only)
-        reader = self._readers[query.resource]
-        return reader.pages.read(connection, query.filters, query.limit, query.after, query.only)
+    DocumentErrors with all that is wrong with it and with the address.
+    """
+    path = options.mapping
+    if path is None:
+        raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
+    problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
+    return loaded_beside(problems, lambda: load_mapping(path, options.shapes, "sql"))

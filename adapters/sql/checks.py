@@ -28,9 +28,18 @@ from sqlalchemy.exc import DBAPIError
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import Found
 from adapters.ids import NATIVE, PublicIds
+from adapters.mapping.models import (
+    NAMED,
+    DiaryMap,
+    ListMap,
+    MappingFile,
+    ResourceMap,
+    RowSource,
+    StepMap,
+    ValueSource,
+)
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import Kind, Speech
-from adapters.sql.mapping import NAMED, Diary, Hours, Mapping, ResourceMap, Rows, Rowspan, Write
 from adapters.sql.steps import following, named_table
 from adapters.values.convert import Unreadable
 
@@ -57,7 +66,7 @@ _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 
 def found_in(
     connection: Connection,
-    mapping: Mapping,
+    mapping: MappingFile,
     document: Document,
     speech: Speech,
     ids: Callable[[str], PublicIds],
@@ -73,7 +82,7 @@ def cut_short(document: Document, place: Place) -> str:
 
     That is where what stands before them has a quote or a parenthesis that is never closed.
     """
-    line = document.line_from((*place, "sql")) or document.line_from(place)
+    line = document.line_from((*place, "source")) or document.line_from(place)
     before, sign, _ = line.partition(" #")
     open_ends = any(before.count(each) % 2 for each in "'\"") or (
         before.count("(") > before.count(")")
@@ -97,7 +106,7 @@ class Fault:
 
 
 def faults_in(
-    connection: Connection, mapping: Mapping, speech: Speech, ids: Callable[[str], PublicIds]
+    connection: Connection, mapping: MappingFile, speech: Speech, ids: Callable[[str], PublicIds]
 ) -> Iterator[Fault]:
     """The same, by their places in the mapping."""
     lost: set[Place] = set()
@@ -118,7 +127,7 @@ def faults_in(
     yield from _without_transactions(connection, mapping, speech)
 
 
-def _doubtful(connection: Connection, mapping: Mapping, speech: Speech) -> Iterator[Check]:
+def _doubtful(connection: Connection, mapping: MappingFile, speech: Speech) -> Iterator[Check]:
     """Every piece of SQL of the mapping, without those that are fine together."""
     for checks in _together(mapping):
         if checks.together is None or not _prepares(connection, *checks.together, speech):
@@ -137,7 +146,7 @@ def _prepares(
 
 def _keys(
     connection: Connection,
-    mapping: Mapping,
+    mapping: MappingFile,
     lost: set[Place],
     ids: Callable[[str], PublicIds],
 ) -> Iterator[Fault]:
@@ -145,15 +154,17 @@ def _keys(
     for name, rows in mapping.resources.items():
         if any(("resources", name)[: len(each)] == each for each in lost):
             continue
-        key = Columns(rows.key.sql)
+        key = Columns(rows.key.source)
         first = _first(connection, rows_of(rows, *key.labelled("row_key")).limit(1))
         if first is None or any(part is None for part in first):
             continue
         try:
             ids(name).shown(key.take(first, 0))
         except Unreadable:
-            text = "the key of a row here is longer than 8 bytes; write {sql: ..., as: hashed id}"
-            if rows.key.kind == NATIVE:
+            text = (
+                "the key of a row here is longer than 8 bytes; write {source: ..., as: hashed id}"
+            )
+            if rows.key.ids == NATIVE:
                 text = "the key of a row here is no UUID, which `as: native id` says it is"
             yield Fault(("resources", name, "key"), text, only_sampled=True)
 
@@ -167,30 +178,30 @@ def _first(connection: Connection, statement: Any) -> Any:
 
 
 def _without_transactions(
-    connection: Connection, mapping: Mapping, speech: Speech
+    connection: Connection, mapping: MappingFile, speech: Speech
 ) -> Iterator[Fault]:
     """The tables that a booking writes without being able to undo it."""
-    tables = [each.table for each in mapping.booking.writes if each.table]
+    tables = [each.table for each in mapping.booking.steps if each.table]
     unsafe = set(speech.transactional(connection, tables))
     unsafe -= set(mapping.booking.without_transactions)
-    for number, write in enumerate(mapping.booking.writes):
+    for number, write in enumerate(mapping.booking.steps):
         if write.table in unsafe:
             text = f"{write.table} has no transactions: what a booking writes there cannot be"
             text += " undone; change its engine, or name it in booking.without_transactions"
-            yield Fault(("booking", "writes", number), text)
+            yield Fault(("booking", "steps", number), text)
 
 
-def checks_of(mapping: Mapping) -> Iterator[Check]:
+def checks_of(mapping: MappingFile) -> Iterator[Check]:
     """Every piece of SQL of the mapping."""
     return chain.from_iterable(checks.each for checks in _together(mapping))
 
 
-def _together(mapping: Mapping) -> Iterator[Checks]:
+def _together(mapping: MappingFile) -> Iterator[Checks]:
     for name, rows in mapping.resources.items():
         yield from _resource(("resources", name), rows)
     yield from _diary(mapping.diary)
-    for number, write in enumerate(mapping.booking.writes):
-        yield from _write(("booking", "writes", number), write)
+    for number, write in enumerate(mapping.booking.steps):
+        yield from _write(("booking", "steps", number), write)
     reference, appointments = mapping.booking.reference, mapping.resources["appointments"]
     if reference is not None:
         rows_place = ("resources", "appointments")
@@ -199,64 +210,52 @@ def _together(mapping: Mapping) -> Iterator[Checks]:
 
 
 def _resource(place: Place, rows: ResourceMap) -> Iterator[Checks]:
-    yield from _rows(place, rows, [*_each("key", rows.key.sql), *_fields(rows)])
+    yield from _rows(place, rows, [*_each("key", rows.key), *_fields(rows)])
     for name, nested in rows.lists.items():
-        keys = [*_each("parent", nested.parent), *_each("key", nested.key.sql)]
+        keys = [*_each("parent", nested.parent), *_each("key", nested.key)]
         yield from _rows((*place, "lists", name), nested, [*keys, *_fields(nested)])
 
 
-def _fields(rows: Any) -> Iterator[Piece]:
-    for name, expression in rows.fields.items():
-        yield from ((("fields", name), each) for each in expression.columns)
+def _fields(rows: ResourceMap | ListMap) -> Iterator[Piece]:
+    for name, value in rows.fields.items():
+        yield from ((("fields", name), each) for each in value.expressions)
 
 
-def _each(name: str, columns: Iterable[str] | None) -> Iterator[Piece]:
-    return (((name,), each) for each in columns or ())
+def _each(name: str, value: ValueSource | Iterable[str] | str | None) -> Iterator[Piece]:
+    """The expressions of a value, each at its name."""
+    if isinstance(value, ValueSource):
+        value = value.expressions
+    return (((name,), each) for each in ((value,) if isinstance(value, str) else value or ()))
 
 
-def _diary(diary: Diary) -> Iterator[Checks]:
-    for number, hours in enumerate(diary.hours):
-        if hours.from_ is not None:
-            yield from _rows(("diary", "hours", number), hours.rows, _named(hours, *_HOURS))
-    for name, spans in (("busy", diary.busy), ("slots", diary.slots)):
-        for number, span in enumerate(spans):
-            yield from _rows(("diary", name, number), span, _of_span(span))
+# What of the rows of the diary is an expression.
+_OF_DIARY = ("vet", "schedule", "weekday", "day", "start", "end", "minutes", "type", "key")
+
+
+def _diary(diary: DiaryMap) -> Iterator[Checks]:
+    for name in ("hours", "busy", "slots", "durations"):
+        for number, rows in enumerate(getattr(diary, name)):
+            if rows.is_rows:
+                yield from _rows(("diary", name, number), rows, _of_rows(rows))
     if diary.schedules is not None:
-        yield from _rows(
-            ("diary", "schedules"), diary.schedules, _named(diary.schedules, *_CALENDAR)
-        )
-    for number, each in enumerate(diary.durations):
-        pieces = [*_each("type", each.type), *_named(each, "schedule", "minutes")]
-        yield from _rows(("diary", "durations", number), each, pieces)
+        yield from _rows(("diary", "schedules"), diary.schedules, _of_rows(diary.schedules))
 
 
-_HOURS = ("vet", "schedule", "weekday", "day", "start", "end")
-_CALENDAR = ("vet", "key")
+def _of_rows(rows: RowSource) -> Iterator[Piece]:
+    for name in _OF_DIARY:
+        yield from _each(name, getattr(rows, name, None))
 
 
-def _of_span(span: Rowspan) -> Iterator[Piece]:
-    yield from _named(span, "vet", "schedule", "minutes")
-    yield from _each("start", span.start.columns)
-    yield from _each("end", span.end.columns if span.end else ())
-    key = getattr(span, "key", None)
-    yield from _each("key", (key,) if isinstance(key, str) else key)
-
-
-def _named(rows: Rows | Hours, *names: str) -> Iterator[Piece]:
-    for name in names:
-        expression = getattr(rows, name)
-        if expression is not None:
-            yield (name,), expression
-
-
-def _rows(place: Place, rows: Rows, given: Iterable[Piece]) -> Iterator[Checks]:
+def _rows(
+    place: Place, rows: RowSource | ResourceMap | ListMap, given: Iterable[Piece]
+) -> Iterator[Checks]:
     bare = rows.model_copy(update={"where": None})
     pieces = list(given)
     each: list[Check] = [((*place, "from"), place, rows_of(bare, _ONE), {})]
     if rows.where is not None:
         each.append(((*place, "where"), place, rows_of(rows, _ONE), {}))
     each += [((*place, *inner), place, rows_of(bare, sql(one)), {}) for inner, one in pieces]
-    texts = [rows.from_, rows.where or "", *(one for _, one in pieces)]
+    texts = [rows.from_ or "", rows.where or "", *(one for _, one in pieces)]
     together: Prepared = rows_of(rows, _ONE, *(sql(one) for _, one in pieces)), {}
     yield Checks(each, together if all(map(_is_closed, texts)) else None)
 
@@ -281,7 +280,7 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
 _PARENTHESES = re.compile(r"[()]").findall
 
 
-def _write(place: Place, write: Write) -> Iterator[Checks]:
+def _write(place: Place, write: StepMap) -> Iterator[Checks]:
     if write.sequence is not None:
         yield Checks([((*place, "sequence"), place, following(write.sequence), {})])
         return
@@ -292,7 +291,7 @@ def _write(place: Place, write: Write) -> Iterator[Checks]:
     yield Checks(list(_values_written(place, write)))
 
 
-def _row_written(place: Place, write: Write) -> Iterator[Check]:
+def _row_written(place: Place, write: StepMap) -> Iterator[Check]:
     kind = next(each for each in ("insert", "update", "counter") if getattr(write, each))
     bare = named_table(write.table, ())
     yield (*place, kind), place, select(_ONE).select_from(bare), {}
@@ -306,7 +305,7 @@ def _row_written(place: Place, write: Write) -> Iterator[Check]:
         yield (*place, "where"), place, select(_ONE).select_from(bare).where(which), nothing
 
 
-def _values_written(place: Place, write: Write) -> Iterator[Check]:
+def _values_written(place: Place, write: StepMap) -> Iterator[Check]:
     for name, value in write.values.items():
         if value.sql is not None:
             names = NAMED(value.sql)
@@ -315,7 +314,7 @@ def _values_written(place: Place, write: Write) -> Iterator[Check]:
             yield (*place, "values", name, "sql"), place, statement, dict.fromkeys(names)
 
 
-def _into(write: Write, *names: str) -> Prepared:
+def _into(write: StepMap, *names: str) -> Prepared:
     """What writes these columns, and its parameters: each kind of step needs a right of its own."""
     rows = named_table(write.table, names)
     if write.insert is not None:

@@ -9,21 +9,21 @@ from adapters.base import (
     Record,
     Trouble,
 )
+from adapters.mapping.models import ListMap
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import given
 from adapters.sql.keyed import KeyedRows, bare, spelt
-from adapters.sql.mapping import ListOf
 from adapters.values.convert import whole
 
 
 class Children:
     """A list inside the records of a page: one statement for all of them."""
 
-    def __init__(self, name: str, rows: ListOf, table: KeyedRows, *, loose: bool) -> None:
+    def __init__(self, name: str, rows: ListMap, table: KeyedRows, *, loose: bool) -> None:
         self.name = name
         self._loose = loose
         self.table = table
-        self._parent = Columns(rows.parent)
+        self._parent = Columns(rows.parent or ())
         self._statement = rows_of(
             rows, *self._parent.labelled("parent_key"), *table.selected()
         ).order_by(*self._parent.parts, *table.key.parts)

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, false, literal_column, or_, select, text
 
+from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import given
-from adapters.sql.mapping import Rows
 from adapters.values.convert import by_value
 
 
@@ -16,9 +16,9 @@ def sql(expression: str) -> ColumnElement[Any]:
     return literal_column(f"({expression})")
 
 
-def rows_of(rows: Rows, *columns: ColumnElement[Any]) -> Select[Any]:
+def rows_of(rows: RowSource | ResourceMap | ListMap, *columns: ColumnElement[Any]) -> Select[Any]:
     """SELECT columns FROM and WHERE as the mapping says."""
-    statement = select(*columns).select_from(text(rows.from_.replace(":", r"\:")))
+    statement = select(*columns).select_from(text((rows.from_ or "").replace(":", r"\:")))
     return statement if rows.where is None else statement.where(sql(rows.where))
 
 

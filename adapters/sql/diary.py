@@ -1,294 +1,248 @@
-"""Bookings in a mapped system: checked, written, read back, found again, watched over."""
+"""The statements that read a mapped database's diary: hours, what blocks, slot rows, durations.
+
+Rows are chosen by their times as they are kept, generously; what then really blocks is decided in
+adapters/mapped/diary.py, on the times that were read.
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, null, or_
 
-from adapters.base import (
-    BackendNonsense,
-    Draft,
-    Filter,
-    NotFound,
-    Record,
-    SlotTaken,
-    Watched,
-)
-from adapters.mapped.booked import check_patient, difference, draft_values, is_of
-from adapters.mapped.repeated import KnownTimes, RepeatedHours
-from adapters.mapped.slots import Interval
-from adapters.mapped.spans import meant
-from adapters.sql.calendars import Calendar
-from adapters.sql.columns import sql
-from adapters.sql.engines.base import Speech
-from adapters.sql.mapping import Mapping as MappingFile
-from adapters.sql.openings import Kind, Offer, Openings
-from adapters.sql.reading import ResourceReader
-from adapters.sql.span_rows import Block
-from adapters.sql.steps import Done
-from adapters.sql.writes import BookingWrites
-from adapters.values.times import instant_text
+from adapters.mapped.diary import EARLIEST, BusySource, Diary, SlotsSource, TimesSource
+from adapters.mapped.session import HoursRow, TimeRow
+from adapters.mapped.slots import ONE_DAY, Interval
+from adapters.mapped.spans import LONGEST_OPEN, is_day
+from adapters.mapping.models import DiaryMap, HoursMap, Owned
+from adapters.sql.columns import Columns, rows_of, sql
+from adapters.sql.engines.base import Speech, given
+from adapters.values.times import ROOM, Epoch, TimeConverter
+from adapters.values.wall_clock import PATTERN, written
 
-# So many appointments of one patient at one time with one vet are looked through at the most.
-MOST_ALIKE = 50
-# Whose an appointment is, and when.
-STANDS = ("vetId", "scheduledAt")
+NO_DAYS = ("____-00%", "_______-00%")
+Row = Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A booked appointment as it stands now, with its raw key."""
+class _Rows:
+    """The rows of a vet, of a schedule, or all of them: a statement with the owner bound."""
 
-    public_id: str
-    key: Any
-    begins: datetime
+    def __init__(self, owned: Owned) -> None:
+        self.by_schedule = owned.schedule is not None
+        self._owner = None if owned.owner is None else sql(owned.owner.text)
+
+    def of_owner(self, statement: Select[Any]) -> Select[Any]:
+        if self._owner is None:
+            return statement
+        return statement.where(self._owner.in_(given("owner", expanding=True)))
+
+    def bound(self, vets: Sequence[Any], schedule: Any) -> dict[str, Any]:
+        if self._owner is None:
+            return {}
+        return {"owner": [schedule] if self.by_schedule else list(vets)}
 
 
-class Diary:
-    """Bookings: checked, written, read back, found again, and watched over."""
+class HoursRows(_Rows):
+    """Rows of working hours."""
 
-    def __init__(
-        self,
-        mapping: MappingFile,
-        zone: ZoneInfo,
-        readers: dict[str, ResourceReader],
-        writes: BookingWrites,
-        openings: Openings,
-        speech: Speech,
-        hours: RepeatedHours,
-    ) -> None:
-        self._zone = zone
-        self._readers = readers
-        self._booking = writes
-        self._openings = openings
+    def __init__(self, hours: HoursMap) -> None:
+        super().__init__(hours)
+        when = hours.weekday or hours.day
+        columns = ("NULL" if when is None else when.text, hours.start, hours.end)
+        self.every_row = rows_of(hours, *(sql(each or "NULL") for each in columns))
+        self._statement = self.of_owner(self.every_row)
+
+    def read(self, connection: Connection, vets: Sequence[Any], schedule: Any) -> list[HoursRow]:
+        """The rows of a calendar."""
+        found = connection.execute(self._statement, self.bound(vets, schedule))
+        return [HoursRow(*row) for row in found]
+
+
+class DurationRows(_Rows):
+    """How long types last in a schedule, or in all."""
+
+    def __init__(self, durations: Any) -> None:
+        super().__init__(durations)
+        self._type = Columns(durations.type.source)
+        rows = rows_of(durations, sql(durations.minutes)).where(self._type.named("type"))
+        self._statement = self.of_owner(rows)
+
+    def read(
+        self, connection: Connection, vets: Sequence[Any], schedule: Any, type_key: Any
+    ) -> list[Any]:
+        """The raw durations of a type, by its raw key."""
+        bounds = self.bound(vets, schedule) | self._type.bound("type", type_key)
+        return [row[0] for row in connection.execute(self._statement, bounds)]
+
+
+class _TimeRows(_Rows):
+    """Rows that last from a start to an end; `columns` are those of their keys."""
+
+    def __init__(self, source: TimesSource, speech: Speech) -> None:
+        rows = source.rows
+        super().__init__(rows)
+        self.source = source
         self._speech = speech
-        self._hours = hours
-        reference = mapping.booking.reference
-        self._reference = None if reference is None else sql(reference)
+        self._start = Columns(rows.start.source)
+        self._end = None if rows.end is None else Columns(rows.end.source)
+        self._key = None if rows.key is None else Columns(rows.key.source)
+        minutes = sql(rows.minutes) if rows.minutes else null()
+        ends = [] if self._end is None else self._end.labelled("ends")
+        keys = [] if self._key is None else self._key.labelled("row_key")
+        selected = [*self._start.labelled("starts"), *ends, minutes.label("lasts"), *keys]
+        self._rows = self.of_owner(rows_of(rows, *selected))
 
-    def book(
-        self,
-        connection: Connection,
-        draft: Draft,
-        done: Done | None = None,
-        known: KnownTimes | None = None,
-    ) -> Record:
-        """Check and write one appointment; the caller commits, or undoes it when this raises.
+    def _row(self, row: Row) -> TimeRow:
+        at, end = self._start.width, None
+        if self._end is not None:
+            end = self._end.take(row, at)
+            at += self._end.width
+        key = None if self._key is None else self._key.take(row, at + 1)
+        return TimeRow(self._start.take(row, 0), end, row[at], key)
 
-        `done` tells who gave it how far it came; `known` are booked times of others.
-        """
-        draft = self._booking.kept(draft)
-        keys = self._keys(connection, draft)
-        kind = self._openings.kind(connection, draft.appointment_type_id)
-        calendars = self._locked(connection, keys["vetId"])
-        offer = self._wanted(connection, calendars, kind, draft, known)
-        done = done or Done()
-        try:
-            return self._written(connection, draft, offer, done, known)
-        except Exception:
-            self._booking.withdraw(connection, done)
-            raise
+    def _compared(self, columns: Columns, converter: TimeConverter) -> ColumnElement[Any]:
+        """The first column, as it is compared: a text without what stands round it."""
+        first = columns.parts[0]
+        return self._speech.trimmed(first) if converter.as_text else first
 
-    def _written(
-        self,
-        connection: Connection,
-        draft: Draft,
-        offer: Offer,
-        done: Done,
-        known: KnownTimes | None,
-    ) -> Record:
-        values = draft_values(draft, offer.interval)
-        values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
-        key = self._booking.write(connection, values, done, of_slot=offer.slot is not None)
-        done.place = ("resources", "appointments")
-        try:
-            record = self._readers["appointments"].one(connection, key)
-        except NotFound as error:
-            raise BackendNonsense("the written appointment cannot be read back") from error
-        mapped = self._readers["appointments"].table.by_name
-        longer = offer.slot is not None
-        record = self._hours.settled(record, offer.interval)
-        other = difference(record, draft, offer.interval, mapped, longer=longer)
-        if other is not None:
-            done.place = ("resources", "appointments", "fields", other)
-            raise BackendNonsense(f"the written appointment reads back with another {other}")
-        done.place = ("booking", "reference")
-        carrying = [each["id"] for each in self._carrying(connection, draft)]
-        if self._reference is not None and record["id"] not in carrying:
-            raise BackendNonsense("the written appointment does not carry its reference")
-        done.place = ("diary", "busy")
-        self._look_again(connection, offer, key, known)
-        return record
 
-    def _look_again(
-        self, connection: Connection, offer: Offer, key: Any, known: KnownTimes | None
-    ) -> None:
-        """Whether what was written blocks, and nothing else does for as long as it lasts.
+class BusyRows(_TimeRows):
+    """Rows of what blocks."""
 
-        A row of the practice's own may last longer than what was asked for.
-        """
-        wanted = offer.interval
-        blocks = list(self._openings.blocking(connection, [offer.calendar], wanted, known))
-        mine = ((each.interval, each.is_likely) for each in blocks if self._same(each.key, key))
-        own = meant(mine, wanted)
-        if not any(each.overlaps(wanted) for each in own):
-            raise BackendNonsense("the written appointment blocks nothing: diary.busy misses it")
-        others = [each.interval for each in blocks if not self._same(each.key, key)]
-        if any(other.overlaps(each) for other in others for each in (wanted, *own)):
-            raise SlotTaken("the practice's own desk took the time in between")
+    def __init__(self, source: BusySource, speech: Speech) -> None:
+        super().__init__(source, speech)
+        self._busy, self._from, self._until = source.busy, source.start, source.end
+        self._longest = source.longest
+        self._statements = self._made()
 
-    def find(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
-        """The appointments that carry the draft's reference.
+    def _made(self) -> list[Select[Any]]:
+        start = self._compared(self._start, self._from)
+        no_end, before_start = self._end_conditions(start)
+        recent = no_end if self._busy.endless else start > given("early")
+        open_end = or_(no_end, before_start)
+        near = and_(start < given("until"), or_(self._since(), and_(open_end, recent)))
+        odd = self._odd(start)
+        if self._longest is None:
+            return [self._rows.where(or_(near, odd))]
+        # on the start as it is, so that an index serves
+        bare = self._start.parts[0]
+        within = and_(bare >= given("first"), bare < given("until"))
+        found = [self._rows.where(near, within), self._rows.where(odd)]
+        if self._busy.endless:
+            found.append(self._rows.where(near, no_end))
+        return found
 
-        Where the practice system keeps none: those that are all that the draft says, and were
-        written at `since` or later by the practice's own clock. Looked for under the vet's lock, so
-        that none is certain.
-        """
-        draft = self._booking.kept(draft)
-        self._locked(connection, self._readers["vets"].key_of(draft.vet_id))
-        booked = Interval(draft.scheduled_at, draft.scheduled_at + self._length(connection, draft))
-        found = self._left_behind(connection, draft, since)
-        return [self._hours.settled(each, booked) for each in found]
+    def _end_conditions(
+        self, start: ColumnElement[Any]
+    ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+        """Whether a row has no end at all, and whether its end makes no sense."""
+        if self._end is None:
+            return null().is_(None), false()
+        end = self._compared(self._end, self._until)
+        no_end = or_(end.is_(None), end < given("earliest_end"), *self._marks(end))
+        return no_end, end < start
 
-    def _length(self, connection: Connection, draft: Draft) -> timedelta:
-        """How long the appointment was to be, as far as that is still known."""
-        try:
-            return self._openings.kind(connection, draft.appointment_type_id).duration
-        except NotFound:
-            return self._openings.kind(connection, None).duration
+    def _marks(self, end: ColumnElement[Any]) -> Iterator[ColumnElement[bool]]:
+        """Ends that mean none, and are no old dates: they matter where that is for good."""
+        for zero in self._until.zero if self._busy.endless else ():
+            if isinstance(self._until, Epoch):
+                yield end == given(None, int(zero))
+            elif zero <= written(EARLIEST, PATTERN):
+                continue
+            elif self._until.as_text:
+                yield end.like(f"{zero}%")
+            elif is_day(zero):
+                over = date.fromisoformat(zero) + ONE_DAY
+                yield and_(end >= given(None, zero), end < given(None, over.isoformat()))
 
-    def _left_behind(self, connection: Connection, draft: Draft, since: datetime) -> list[Record]:
-        """The appointments that may be the draft's, with the times that are read."""
-        reader = self._readers["appointments"]
-        if self._reference is not None and draft.reference:
-            carrying = self._carrying(connection, draft)
-            # what the desk has given to another animal since is nobody's to be shown
-            return [each for each in carrying if each["patientId"] == draft.patient_id]
-        wanted = [
-            Filter("equals", ("vetId",), draft.vet_id),
-            Filter("around", ("scheduledAt",), draft.scheduled_at),
-            Filter("equals", ("patientId",), draft.patient_id),
+    def _since(self) -> ColumnElement[bool]:
+        if self._end is None:
+            return false()
+        return self._compared(self._end, self._until) > given("since")
+
+    def _odd(self, start: ColumnElement[Any]) -> ColumnElement[bool]:
+        """Rows whose start is none that anybody means: they are looked at whatever the day."""
+        raw = self._start.parts[0]
+        odd = or_(raw.is_(None), start < given("earliest"))
+        if not self._from.as_text or not self._from.compares or not self._is_dashed():
+            return odd
+        nowhere = or_(*(start.like(each) for each in NO_DAYS))
+        return or_(odd, self._speech.undated(raw), nowhere)
+
+    def _is_dashed(self) -> bool:
+        """Whether texts begin with YYYY-MM-DD, so that others can be told from them."""
+        first = self._from.encode("2026-03-01T12:00:00Z")[0]
+        shown = first[0] if isinstance(first, tuple) else first
+        return isinstance(shown, str) and shown.startswith("2026-03-0")
+
+    def read(
+        self, connection: Connection, vets: Sequence[Any], schedule: Any, window: Interval
+    ) -> list[TimeRow]:
+        """The rows that may block within the window."""
+        bounds = self._bounds(window) | self.bound(vets, schedule)
+        return [
+            self._row(row)
+            for statement in self._statements
+            for row in connection.execute(statement, bounds)
         ]
-        if "createdAt" in reader.filterable:
-            wanted.append(Filter("written since", ("createdAt",), since))
-        found = reader.pages.read(connection, wanted, MOST_ALIKE, None).records
-        at = {instant_text(each) for each in self._hours.readings(draft.scheduled_at)}
-        mine = [each for each in found if is_of(each, draft, reader.table.by_name)]
-        return [each for each in mine if each["scheduledAt"] in at]
 
-    def overwritten(
-        self,
-        connection: Connection,
-        public_ids: Sequence[str],
-        known: KnownTimes,
-    ) -> Watched:
-        """What became of the appointments: read at once, and their vets' diaries once each."""
-        of_vets: dict[str, list[Standing]] = {}
-        unreadable = set()
-        reader = self._readers["appointments"]
-        for public_id, key, values in reader.pick(connection, public_ids, STANDS):
-            if values is None:
-                unreadable.add(public_id)
-            elif all(values):  # else the desk has given it to nobody
-                begins = datetime.fromisoformat(values[1])
-                of_vets.setdefault(values[0], []).append(Standing(public_id, key, begins))
-        over = {
-            each
-            for vet, all_ in of_vets.items()
-            for each in self._over(connection, vet, all_, known)
+    def _bounds(self, window: Interval) -> dict[str, Any]:
+        bounds = {
+            "until": _first(self._from, window.end + ROOM),
+            "early": _first(self._from, window.start - LONGEST_OPEN),
+            "earliest": _first(self._from, EARLIEST),
         }
-        return Watched(overwritten=frozenset(over), unreadable=frozenset(unreadable))
+        if self._end is not None:
+            bounds["since"] = _first(self._until, window.start - ROOM)
+            bounds["earliest_end"] = _first(self._until, EARLIEST)
+        if self._longest is not None:
+            longest = max(self._longest, LONGEST_OPEN) + ROOM
+            bounds["first"] = _first(self._from, window.start - longest)
+        return bounds
 
-    def _over(
-        self,
-        connection: Connection,
-        vet_id: str,
-        appointments: Sequence["Standing"],
-        known: KnownTimes,
-    ) -> Iterator[str]:
-        """Those of one vet's appointments that still block, and over which something else does."""
-        try:
-            vet = self._readers["vets"].key_of(vet_id)
-        except NotFound:
-            return
-        begin = [each.begins for each in appointments]
-        window = Interval(min(begin), max(begin) + timedelta(minutes=1))
-        calendars = self._openings.calendars(connection, vet)
-        blocks = list(self._openings.blocking(connection, calendars, window, known))
-        value_of = self._readers["appointments"].value_of
-        by_key: dict[tuple[str, ...], list[Block]] = {}
-        for block in blocks:
-            if block.key is not None:
-                by_key.setdefault(value_of(block.key), []).append(block)
-        for each in appointments:
-            own = by_key.get(value_of(each.key), [])
-            # what another vet does in a room that this one is not in is nothing to it
-            mine = {None, *(block.schedule for block in own)}
-            others = [one for one in blocks if one.schedule in mine and one not in own]
-            times = [one.interval for one in own if one.is_likely]
-            if any(one.is_likely and one.interval.overlaps(it) for it in times for one in others):
-                yield each.public_id
 
-    def _carrying(self, connection: Connection, draft: Draft) -> list[Record]:
-        """The appointments that carry the draft's reference, where the mapping says what does."""
-        if self._reference is None:
+class SlotRows(_TimeRows):
+    """Rows of free slots."""
+
+    def __init__(self, source: SlotsSource, speech: Speech) -> None:
+        super().__init__(source, speech)
+        start = self._start.parts[0]
+        self._statement = self._rows.where(start >= given("first"), start < given("until"))
+
+    def read(
+        self, connection: Connection, vets: Sequence[Any], schedule: Any, window: Interval
+    ) -> list[TimeRow]:
+        """The free rows that begin in the window, and some round it."""
+        bounds = {
+            "first": _first(self.source.start, window.start - ROOM),
+            "until": _first(self.source.start, window.end + ROOM),
+        } | self.bound(vets, schedule)
+        return [self._row(row) for row in connection.execute(self._statement, bounds)]
+
+
+def _first(converter: TimeConverter, moment: datetime) -> Any:
+    """The first column of a moment as it is kept."""
+    raw = converter.encode(moment)[0]
+    return raw[0] if isinstance(raw, tuple) else raw
+
+
+class DiaryRows:
+    """All statements of a diary, by the numbers of its sources."""
+
+    def __init__(self, diary: Diary, speech: Speech) -> None:
+        said: DiaryMap = diary.map
+        self.hours = [HoursRows(each) if each.is_rows else None for each in said.hours]
+        self.busy = [BusyRows(each, speech) for each in diary.busy]
+        self.slots = [SlotRows(each, speech) for each in diary.free]
+        self.durations = [DurationRows(each) for each in said.durations]
+        self._schedules = None
+        if said.schedules is not None and said.schedules.vet is not None:
+            key = sql(said.schedules.key.text)
+            mine = sql(said.schedules.vet.text).in_(given("vet", expanding=True))
+            self._schedules = rows_of(said.schedules, key).where(mine).order_by(key)
+
+    def schedules(self, connection: Connection, vets: Sequence[Any]) -> list[Any]:
+        """The keys of a vet's schedules, in their order."""
+        if self._schedules is None:
             return []
-        reader = self._readers["appointments"]
-        return reader.marked(connection, self._reference, draft.reference, MOST_ALIKE)
-
-    def _keys(self, connection: Connection, draft: Draft) -> dict[str, Any]:
-        """The keys of all that the draft names; NotFound, and what `check_patient` raises."""
-        named = {
-            "clientId": ("clients", draft.client_id),
-            "patientId": ("patients", draft.patient_id),
-            "vetId": ("vets", draft.vet_id),
-        }
-        keys = {name: self._readers[where].key_of(each) for name, (where, each) in named.items()}
-        clients, patients = (draft.only.get(each, ()) for each in ("clients", "patients"))
-        self._readers["clients"].must_exist(connection, keys["clientId"], clients)
-        patient = self._readers["patients"].one(connection, keys["patientId"], patients)
-        check_patient(patient, draft)
-        keys["vetId"] = self._readers["vets"].must_exist(connection, keys["vetId"])
-        return keys
-
-    def _locked(self, connection: Connection, vet: Any) -> list[Calendar]:
-        """The vet's calendars, alone for this booking. The order of the locks is one for all.
-
-        A database may take two spellings of a key for one row: the lock takes them for one too.
-        """
-        name = ";".join(part.strip().casefold() for part in self._readers["vets"].value_of(vet))
-        self._speech.lock(connection, f"vet:{name}")
-        calendars = self._openings.calendars(connection, vet)
-        for schedule in sorted(
-            str(each.schedule) for each in calendars if each.schedule is not None
-        ):
-            self._speech.lock(connection, f"schedule:{schedule}")
-        return calendars
-
-    def _wanted(
-        self,
-        connection: Connection,
-        calendars: list[Calendar],
-        kind: Kind,
-        draft: Draft,
-        known: KnownTimes | None,
-    ) -> Offer:
-        """The offer that the draft asks for; SlotTaken where there is none."""
-        try:
-            day = draft.scheduled_at.astimezone(self._zone).date()
-        except OverflowError as error:
-            raise SlotTaken("beyond the calendar") from error
-        for offer in self._openings.offers(connection, calendars, kind, day, draft.now, known):
-            if offer.interval.start == draft.scheduled_at:
-                return offer
-        raise SlotTaken("not one of the free slots")
-
-    def _same(self, one: Any, other: Any) -> bool:
-        """Whether two raw keys name one appointment, however they are spelt."""
-        if one is None or other is None:
-            return False
-        value_of = self._readers["appointments"].value_of
-        return value_of(one) == value_of(other)
+        return [row[0] for row in connection.execute(self._schedules, {"vet": list(vets)})]

@@ -18,7 +18,7 @@ from adapters.values.times import Day, Epoch, LocalTime, TimeConverter, whole_se
 from adapters.values.wall_clock import PATTERN, written
 
 # From when on, and until when: without the end itself. None where there is no bound.
-Span = tuple[Any, Any]
+DiarySpan = tuple[Any, Any]
 Since = Callable[[Any], ColumnElement[bool]]
 ONE_SECOND = timedelta(seconds=1)
 # So near a change of the clocks what a clock on the wall shows does not sort as the times do.
@@ -84,7 +84,7 @@ def by_day(column: Columns, day: Day, condition: Condition, speech: Speech) -> C
 
 
 def _within(
-    kept: ColumnElement[Any], spans: list[Span], since: Since, condition: Condition
+    kept: ColumnElement[Any], spans: list[DiarySpan], since: Since, condition: Condition
 ) -> ColumnElement[bool]:
     """Whether it lies in one of the spans, or where these are not to be, whether it is at all."""
     if condition.test == "not in":
@@ -92,7 +92,7 @@ def _within(
     return or_(false(), *(_in_span(kept, each, since) for each in spans))
 
 
-def _in_span(kept: ColumnElement[Any], span: Span, since: Since) -> ColumnElement[bool]:
+def _in_span(kept: ColumnElement[Any], span: DiarySpan, since: Since) -> ColumnElement[bool]:
     first, end = span
     found: list[ColumnElement[bool]] = [kept.is_not(None)]
     found += [since(first)] if first is not None else []
@@ -100,7 +100,7 @@ def _in_span(kept: ColumnElement[Any], span: Span, since: Since) -> ColumnElemen
     return and_(*found)
 
 
-def _spans(condition: Condition, ends: Callable[[Any], tuple[Any, Any]]) -> Iterator[Span]:
+def _spans(condition: Condition, ends: Callable[[Any], tuple[Any, Any]]) -> Iterator[DiarySpan]:
     """What is let be, by the first step of the calendar that is not before a value, and the next.
 
     A step that the calendar has not is no bound.
@@ -135,7 +135,7 @@ def _days(value: Any) -> tuple[date, date | None]:
         return day, None
 
 
-def _roomy(span: Span, converter: TimeConverter) -> Span:
+def _roomy(span: DiarySpan, converter: TimeConverter) -> DiarySpan:
     """The span, wider where the clocks change: what really lies within is told by the times."""
     if not isinstance(converter, LocalTime):
         return span

@@ -1,7 +1,7 @@
 """Rows with a key and fields, made into records; and keys, as two columns may spell one."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement
@@ -9,56 +9,34 @@ from sqlalchemy import ColumnElement
 from adapters.base import (
     LONGEST_AFTER,
     BackendNonsense,
-    FieldShape,
     Record,
     Report,
     Trouble,
 )
-from adapters.mapping.converters import Converters
+from adapters.mapped.plan import FieldPlan, RowPlan
 from adapters.sql.columns import Columns
-from adapters.sql.mapping import Expression, ListOf, ResourceMap
-from adapters.values.convert import Converter, Unreadable, by_value, whole
+from adapters.values.convert import Unreadable, by_value, whole
 
 
 class FieldColumn(Columns):
     """One field: its expressions, and its converter."""
 
-    def __init__(self, name: str, expression: Expression, converter: Converter) -> None:
-        super().__init__(expression.columns)
-        self.name = name
-        self.converter = converter
+    def __init__(self, field: FieldPlan) -> None:
+        super().__init__(field.source.expressions)
+        self.name = field.name
+        self.converter = field.converter
 
 
 class KeyedRows:
-    """Rows with a key and fields: what a resource and a list inside it have in common."""
+    """Rows with a key and fields, as a plan says: of a resource, or of a list inside it."""
 
-    def __init__(
-        self,
-        rows: ResourceMap | ListOf,
-        prefix: str,
-        shapes: Mapping[str, FieldShape],
-        converters: Converters,
-        report: Report,
-        resource: str,
-    ) -> None:
-        self.resource = resource
-        self.prefix = prefix
-        self.key = Columns(rows.key.sql)
-        self.ids = converters.ids(resource + prefix.replace("[].", "/").rstrip("/"))
-        self.has_id = f"{prefix}id" in shapes
+    def __init__(self, plan: RowPlan, report: Report) -> None:
+        self.resource, self.prefix = plan.resource, plan.prefix
+        self.key = Columns(plan.key.source if plan.key else ())
+        self.ids, self.has_id, self.names = plan.ids, plan.has_id, plan.names
         self.report = report
-        self.columns = [
-            FieldColumn(
-                name, each, converters.make(each, shapes[prefix + name], columns=len(each.columns))
-            )
-            for name, each in rows.fields.items()
-        ]
+        self.columns = [FieldColumn(field) for field in plan.fields]
         self._decoders = [(each.name, each.width, each.converter.decode) for each in self.columns]
-        self.names = [
-            path.removeprefix(prefix)
-            for path in shapes
-            if path.startswith(prefix) and "[]" not in path.removeprefix(prefix)
-        ]
         self.by_name = {column.name: column for column in self.columns}
 
     def selected(self) -> list[ColumnElement[Any]]:

@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from adapters.base import Filter, Only, Page, Record, Trouble
+from adapters.mapping.models import ResourceMap
 from adapters.sql.columns import rows_of
 from adapters.sql.filters import Filters
 from adapters.sql.keyed import KeyedRows, key_at, place_of
-from adapters.sql.mapping import ResourceMap
 from adapters.sql.narrowing import Narrowing
 
 MOST_BLANK = 1_000

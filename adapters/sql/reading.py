@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
     BackendNonsense,
+    Condition,
     FieldShape,
     NotFound,
     Only,
@@ -18,13 +19,13 @@ from adapters.base import (
     Report,
 )
 from adapters.ids import NativeIds, plain_uuid
-from adapters.mapping.converters import Converters
+from adapters.mapped.plan import RowPlan
+from adapters.mapping.models import ResourceMap
 from adapters.sql.children import Children
 from adapters.sql.columns import Columns, rows_of
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.filters import Filters
 from adapters.sql.keyed import FieldColumn, KeyedRows, may_be, only_texts
-from adapters.sql.mapping import ResourceMap
 from adapters.sql.narrowing import Narrowing
 from adapters.sql.pages import Pages
 from adapters.values.convert import Unreadable
@@ -38,28 +39,27 @@ class ResourceReader:
 
     def __init__(
         self,
-        name: str,
+        plan: RowPlan,
         rows: ResourceMap,
         shapes: Mapping[str, FieldShape],
-        converters: Converters,
         report: Report,
         speech: Speech,
     ) -> None:
-        self.name = name
+        self.name = plan.resource
         self._speech = speech
-        self.table = KeyedRows(rows, "", shapes, converters, report, name)
+        self.table = KeyedRows(plan, report)
         self.narrowing = Narrowing(self.table, shapes, speech)
         self._filters = Filters(self.table, speech)
         self.children = [
             Children(
                 each,
                 nested,
-                KeyedRows(nested, f"{each}[].", shapes, converters, report, name),
+                KeyedRows(plan.lists[each], report),
                 loose=speech.loose_types,
             )
             for each, nested in rows.lists.items()
         ]
-        self.lists = {path.split("[].")[0] for path in shapes if "[]." in path}
+        self.lists = plan.list_names
         key = self.table.key
         self._all = rows_of(rows, *self.table.selected()).where(key.present)
         self.pages = Pages(
@@ -81,6 +81,14 @@ class ResourceReader:
     def filterable(self) -> frozenset[str]:
         """The fields that stand in the mapping, and can be compared or searched."""
         return self._filters.names
+
+    def refusal(self, condition: Condition) -> str | None:
+        """Why its lists cannot leave out what a condition does; None where they can."""
+        return self.narrowing.refusal(condition)
+
+    def must_be_ours(self, public_id: str) -> None:
+        """NotFound, without a query, for an id that was never made here."""
+        self.key_of(public_id)
 
     def key_of(self, public_id: str) -> Any:
         """The row's raw key; NotFound, without a query, for an id that was never made here.
@@ -172,8 +180,8 @@ class ResourceReader:
 
     def pick(
         self, connection: Connection, public_ids: Sequence[str], names: Sequence[str]
-    ) -> Iterator[tuple[str, Any, list[Any] | None]]:
-        """Of those of the records that are there the public id, the raw key and some fields.
+    ) -> Iterator[tuple[str, list[Any] | None]]:
+        """Of those of the records that are there the public id and some fields.
 
         Where one of the fields is unreadable None stands for all; that is not reported.
         """
@@ -184,7 +192,7 @@ class ResourceReader:
             key = self.table.key.take(row, 0)
             public_id = self.table.public_id(key)
             if public_id in wanted:
-                yield public_id, key, self._decoded(row[width:], columns)
+                yield public_id, self._decoded(row[width:], columns)
 
     def _decoded(self, row: Sequence[Any], columns: Sequence[FieldColumn]) -> list[Any] | None:
         offsets = dict(self.table.offsets)

@@ -24,37 +24,37 @@ from sqlalchemy import (
 from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, SlotTaken
-from adapters.documents.document import Place
+from adapters.mapped.session import BookingProgress
 from adapters.mapping.converters import Converters
+from adapters.mapping.models import StepMap
 from adapters.sql.columns import sql
 from adapters.sql.engines.base import HALF, given
-from adapters.sql.mapping import Write
 from adapters.sql.values import Names, Sources, Values, bound
 from adapters.values.convert import Converter
 
 
 @dataclass(slots=True)
 class Done:
-    """What a booking has made so far: names to keys and numbers, and how to take it back.
+    """What a booking has made so far, and how to take it back."""
 
-    `tables` were written; `place` is where the mapping says what is being done.
-    """
-
-    made: dict[str, Any] = field(default_factory=dict)
+    progress: BookingProgress = field(default_factory=BookingProgress)
     undo: list[Callable[[], None]] = field(default_factory=list)
-    tables: list[str] = field(default_factory=list)
-    place: Place = ("booking",)
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """What the steps made: their names to keys and numbers."""
+        return self.progress.made
 
 
-class Step(Protocol):
+class SqlStep(Protocol):
     """One step: writes its row, and says in `done` what it has made."""
 
     def run(self, connection: Connection, values: Values, done: Done) -> None: ...
 
 
 def step_of(
-    write: Write, converters: Converters, drafts: Mapping[str, Converter], *, undone: bool
-) -> Step:
+    write: StepMap, converters: Converters, drafts: Mapping[str, Converter], *, undone: bool
+) -> SqlStep:
     if write.insert is not None:
         return _Insert(write, converters, drafts, undone=undone)
     if write.update is not None:
@@ -78,7 +78,7 @@ def following(name: str) -> Select[Any]:
 class _Insert:
     def __init__(
         self,
-        write: Write,
+        write: StepMap,
         converters: Converters,
         drafts: Mapping[str, Converter],
         *,
@@ -126,7 +126,7 @@ class _Update:
     """Changes exactly one row; of a slot's row the key is the slot's."""
 
     def __init__(
-        self, write: Write, converters: Converters, drafts: Mapping[str, Converter]
+        self, write: StepMap, converters: Converters, drafts: Mapping[str, Converter]
     ) -> None:
         self._sources = Sources(write, converters, drafts)
         self._names = Names(write.where or "", drafts)
@@ -150,7 +150,7 @@ class _Update:
 
 
 class _Counter:
-    def __init__(self, write: Write, drafts: Mapping[str, Converter]) -> None:
+    def __init__(self, write: StepMap, drafts: Mapping[str, Converter]) -> None:
         rows = named_table(write.counter or "", [write.column or ""])
         number: ColumnClause[Any] = rows.c[write.column or ""]
         self._names = Names(write.where or "1 = 1", drafts)
@@ -168,7 +168,7 @@ class _Counter:
 
 
 class _Sequence:
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: StepMap) -> None:
         self._next = following(write.sequence or "")
         self._name = write.name or ""
 

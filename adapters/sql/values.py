@@ -16,8 +16,8 @@ from sqlalchemy import (
 from adapters.base import BackendNonsense
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.converters import Converters
+from adapters.mapping.models import NAMED, StepMap, WrittenValue
 from adapters.sql.engines.base import given
-from adapters.sql.mapping import NAMED, Value, Write
 from adapters.values.convert import Converter
 
 Values = Mapping[str, Any]
@@ -27,7 +27,7 @@ class Sources:
     """Where the values of a row come from."""
 
     def __init__(
-        self, write: Write, converters: Converters, drafts: Mapping[str, Converter]
+        self, write: StepMap, converters: Converters, drafts: Mapping[str, Converter]
     ) -> None:
         self._sources = {
             name: Source(value, converters, drafts) for name, value in write.values.items()
@@ -90,7 +90,7 @@ class Source:
     """Where a column's value comes from: the draft, an earlier step, an expression, a constant."""
 
     def __init__(
-        self, value: Value, converters: Converters, drafts: Mapping[str, Converter]
+        self, value: WrittenValue, converters: Converters, drafts: Mapping[str, Converter]
     ) -> None:
         self._value = value
         self._converter: Converter | None = None

@@ -10,8 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.base import Draft
 from adapters.mapping.conversion import DRAFT_FIELDS, Conversion
 from adapters.mapping.converters import Converters
+from adapters.mapping.models import MappingFile
 from adapters.sql.engines.base import HALF
-from adapters.sql.mapping import Mapping as MappingFile
 from adapters.sql.steps import Done, step_of
 from adapters.sql.values import Values
 from adapters.values.convert import Converter, Text
@@ -27,12 +27,12 @@ class BookingWrites:
         drafts = _drafts(converters)
         self._steps = [
             (write, step_of(write, converters, drafts, undone=write.table in unsafe))
-            for write in booking.writes
+            for write in booking.steps
         ]
         self._reason = next(
             (
                 Text(value.encoding)
-                for write in booking.writes
+                for write in booking.steps
                 for value in write.values.values()
                 if value.draft == "reason" and value.encoding is not None
             ),
@@ -41,7 +41,7 @@ class BookingWrites:
         # a slot's row that is not given another end is taken as a whole, however short the booking
         self.shortens_slots = any(
             value.draft in ("endTime", "minutes")
-            for write in booking.writes
+            for write in booking.steps
             if write.update is not None and write.for_ == "slot"
             for value in write.values.values()
         )
@@ -61,9 +61,9 @@ class BookingWrites:
         for number, (write, step) in enumerate(self._steps):
             asked = write.if_ is None or values[write.if_] is not None
             if asked and write.for_ in (None, which):
-                done.place = ("booking", "writes", number)
+                done.progress.place = ("booking", "steps", number)
                 step.run(connection, values, done)
-                done.tables += [write.table] if write.table else []
+                done.progress.tables += [write.table] if write.table else []
         return done.made[self._appointment]
 
     def withdraw(self, connection: Connection, done: Done) -> None:

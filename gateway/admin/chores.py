@@ -1,7 +1,8 @@
-"""What takes longer than a page may: it goes on in the background, one run of a kind at a time."""
+"""What takes longer than a page may: work in the background, and questions asked now and then."""
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -12,38 +13,40 @@ from aiohttp import web
 
 from adapters.examination import Finding
 from gateway.background import ended
-from gateway.inquiries.verification import Progress
+from gateway.inquiries.verification import VerifyProgress
 from gateway.observe.logs import Events
+from gateway.settings import StartRefused
 
-ProgressT = TypeVar("ProgressT")
+# Seconds that a page waits for news: where it has something older to show, and where it has not.
+MOMENT, FIRST = 0.25, 2.5
+# What took long is not asked again before so many times as long.
+REST = 20.0
+T = TypeVar("T")
 # What a deed's last line in the audit says more than its first.
 Noted = dict[str, Any]
+NotedDeed = AbstractAsyncContextManager[Noted]
+Work = Callable[[Noted], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay(Generic[ProgressT]):
+class UnderWay(Generic[T]):
     """A run: whose, since when, and how far it is."""
 
     who: str
     since: datetime
-    progress: ProgressT
+    progress: T
 
 
-class Chore(Generic[ProgressT]):
-    """One kind of work; `under_way` is None where nobody has it done."""
+class Chore(Generic[T]):
+    """One kind of work, one run at a time; `under_way` is None where nobody has it done."""
 
     def __init__(self, events: Events) -> None:
-        self.under_way: UnderWay[ProgressT] | None = None
+        self.under_way: UnderWay[T] | None = None
         self._events = events
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(
-        self,
-        run: UnderWay[ProgressT],
-        deed: AbstractAsyncContextManager[Noted],
-        work: Callable[[Noted], Awaitable[None]],
-    ) -> bool:
-        """Whether it begins now; False where it goes on already.
+    async def begin(self, run: UnderWay[T], deed: NotedDeed, work: Work) -> bool:
+        """Returns whether it begins now; False where it goes on already.
 
         Back once the audit knows of it: raises what kept the deed from being begun,
         asyncio.CancelledError where it was cut off before.
@@ -64,21 +67,20 @@ class Chore(Generic[ProgressT]):
         return True
 
     async def aclose(self) -> None:
-        """What goes on is cut off."""
+        """Cuts off what goes on."""
         with contextlib.suppress(Exception):
             await ended(self._task)
 
-    async def _do(
-        self,
-        deed: AbstractAsyncContextManager[Noted],
-        work: Callable[[Noted], Awaitable[None]],
-        begun: asyncio.Future[None],
-    ) -> None:
+    async def _do(self, deed: NotedDeed, work: Work, begun: asyncio.Future[None]) -> None:
         try:
             async with deed as noted:
                 if not begun.done():
                     begun.set_result(None)
-                await work(noted)
+                try:
+                    await work(noted)
+                except (OSError, StartRefused) as error:
+                    noted["why"] = str(error)
+                    raise
         except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
             if begun.done():
                 self._events.fault("a chore of the panel failed", error)
@@ -87,17 +89,48 @@ class Chore(Generic[ProgressT]):
 
 
 # The audit, and the practice system, are looked through for one administrator at a time.
-VERIFYING = web.AppKey("verifying", Chore[Progress])
+VERIFYING = web.AppKey("verifying", Chore[VerifyProgress])
 EXAMINING = web.AppKey("examining", Chore[list[Finding]])
 
 
-def add_chores(app: web.Application, events: Events) -> None:
-    """Both, which end with the application."""
-    verifying, examining = Chore[Progress](events), Chore[list[Finding]](events)
-    app[VERIFYING], app[EXAMINING] = verifying, examining
+class Question(Generic[T]):
+    """Something that takes a while to find out: asked by one at a time.
 
-    async def close(_: web.Application) -> None:
-        await verifying.aclose()
-        await examining.aclose()
+    `value` is the last answer, None before the first; `has_failed` says that the last try was in
+    vain. `clock` is steady, in seconds.
+    """
 
-    app.on_cleanup.append(close)
+    def __init__(
+        self, ask: Callable[[], Awaitable[T]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.value: T | None = None
+        self.has_failed = False
+        self._ask = ask
+        self._clock = clock
+        self._asked: float | None = None
+        self._took = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    async def fresh(self, seconds: float) -> None:
+        """Asks anew what is older than that, and waits for a moment."""
+        rest = max(seconds, self._took * REST)
+        is_due = self._asked is None or self._clock() - self._asked >= rest
+        if self._task is None and is_due:
+            self._task = asyncio.create_task(self._run(), name="find something out for the panel")
+        if self._task is not None:
+            patience = FIRST if self.value is None else MOMENT
+            await asyncio.wait([self._task], timeout=patience)
+
+    async def aclose(self) -> None:
+        """Asks no more."""
+        await ended(self._task)
+
+    async def _run(self) -> None:
+        self._asked = began = self._clock()
+        try:
+            self.value = await self._ask()
+            self.has_failed, self._took = False, self._clock() - began
+        except Exception:  # noqa: BLE001 - the page says so, and it is asked again
+            self.has_failed, self._took = True, 0.0
+        finally:
+            self._task = None

@@ -1,63 +1,70 @@
 """The panel as an application: its pages, what they are rendered with, and what guards them."""
 
+import asyncio
 import warnings
 from functools import cache
+from pathlib import Path
 
 import aiohttp_jinja2
 import jinja2
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp_session import session_middleware
 
-from gateway.admin.access.administration import Administration
-from gateway.admin.access.guard import always, answer
-from gateway.admin.access.session import StoreStorage
-from gateway.admin.assets import STATIC, serve, static
-from gateway.admin.chores import add_chores
-from gateway.admin.parts import Parts
-from gateway.admin.sampler import Sampler, add_sampler
+from adapters.examination import Finding
+from gateway.admin.chores import EXAMINING, VERIFYING, Chore
+from gateway.admin.context import ADMINISTRATION, CONTEXT, KEYS, Administration, PanelContext
+from gateway.admin.guard import always, answer
+from gateway.admin.sampler import SAMPLER, Sampler
+from gateway.admin.session import StoreStorage
 from gateway.admin.views import PAGES
-from gateway.admin.visit import ADMINISTRATION, KEYS, PARTS
-from gateway.inquiries.key_book import KeyBook
+from gateway.assets import StaticFile, static_files
+from gateway.inquiries.keys import KeyBook
+from gateway.inquiries.verification import VerifyProgress
 from gateway.keys.store import KeyStore
+from gateway.packing import accepts_gzip
 
+STATIC = "/static/"
 # Bytes of a form: the longest holds a note of some lines.
 LARGEST_FORM = 64 * 1024
 # aiohttp-session names what it keeps of a request by a text, as was the custom
 warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp_session")
 
 
-def panel(parts: Parts, administration: Administration) -> web.Application:
-    """The application, not started yet."""
-    polled = frozenset(each.path for each in PAGES if each.polled)
-
-    def address_of(request: web.Request) -> str:
-        remote = request.remote or ""
-        return parts.caller(remote, request.headers) if parts.trusts(remote) else remote
-
-    storage = StoreStorage(
-        administration.sessions,
-        parts.now,
-        is_secure=parts.is_secure,
-        address_of=address_of,
-        is_use=lambda request: request.path not in polled,
-    )
+def panel(context: PanelContext) -> web.Application:
+    """Returns the application, not started yet."""
+    administration = Administration(context)
+    polled = frozenset(page.path for page in PAGES if page.polled)
+    storage = StoreStorage(administration.sessions, context, polled)
     app = web.Application(
         middlewares=[always, session_middleware(storage)], client_max_size=LARGEST_FORM
     )
-    app[PARTS], app[ADMINISTRATION] = parts, administration
-    app[KEYS] = KeyBook(KeyStore(parts.store))
-    add_chores(app, parts.events)
-    add_sampler(app, Sampler(parts, app[KEYS]))
+    app[CONTEXT], app[ADMINISTRATION] = context, administration
+    app[KEYS] = KeyBook(KeyStore(context.store))
+    app[VERIFYING] = Chore[VerifyProgress](context.events)
+    app[EXAMINING] = Chore[list[Finding]](context.events)
+    app[SAMPLER] = Sampler(context, app[KEYS])
+    app.on_startup.append(_start)
+    app.on_cleanup.append(_close)
     app[aiohttp_jinja2.APP_KEY] = _templates()
     for page in PAGES:
         app.router.add_route(page.method, page.path, answer(page))
-    app.router.add_get(f"{STATIC}{{name:.+}}", serve)
+    app.router.add_get(f"{STATIC}{{name:.+}}", _serve)
     return app
+
+
+async def _start(app: web.Application) -> None:
+    app[SAMPLER].start()
+
+
+async def _close(app: web.Application) -> None:
+    await app[VERIFYING].aclose()
+    await app[EXAMINING].aclose()
+    await app[SAMPLER].aclose()
 
 
 @cache
 def _templates() -> jinja2.Environment:
-    """Of this process: what one panel has compiled the next one need not."""
+    """Returns the templates, which each process compiles once."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("gateway.admin"),
         autoescape=True,
@@ -67,3 +74,31 @@ def _templates() -> jinja2.Environment:
     )
     made.globals.update(static=static)
     return made
+
+
+@cache
+def _files() -> dict[str, StaticFile]:
+    return static_files(Path(__file__).with_name("static"))
+
+
+def static(name: str) -> str:
+    """Returns the address of a file, which changes with what is in it."""
+    return f"{STATIC}{name}?{_files()[name].query}"
+
+
+async def _serve(request: web.Request) -> web.Response:
+    # nosemgrep: nothing-is-taken-from-the-host-header - the path's, and only known names count
+    file = _files().get(request.match_info["name"])
+    if file is None:
+        raise web.HTTPNotFound
+    headers = {
+        hdrs.CACHE_CONTROL: file.cache(request.query_string),
+        hdrs.VARY: hdrs.ACCEPT_ENCODING,
+    }
+    body = file.body
+    if accepts_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ())):
+        # in a thread: the first time that takes as long as many a page
+        body = await asyncio.to_thread(lambda: file.packed)
+        headers[hdrs.CONTENT_ENCODING] = "gzip"
+    charset = "utf-8" if file.kind.startswith("text/") else None
+    return web.Response(body=body, content_type=file.kind, charset=charset, headers=headers)

@@ -10,15 +10,13 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.admin.asked import Asked
-from gateway.admin.parts import Parts
+from gateway.admin.chores import Question
+from gateway.admin.context import PanelContext
 from gateway.background import ended
 from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
 from gateway.booking.rows import LedgerRows
-from gateway.inquiries import key_hours
-from gateway.inquiries.directory import first
-from gateway.inquiries.key_book import KeyBook
-from gateway.inquiries.key_hours import KeyHours
+from gateway.inquiries.keys import KeyBook, KeyHours, key_hours
+from gateway.inquiries.practice import first
 from gateway.inquiries.traffic import Samples, gauge
 from gateway.observe.merged import Snapshot
 
@@ -39,7 +37,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Bookings:
+class LedgerBookings:
     """Those of which nobody knows, and how those ended lately of which nobody knew.
 
     `states` says how many there are in each state.
@@ -58,34 +56,34 @@ class Sampler:
     """
 
     def __init__(
-        self, parts: Parts, book: KeyBook, clock: Callable[[], float] = time.monotonic
+        self, context: PanelContext, book: KeyBook, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.began_at = parts.now()
+        self.began_at = context.now()
         self.breaker_since: datetime | None = None
         self.samples = Samples()
-        self.figures = Asked(self._figures, clock)
-        self.readiness = Asked(parts.readiness, clock)
-        self.keys = Asked(self._keys, clock)
-        self.bookings = Asked(self._bookings, clock)
-        self.vets = Asked(self._vets, clock)
-        self._parts = parts
+        self.figures = Question(self._figures, clock)
+        self.readiness = Question(context.readiness, clock)
+        self.keys = Question(self._keys, clock)
+        self.bookings = Question(self._bookings, clock)
+        self.vets = Question(self._vets, clock)
+        self._context = context
         self._book = book
         self._clock = clock
         self._taken = clock() - EVERY
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Take a sample every ten seconds, until `aclose`."""
+        """Takes a sample every ten seconds, until `aclose`."""
         self._task = asyncio.create_task(self._keep_looking(), name="follow the figures")
 
     async def aclose(self) -> None:
-        """Look no more."""
+        """Looks no more."""
         await ended(self._task)
-        for each in (self.figures, self.readiness, self.keys, self.bookings, self.vets):
-            await each.aclose()
+        for question in (self.figures, self.readiness, self.keys, self.bookings, self.vets):
+            await question.aclose()
 
     async def look(self) -> None:
-        """Somebody watches: all as it is now, as far as it is told in a moment."""
+        """Asks all anew for somebody who watches, as far as it is told in a moment."""
         await asyncio.gather(
             self.figures.fresh(FRESH),
             self.readiness.fresh(FRESH),
@@ -97,14 +95,19 @@ class Sampler:
             await self.vets.fresh(VETS_FRESH)
 
     def steady(self, moment: datetime) -> float:
-        """A time as the samples have it."""
-        return self._clock() - (self._parts.now() - moment).total_seconds()
+        """Returns a time as the samples have it."""
+        return self._clock() - (self._context.now() - moment).total_seconds()
+
+    def gauge(self, name: str) -> int:
+        """Returns the last value of a figure without labels, `gateway_` left out; 0 of none."""
+        figures = self.figures.value
+        return 0 if figures is None else int(gauge(figures.snapshot, f"gateway_{name}"))
 
     async def _figures(self) -> Figures:
-        snapshot = await self._parts.snapshot()
-        at, now = self._clock(), self._parts.now()
-        before = self.figures.value
-        if before is not None and _breaker(before.snapshot) != _breaker(snapshot):
+        snapshot = await self._context.snapshot()
+        at, now = self._clock(), self._context.now()
+        state = int(gauge(snapshot, "gateway_backend_breaker"))
+        if self.figures.value is not None and self.gauge("backend_breaker") != state:
             self.breaker_since = now
         if at > self._taken:
             self.samples.add(at, snapshot)
@@ -112,20 +115,19 @@ class Sampler:
         return Figures(now, snapshot)
 
     async def _keys(self) -> KeyHours:
-        parts = self._parts
-        return await key_hours.read(parts.store, self._book, parts.used, parts.now())
+        context = self._context
+        return await key_hours(context.store, self._book, context.used, context.now())
 
-    async def _bookings(self) -> Bookings:
-        store, now = self._parts.store, self._parts.now()
+    async def _bookings(self) -> LedgerBookings:
+        store, since = self._context.store, self._context.now() - LATELY
         states, _ = await LedgerRows(store).states()
-        return Bookings(
-            states, await unknown(store, MOST), await resolved(store, now - LATELY, MOST)
-        )
+        ended = await resolved(store, since, MOST)
+        return LedgerBookings(states, await unknown(store, MOST), ended)
 
     async def _vets(self) -> Mapping[str, Any]:
-        """Public id -> name."""
-        records = await first(self._parts.adapter, "vets", VETS_MOST, self._parts.now())
-        return {str(each.get("id")): each.get("name") for each in records}
+        """Returns public id -> name."""
+        records = await first(self._context.adapter, "vets", VETS_MOST, self._context.now())
+        return {str(record.get("id")): record.get("name") for record in records}
 
     async def _keep_looking(self) -> None:
         while True:
@@ -137,22 +139,4 @@ class Sampler:
             await asyncio.sleep(EVERY)
 
 
-def _breaker(snapshot: Snapshot) -> float:
-    return gauge(snapshot, "gateway_backend_breaker")
-
-
 SAMPLER = web.AppKey("sampler", Sampler)
-
-
-def add_sampler(app: web.Application, sampler: Sampler) -> None:
-    """It begins and ends with the application."""
-    app[SAMPLER] = sampler
-
-    async def start(_: web.Application) -> None:
-        sampler.start()
-
-    async def close(_: web.Application) -> None:
-        await sampler.aclose()
-
-    app.on_startup.append(start)
-    app.on_cleanup.append(close)

@@ -1,57 +1,59 @@
-"""One request to the panel: who asks, in which language, with which form; and its answers."""
+"""One request to the panel: its page, who asks, in which language, with which form; its answers."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import aiohttp_jinja2
+import orjson
 from aiohttp import web
 from aiohttp_session import Session
 from multidict import MultiDict, MultiDictProxy
 
-from gateway.admin.access.administration import Administration
-from gateway.admin.access.session import CSRF, SAID
-from gateway.admin.parts import Parts
-from gateway.admin.shown import Clock
-from gateway.admin.words import Words
-from gateway.administrators.administrator import Administrator
-from gateway.administrators.roles import Right
-from gateway.inquiries.key_book import KeyBook
-
-PARTS = web.AppKey("parts", Parts)
-ADMINISTRATION = web.AppKey("administration", Administration)
-KEYS = web.AppKey("keys", KeyBook)
+from gateway.admin.context import ADMINISTRATION, CONTEXT, KEYS
+from gateway.admin.session import CSRF, SAID, SIGNED_IN
+from gateway.admin.words import PageClock, language_of, words
+from gateway.administrators.administrator import Administrator, Right
+from gateway.store import Store
 
 
 class Visit:
-    """What a view has to do with; `form` is empty but where something was posted.
+    """What a view has to do with; `form` is empty but where something was posted."""
 
-    `who` raises RuntimeError on the pages that ask for nobody.
-    """
-
-    def __init__(
-        self,
-        request: web.Request,
-        session: Session,
-        who: Administrator | None,
-        words: Words,
-        form: MultiDictProxy[Any] | None = None,
-    ) -> None:
+    def __init__(self, request: web.Request, session: Session) -> None:
         self.request = request
         self.session = session
-        self.words = words
-        self.form = form if form is not None else MultiDictProxy(MultiDict[Any]())
-        self.parts = request.app[PARTS]
+        self.form = MultiDictProxy(MultiDict[Any]())
+        self.words = words(language_of(request.headers.get("Accept-Language", "")))
+        self.context = request.app[CONTEXT]
         self.administration = request.app[ADMINISTRATION]
-        self.clock = Clock(self.parts.zone, words, self.parts.now)
-        self._who = who
+        self.keys = request.app[KEYS]
+        self.clock = PageClock(self.context.zone, self.words, self.context.now)
+        self.signed_in = request[SIGNED_IN].administrator if SIGNED_IN in request else None
 
     @property
     def who(self) -> Administrator:
-        """Who is signed in."""
-        if self._who is None:
+        """Who is signed in; raises RuntimeError on the pages that ask for nobody."""
+        if self.signed_in is None:
             raise RuntimeError("nobody is signed in here")
-        return self._who
+        return self.signed_in
+
+    @property
+    def store(self) -> Store:
+        """The gateway's own."""
+        return self.context.store
+
+    @property
+    def now(self) -> datetime:
+        """The time, in UTC."""
+        return self.context.now()
+
+    @property
+    def today(self) -> date:
+        """The day on the clinic's wall."""
+        return self.now.astimezone(self.context.zone).date()
 
     @property
     def is_part(self) -> bool:
@@ -59,55 +61,95 @@ class Visit:
         return self.request.headers.get("HX-Request") == "true"
 
     def text(self, name: str) -> str:
-        """One value of the form, without blanks around it; "" where it is not there."""
+        """Returns one value of the form, without blanks around it; "" where it is not there."""
         value = self.form.get(name, "")
         return value.strip() if isinstance(value, str) else ""
 
     def asked(self, name: str) -> str:
-        """The same of the address's query."""
+        """Returns one value of the address's query, in the same way."""
         return self.request.query.get(name, "").strip()
 
     def may(self, right: Right) -> bool:
-        """Whether whoever is signed in has that right."""
-        return self._who is not None and self._who.may(right)
+        """Returns whether whoever is signed in has that right."""
+        return self.signed_in is not None and self.signed_in.may(right)
 
     def page(self, template: str, status: int = 200, **context: Any) -> web.Response:
-        """A rendered template; every one knows these beside its own context."""
+        """Renders a template; every one knows these beside its own context."""
+        said = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
         known: dict[str, Any] = {
             "t": self.words,
             "clock": self.clock,
             "language": self.words.language,
-            "who": self._who,
+            "who": self.signed_in,
             "may": self.may,
             "Right": Right,
             "csrf": self.session.get(CSRF, ""),
             "path": self.request.path,
-            "said": self._said(),
+            "said": said,
         }
         known |= context
         return aiohttp_jinja2.render_template(template, self.request, known, status=status)
 
-    def _said(self) -> str | None:
-        """What the page before left to be said, once."""
-        if self.is_part or SAID not in self.session:
-            return None
-        return str(self.session.pop(SAID))
-
     def go(self, path: str, said: str = "", **values: Any) -> web.Response:
-        """To another page, which begins with what was `said`: a text's name, and its values."""
+        """Sends to another page, which begins with what was `said`: a text's name, its values."""
         if said:
             self.session[SAID] = self.words(said, **values)
         return web.Response(status=303, headers={"Location": path})
 
-    @asynccontextmanager
-    async def deed(
+    def chart(
+        self, times: Iterable[datetime], series: Sequence[Any], *, unit: str, step: str
+    ) -> str:
+        """Returns the bars that the script draws; `unit` names a text, `step` is minute or day.
+
+        The same numbers stand in a table beside it.
+        """
+        drawn = {
+            "times": [int(moment.timestamp()) for moment in times],
+            "series": series,
+            "unit": self.words(unit),
+            "kind": "bars",
+            "zone": self.context.zone.key,
+            "step": step,
+            "language": self.words.language,
+        }
+        return orjson.dumps(drawn).decode()
+
+    def deed(
         self, deed: str, subject: str = "", **details: Any
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Around what is done here, so that the audit has it; see Administration.deed."""
-        async with self.administration.deed(self.who.name, deed, subject, **details) as noted:
-            yield noted
+    ) -> AbstractAsyncContextManager[dict[str, Any]]:
+        """Goes around what is done here, so that the audit has it; see Deeds.deed."""
+        return self.administration.deed(self.who.name, deed, subject, **details)
+
+
+View = Callable[[Visit], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelPage:
+    """A page or an action. Without `needs` nobody has to be signed in.
+
+    What is `polled` is asked for by the page itself, so that it does not count as use.
+    `while_choosing` may be used before a one-time password has been replaced.
+    """
+
+    method: str
+    path: str
+    view: View
+    needs: Right | None = Right.READ
+    polled: bool = False
+    while_choosing: bool = False
+
+
+def get(path: str, view: View, needs: Right | None = Right.READ, **more: bool) -> PanelPage:
+    """Returns a page that shows something."""
+    return PanelPage(method="GET", path=path, view=view, needs=needs, **more)
+
+
+def post(path: str, view: View, needs: Right | None, **more: bool) -> PanelPage:
+    """Returns an action."""
+    return PanelPage(method="POST", path=path, view=view, needs=needs, **more)
 
 
 def number_of(text: str) -> int | None:
-    """The number of an entry in one of the store's tables, as an address has it."""
+    """Returns the number of an entry in one of the store's tables, as an address has it."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

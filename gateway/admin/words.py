@@ -1,26 +1,37 @@
-"""Every word of the panel in each language: a catalogue of files, and a browser's language."""
+"""Every word of the panel in each language: a catalogue of files, checked against the tables."""
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from adapters.documents.problems import DocumentErrors, Problem
+from gateway.administrators.administrator import Role
+from gateway.contract.access import LEVELS, Permission
+from gateway.contract.resources import RESOURCES
+from gateway.policy.masks import KINDS
+from gateway.policy.telling.wording import ENGLISH
 
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
 FOLDER = Path(__file__).with_name("texts")
+_MONTHS = {
+    "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
+    "fr": "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
+}
 # A text, or one of it for one thing and one for several.
 Text = str | Sequence[str]
 
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Text]]:
-    """`file.name` -> language -> text; a list holds it for one thing, and for several.
+    """Returns `file.name` -> language -> text, or texts for one thing and for several.
 
-    DocumentErrors where a file is no TOML.
+    Raises DocumentErrors where a file is no TOML.
     """
     found: dict[str, Mapping[str, Text]] = {}
     for file in sorted(FOLDER.glob("*.toml")):
@@ -45,24 +56,25 @@ class Words:
         """KeyError for a name that no text has; `n` chooses between one and several."""
         text = self.texts[name]
         if not isinstance(text, str):
-            text = text[0 if self._is_one(n or 0) else 1]
+            is_one = n == 1 or (self.language == "fr" and not n)
+            text = text[0 if is_one else 1]
         if n is not None:
             values["n"] = self.number(n)
         return text.format(**values) if values else text
 
     def raw(self, name: str) -> str:
-        """The text with its braces, which somebody else fills; KeyError, TypeError for a list."""
+        """Returns the text with its braces; KeyError, TypeError where it has one for several."""
         text = self.texts[name]
         if not isinstance(text, str):
             raise TypeError(f"{name} has a form for one thing and one for several")
         return text
 
     def has(self, name: str) -> bool:
-        """Whether there is a text of that name."""
+        """Returns whether there is a text of that name."""
         return name in self.texts
 
     def number(self, value: float, places: int = 0) -> str:
-        """As it is written in that language: 1,234.5 or 1 234,5."""
+        """Returns it as it is written in that language: 1,234.5 or 1 234,5."""
         text = f"{value:,.{places}f}"
         if self.language == "fr":
             # a narrow blank that does not break
@@ -70,17 +82,14 @@ class Words:
         return text
 
     def percent(self, share: float) -> str:
-        """A share of 1 in hundredths; what is above nothing is never shown as nothing."""
+        """Returns a share of 1 in hundredths; what is above nothing is never shown as nothing."""
         hundredths = share * 100
         text = "<1" if 0 < hundredths < 1 else f"{hundredths:.0f}"
         return f"{text}\u202f%" if self.language == "fr" else f"{text}%"
 
-    def _is_one(self, n: int) -> bool:
-        return n <= 1 if self.language == "fr" else n == 1
-
 
 def _set(text: Text, language: str) -> Text:
-    """As it is printed: in French no line begins with one of the marks that a blank precedes."""
+    """In French no line begins with one of the marks that a blank precedes."""
     if language != "fr":
         return text
     if isinstance(text, str):
@@ -90,27 +99,102 @@ def _set(text: Text, language: str) -> Text:
 
 @cache
 def words(language: str) -> Words:
-    """Made once for each language."""
+    """Returns the texts, which are made once for each language."""
     return Words(language)
 
 
 def language_of(accepted: str) -> str:
-    """The language that a browser likes best (its Accept-Language); English where it has none."""
+    """Returns the language of an Accept-Language that is liked best; English where it has none."""
     best, liked = LANGUAGES[0], 0.0
-    for each in accepted.split(","):
-        tag, _, more = each.strip().partition(";")
+    for choice in accepted.split(","):
+        tag, _, more = choice.strip().partition(";")
         language = tag.strip().partition("-")[0].lower()
-        weight = _weight(more)
+        name, _, value = more.strip().partition("=")
+        try:
+            weight = float(value) if name.strip() == "q" else 1.0
+        except ValueError:
+            weight = 0.0
         if language in LANGUAGES and weight > liked:
             best, liked = language, weight
     return best
 
 
-def _weight(text: str) -> float:
-    name, _, value = text.strip().partition("=")
-    if name.strip() != "q":
-        return 1.0
-    try:
-        return float(value)
-    except ValueError:
-        return 0.0
+def check_words() -> None:
+    """Raises DocumentErrors with each text that is missing, or missing in a language."""
+    texts = catalogue()
+    problems = [
+        _problem(file, f"there is no text for {name}; add a line {_line(name)}")
+        for file, name in needed()
+        if f"{file}.{name}" not in texts
+    ]
+    for full_name, translations in texts.items():
+        file, _, name = full_name.partition(".")
+        absent = ", ".join(each for each in LANGUAGES if each not in translations)
+        if absent:
+            problems.append(_problem(file, f"{name} has no text in {absent}; write {_line(name)}"))
+    if problems:
+        raise DocumentErrors(problems)
+
+
+def needed() -> Iterator[tuple[str, str]]:
+    """Yields the file and the name of each text that a page looks up by a name from a table."""
+    for resource in RESOURCES:
+        yield "resources", resource.name
+        yield from (("fields", f"{resource.name}.{path}") for path in resource.paths)
+    yield from (("rights", permission) for permission in Permission)
+    yield from (("rights", f"{right}_about") for right in (*Permission, *LEVELS))
+    for role in Role:
+        yield "roles", role
+        yield "roles", f"{role}_about"
+    yield from (("masks", kind) for kind in KINDS)
+    yield from (("conditions", phrase) for phrase in ENGLISH)
+
+
+def _line(name: str) -> str:
+    texts = ", ".join(f'{language} = "..."' for language in LANGUAGES)
+    return f'"{name}" = {{ {texts} }}'
+
+
+def _problem(file: str, text: str) -> Problem:
+    return Problem(str(FOLDER / f"{file}.toml"), 0, 0, text)
+
+
+class PageClock:
+    """Writes times for one page: on the clinic's clock, in the words of the page's language."""
+
+    def __init__(self, zone: ZoneInfo, words: Words, now: Callable[[], datetime]) -> None:
+        self.zone = zone
+        self._words = words
+        self._now = now
+
+    def day(self, moment: datetime | date) -> str:
+        """Returns `22 Nov 2026`; in French the first of a month is its `1er`."""
+        local = moment.astimezone(self.zone) if isinstance(moment, datetime) else moment
+        month = _MONTHS[self._words.language].split()[local.month - 1]
+        number = "1er" if local.day == 1 and self._words.language == "fr" else local.day
+        return f"{number} {month} {local.year}"
+
+    def time(self, moment: datetime) -> str:
+        """Returns `09:14`, in each language."""
+        return f"{moment.astimezone(self.zone):%H:%M}"
+
+    def at(self, moment: datetime) -> str:
+        """Returns day and time."""
+        return f"{self.day(moment)}, {self.time(moment)}"
+
+    def exact(self, moment: datetime) -> str:
+        """Returns day and time to the second."""
+        return f"{self.day(moment)}, {moment.astimezone(self.zone):%H:%M:%S}"
+
+    def ago(self, moment: datetime) -> str:
+        """Returns how long ago, roughly; the day where it is long."""
+        words, past = self._words, self._now() - moment
+        if past < timedelta(minutes=1):
+            return words("common.just_now")
+        if past < timedelta(hours=1):
+            return words("common.minutes_ago", past // timedelta(minutes=1))
+        if past < timedelta(days=1):
+            return words("common.hours_ago", past // timedelta(hours=1))
+        if past < timedelta(days=90):
+            return words("common.days_ago", past // timedelta(days=1))
+        return self.day(moment)

@@ -1,14 +1,65 @@
-"""Somebody who may use the panel. The password is not part of it."""
+"""Who may use the panel: a name, a role, the rights that it gives; and all of them in the store."""
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
 
-from gateway.administrators.roles import RIGHTS, Right, Role
+from sqlalchemy import Delete, Update, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.store import Store
+from gateway.store.tables import admin_sessions
+from gateway.store.tables import administrators as table
 
 LONGEST_NAME = 60
 _name = re.compile(r"[\w.@' +-]+").fullmatch
+
+
+class Role(StrEnum):
+    """`admin` may do everything, `operator` all but keys and people, `auditor` only reads."""
+
+    ADMIN = "admin"
+    OPERATOR = "operator"
+    AUDITOR = "auditor"
+
+
+class Right(StrEnum):
+    """What a page or an action asks for."""
+
+    READ = "read"
+    KEYS = "keys"  # make, change, rotate and revoke keys
+    POLICY = "policy"  # approve or decline a waiting policy
+    CHECK = "check"  # have the practice system examined, or the audit verified
+    PEOPLE = "people"  # administrators and everybody's sessions
+
+
+RIGHTS: Mapping[Role, frozenset[Right]] = {
+    Role.ADMIN: frozenset(Right),
+    Role.OPERATOR: frozenset({Right.READ, Right.POLICY, Right.CHECK}),
+    Role.AUDITOR: frozenset({Right.READ}),
+}
+
+
+class NameTaken(Exception):
+    """Another administrator has that name."""
+
+
+class LastAdmin(Exception):
+    """Nobody else has the role admin: without one no key can be made any more."""
+
+
+class PasswordChanged(Exception):
+    """Somebody has set another password since this one was looked at."""
+
+
+class NoSuchAdministrator(LookupError):
+    """Nobody has that id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +74,20 @@ class Administrator:
     signed_in_at: datetime | None = None
 
     def may(self, right: Right) -> bool:
-        """Whether the role gives that right."""
+        """Returns whether the role gives that right."""
         return right in RIGHTS[self.role]
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """An administrator, and what is kept of the password: "" where none lets in."""
+
+    administrator: Administrator
+    password: str
+
+
 def name_of(text: str) -> str:
-    """The name as it is kept; ValueError, with the remedy, for what is none."""
+    """Returns the name as it is kept; raises ValueError, with the remedy, for what is none."""
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not 1 <= len(name) <= LONGEST_NAME or _name(name) is None:
         raise ValueError(
@@ -38,5 +97,143 @@ def name_of(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """What two spellings of one name have in common."""
+    """Returns what two spellings of one name have in common."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
+
+
+class AdministratorStore:
+    """Adds, finds, changes and removes administrators; every verb may raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def list(self) -> Sequence[Administrator]:
+        """Returns all of them, by name."""
+        async with self._store.begin() as connection:
+            rows = await connection.execute(select(table).order_by(table.c.name_key))
+            return [read(row) for row in rows]
+
+    async def count(self) -> int:
+        """Returns how many there are."""
+        async with self._store.glance() as connection:
+            found = await connection.execute(select(func.count()).select_from(table))
+            return int(found.scalar_one())
+
+    async def find(self, name: str) -> Credential | None:
+        """Returns whoever has that name, however it is spelt."""
+        return await self._one(table.c.name_key == name_key(name))
+
+    async def get(self, administrator_id: str) -> Credential | None:
+        """Returns whoever has that id."""
+        return await self._one(table.c.id == administrator_id)
+
+    async def _one(self, condition: Any) -> Credential | None:
+        async with self._store.begin() as connection:
+            row = (await connection.execute(select(table).where(condition))).one_or_none()
+        return None if row is None else Credential(read(row), row.password)
+
+    async def add(
+        self, name: str, role: Role, password: str, now: datetime, *, one_time: bool
+    ) -> Administrator:
+        """Adds somebody new, with what is kept of a password; raises NameTaken."""
+        added = Administrator(
+            id=str(uuid4()), name=name, role=role, one_time=one_time, created_at=now
+        )
+        row = asdict(added) | {"role": role.value, "one_time": int(one_time)}
+        row |= {"name_key": name_key(name), "password": password}
+        try:
+            async with self._store.begin() as connection:
+                await connection.execute(insert(table).values(row))
+        except IntegrityError as error:
+            raise NameTaken(name) from error
+        return added
+
+    async def set_password(
+        self,
+        administrator_id: str,
+        password: str,
+        *,
+        one_time: bool,
+        instead_of: str | None = None,
+        role: Role | None = None,
+    ) -> None:
+        """Sets what is kept of a password, and ends the sessions of the one before it.
+
+        Sets the role too where one is given. Raises NoSuchAdministrator, LastAdmin, or
+        PasswordChanged where another password than `instead_of` is in place; then changes nothing.
+        """
+        values = {"password": password, "one_time": int(one_time)}
+        if role is not None:
+            values["role"] = role.value
+
+        async def change(connection: AsyncConnection) -> None:
+            if instead_of is not None:
+                await prove(connection, administrator_id, instead_of)
+            changed = update(table).values(values)
+            await _alter(connection, administrator_id, changed, takes_role=role is not None)
+            await _sign_out(connection, administrator_id)
+
+        await self._store.run(change)
+
+    async def use_up(self, administrator_id: str, kept: str) -> bool:
+        """Returns whether a password that counts once was unused; from now on it is used."""
+        async with self._store.begin() as connection:
+            return await _swap(connection, administrator_id, kept, "")
+
+    async def set_role(self, administrator_id: str, role: Role) -> None:
+        """Sets another role; raises NoSuchAdministrator, LastAdmin."""
+        changed = update(table).values(role=role.value)
+        await self._store.run(
+            lambda connection: _alter(connection, administrator_id, changed, takes_role=True)
+        )
+
+    async def remove(self, administrator_id: str) -> None:
+        """Removes somebody and ends their sessions; raises NoSuchAdministrator, LastAdmin."""
+
+        async def remove(connection: AsyncConnection) -> None:
+            await _sign_out(connection, administrator_id)
+            await _alter(connection, administrator_id, delete(table), takes_role=True)
+
+        await self._store.run(remove)
+
+
+async def prove(connection: AsyncConnection, administrator_id: str, kept: str) -> None:
+    """Holds a password to the end of the transaction; raises PasswordChanged where it is gone."""
+    if not await _swap(connection, administrator_id, kept, kept):
+        raise PasswordChanged
+
+
+async def _swap(connection: AsyncConnection, administrator_id: str, kept: str, new: str) -> bool:
+    same = update(table).where(table.c.id == administrator_id, table.c.password == kept)
+    return (await connection.execute(same.values(password=new))).rowcount == 1
+
+
+async def _alter(
+    connection: AsyncConnection, administrator_id: str, change: Update | Delete, *, takes_role: bool
+) -> None:
+    """Changes or deletes one row; LastAdmin where that takes the role from the last admin."""
+    admins = select(table.c.id).where(table.c.role == Role.ADMIN.value).order_by(table.c.id)
+    if takes_role:
+        # whoever takes one of them away too waits, and counts those who are left then
+        await connection.execute(admins.with_for_update())
+    if (await connection.execute(change.where(table.c.id == administrator_id))).rowcount == 0:
+        raise NoSuchAdministrator(administrator_id)
+    if takes_role and (await connection.execute(admins.limit(1))).first() is None:
+        raise LastAdmin
+
+
+async def _sign_out(connection: AsyncConnection, administrator_id: str) -> None:
+    theirs = admin_sessions.c.administrator_id == administrator_id
+    await connection.execute(delete(admin_sessions).where(theirs))
+
+
+def read(row: Any) -> Administrator:
+    """Returns the administrator in a row of the table."""
+    return Administrator(
+        id=row.id,
+        name=row.name,
+        role=Role(row.role),
+        one_time=bool(row.one_time),
+        created_at=row.created_at,
+        signed_in_at=row.signed_in_at,
+    )

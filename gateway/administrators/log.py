@@ -17,6 +17,7 @@ from gateway.store.tables import admin_deeds as table
 
 DONE, FAILED = "done", "failed"
 LOOKED = "record looked at"
+_NAMES = ("at", "who", "deed", "subject", "outcome")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,27 +47,20 @@ class Looks:
 
 
 class DeedLog:
-    """Adds, and reads the newest first."""
+    """Adds deeds, and reads the newest first."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def add(self, deed: Deed) -> None:
-        """One more."""
+        """Adds one."""
         async with self._store.begin() as connection:
             await self.enter(connection, deed)
 
     @staticmethod
     async def enter(connection: AsyncConnection, deed: Deed) -> None:
-        """The same within a transaction."""
-        row = {
-            "at": deed.at,
-            "who": deed.who,
-            "deed": deed.deed,
-            "subject": deed.subject,
-            "outcome": deed.outcome,
-            "details": json.dumps(deed.details),
-        }
+        """Adds one within a transaction."""
+        row = {name: getattr(deed, name) for name in _NAMES} | {"details": json.dumps(deed.details)}
         await connection.execute(insert(table).values(row))
 
     async def last(
@@ -78,7 +72,7 @@ class DeedLog:
         who: str = "",
         before: int | None = None,
     ) -> Sequence[Deed]:
-        """The newest, of one subject, some kinds or one name where these are given.
+        """Returns the newest, of one subject, some kinds or one name where these are given.
 
         `before` is the number of the one after them.
         """
@@ -92,30 +86,25 @@ class DeedLog:
         if before is not None:
             wanted = wanted.where(table.c.id < before)
         async with self._store.begin() as connection:
-            rows = (await connection.execute(wanted)).all()
+            rows = (await connection.execute(wanted)).mappings().all()
         return [
             Deed(
-                at=row.at,
-                who=row.who,
-                deed=row.deed,
-                subject=row.subject,
-                outcome=row.outcome,
-                details=json.loads(row.details),
-                number=row.id,
+                **{name: row[name] for name in _NAMES},
+                details=json.loads(row["details"]),
+                number=row["id"],
             )
             for row in rows
         ]
 
     async def forget(self, before: date) -> None:
-        """Drop those of the days before that one, in UTC: the audit has dropped its own."""
-        old = delete(table).where(table.c.at < _begin(before))
+        """Drops those of the days before that one, in UTC: the audit has dropped its own."""
         async with self._store.begin() as connection:
-            await connection.execute(old)
+            await connection.execute(delete(table).where(table.c.at < _begin(before)))
 
     async def looks(
         self, resource: str, record: str, since: date | None = None, until: date | None = None
     ) -> Sequence[Looks]:
-        """Who looked at that record, in the order of their first look; both days count, in UTC."""
+        """Returns who looked at a record, by their first look; both days count, in UTC."""
         first, last = func.min(table.c.at).label("first"), func.max(table.c.at).label("last")
         wanted = (
             select(table.c.who, func.count().label("times"), first, last)
@@ -129,8 +118,7 @@ class DeedLog:
         if until is not None and until < date.max:
             wanted = wanted.where(table.c.at < _begin(until + timedelta(days=1)))
         async with self._store.begin() as connection:
-            rows = (await connection.execute(wanted)).all()
-        return [Looks(row.who, row.times, row.first, row.last) for row in rows]
+            return [Looks(*row) for row in await connection.execute(wanted)]
 
 
 def _begin(day: date) -> datetime:

@@ -1,10 +1,14 @@
-"""Passwords: what is one, and whether one is right.
+"""Passwords: what is one, whether one is right, and when the next attempt may be made.
 
 A password that somebody chose is kept as an Argon2id hash. A one-time password is random, with 99
 bits, and is kept as a SHA-256 digest: no guessing finds it, and comparing it costs next to nothing.
 
 Argon2 works in a thread, two at a time: one for whoever is known, one for strangers. So a flood of
 strangers takes neither more memory, nor the turn of an administrator at a browser that is known.
+
+After five failures of one subject each next attempt waits longer. A subject is a name, to which all
+strangers' attempts count together, or a browser that has signed in before, or a session. Nothing is
+counted by address: a whole clinic may share one.
 """
 
 import asyncio
@@ -12,10 +16,19 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.administrators.administrator import name_key
+from gateway.store import Store
+from gateway.store.tables import adding
+from gateway.store.tables import admin_failures as table
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -25,6 +38,9 @@ SHORTEST, LONGEST = 12, 200
 MOST_WAITING, TURN = 64, 0.1
 # Seconds in which all who wait have had their turn.
 ALL_TURNS = ceil(MOST_WAITING * TURN)
+# Failures after which a subject waits, and the longest that it waits.
+FREE, LONGEST_PAUSE = 5, timedelta(minutes=15)
+_FORGOTTEN = timedelta(days=1)
 # Letters and digits that nobody mistakes for each other.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _GROUPS, _LETTERS_EACH = 4, 5
@@ -33,7 +49,7 @@ _ONE_TIME, _ARGON2 = "sha256$", "$argon2"
 _NO_ONE_TIME = _ONE_TIME + "-" * 64
 
 
-class Busy(Exception):
+class TooManyWaiting(Exception):
     """Too many strangers wait already for their passwords to be looked at."""
 
 
@@ -45,19 +61,19 @@ class Passwords:
         self._waiting = 0
 
     async def hash(self, password: str) -> str:
-        """What is kept of a password that somebody chose; for whoever is signed in."""
+        """Returns what is kept of a password that somebody chose; for whoever is signed in."""
         async with self._known:
             return await asyncio.to_thread(_hasher().hash, password)
 
     @asynccontextmanager
     async def turn(self, *, is_known: bool) -> AsyncIterator[None]:
-        """The time in which one password may be looked at; Busy for a stranger too many."""
+        """The time to look at one password; raises TooManyWaiting for a stranger too many."""
         if is_known:
             async with self._known:
                 yield
             return
         if self._waiting >= MOST_WAITING:
-            raise Busy
+            raise TooManyWaiting
         self._waiting += 1
         try:
             async with self._strangers:
@@ -66,7 +82,7 @@ class Passwords:
             self._waiting -= 1
 
     async def is_right(self, kept: str, password: str) -> bool:
-        """Whether it is the password, asked within a turn.
+        """Returns whether it is the password; to be asked within a turn.
 
         Where `kept` is no Argon2id hash (nobody's, or of a one-time password) the answer is no,
         after as much work.
@@ -100,7 +116,7 @@ def _verify(kept: str, password: str) -> bool:
 
 
 def check(password: str, name: str) -> None:
-    """ValueError, with the remedy, for a password that is too easy to guess."""
+    """Raises ValueError, with the remedy, for a password that is too easy to guess."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise ValueError(f"a password has {SHORTEST} to {LONGEST} characters")
     if len(set(password)) < SHORTEST // 3 or password.casefold() == name.casefold():
@@ -108,22 +124,92 @@ def check(password: str, name: str) -> None:
 
 
 def made_up() -> str:
-    """A password to be used once, easy to read out: four groups of five letters and digits."""
-    groups = (
-        "".join(secrets.choice(_LETTERS) for _ in range(_LETTERS_EACH)) for _ in range(_GROUPS)
-    )
-    return "-".join(groups)
+    """Returns a one-time password, easy to read out: four groups of five letters and digits."""
+    letters = [secrets.choice(_LETTERS) for _ in range(_GROUPS * _LETTERS_EACH)]
+    return "-".join("".join(letters[group::_GROUPS]) for group in range(_GROUPS))
 
 
 def one_time_digest(password: str) -> str:
-    """What is kept of a password that `made_up` gave: it is too random to be guessed."""
+    """Returns what is kept of a password that `made_up` gave: it is too random to be guessed."""
     return _ONE_TIME + sha256(password.encode()).hexdigest()
 
 
 def is_one_time(kept: str, password: str) -> bool:
-    """Whether it is the one-time password of which that is kept.
+    """Returns whether it is the one-time password of which that is kept.
 
     The work is the same whatever is kept, so the time does not tell who has a one-time password.
     """
     known = kept if kept.startswith(_ONE_TIME) else _NO_ONE_TIME
     return hmac.compare_digest(one_time_digest(password), known)
+
+
+def pause_after(times: int) -> timedelta:
+    """Returns how long the next attempt waits: 1, 2, 4, ... seconds from the fifth failure on."""
+    if times < FREE:
+        return timedelta()
+    return min(timedelta(seconds=2 ** min(times - FREE, 20)), LONGEST_PAUSE)
+
+
+class AttemptLimiter:
+    """Counts failed attempts in the store, so that a restart forgives nobody; raises StoreError.
+
+    Subjects are kept as digests: a name may be a password that was typed into the wrong field.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def try_now(self, subject: str, now: datetime) -> timedelta:
+        """Returns how long this attempt waits; zero: it is made, and has failed until forgiven.
+
+        Attempts made at once are counted one by one, whichever process they come to.
+        """
+
+        async def attempt(connection: AsyncConnection) -> timedelta:
+            # written before it is read: until the end of this nobody else reads the row so
+            await _count(connection, subject, now, 0)
+            wanted = select(table).where(table.c.subject == _digest(subject))
+            row = (await connection.execute(wanted)).one()
+            wait: timedelta = row.last_at + pause_after(row.times) - now
+            # a time that is far ahead was told by a clock that has been set since
+            if wait > timedelta() and row.last_at <= now + LONGEST_PAUSE:
+                return wait
+            await _count(connection, subject, now, 1)
+            return timedelta()
+
+        return await self._store.run(attempt)
+
+    async def forgive(self, subject: str) -> None:
+        """Forgets the failures of a subject that has signed in."""
+        async with self._store.begin() as connection:
+            await connection.execute(delete(table).where(table.c.subject == _digest(subject)))
+
+
+def of_name(name: str) -> str:
+    """Returns the subject for all strangers who try somebody's name, however it is spelt."""
+    return f"name {name_key(name)}"
+
+
+def of_device(device: str) -> str:
+    """Returns the subject for a browser that has signed in before."""
+    return f"device {device}"
+
+
+def of_session(session_id: str) -> str:
+    """Returns the subject for whoever holds a session, and is asked for the password again."""
+    return f"session {session_id}"
+
+
+async def _count(connection: AsyncConnection, subject: str, now: datetime, more: int) -> None:
+    """Adds so many failures; the time of the last one stays where there are none more."""
+    await connection.execute(delete(table).where(table.c.last_at < now - _FORGOTTEN))
+    row = adding(connection, table).values(subject=_digest(subject), times=more, last_at=now)
+    last_at = row.excluded.last_at if more else table.c.last_at
+    changes = {"times": table.c.times + more, "last_at": last_at}
+    await connection.execute(
+        row.on_conflict_do_update(index_elements=[table.c.subject], set_=changes)
+    )
+
+
+def _digest(subject: str) -> bytes:
+    return sha256(subject.encode()).digest()

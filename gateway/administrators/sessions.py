@@ -1,10 +1,19 @@
-"""Who is signed in: kept in the store, so that it outlasts a restart and can be ended anywhere."""
+"""Who is signed in, and which browsers have signed in before.
 
+Sessions are kept in the store, so that they outlast a restart and can be ended anywhere.
+
+A known browser (a device) holds a token that lets nobody in. Wrong passwords from it are counted
+apart from those of strangers, so that strangers who guess at a name do not keep its owner out
+(OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). What is kept of the password signs
+the token: a token of somebody else, or of an earlier password, is none, and the store needs none.
+"""
+
+import hmac
 import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -12,8 +21,7 @@ from uuid import uuid4
 from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.administrators.administrator import Administrator
-from gateway.administrators.store import proved, read
+from gateway.administrators.administrator import Administrator, Credential, prove, read
 from gateway.store import Store
 from gateway.store.tables import admin_sessions as table
 from gateway.store.tables import administrators
@@ -23,6 +31,8 @@ LASTS = timedelta(hours=12)
 IDLE = timedelta(minutes=30)
 # Use within this time is not written anew.
 NOTED_EVERY = timedelta(minutes=1)
+# A device's token that was not renewed by signing in for so long is none.
+DEVICE_LASTS = timedelta(days=180)
 _LONGEST_AGENT = 200
 
 
@@ -37,11 +47,6 @@ class SignedIn:
     seen_at: datetime
     address: str
     agent: str
-
-
-def digest(token: str) -> bytes:
-    """What is kept of the text that a browser holds."""
-    return sha256(token.encode()).digest()
 
 
 class SessionStore:
@@ -59,13 +64,13 @@ class SessionStore:
         address: str,
         agent: str,
     ) -> str:
-        """A new one; the text for the browser, which is kept nowhere. Those that are over go.
+        """Returns the token of a new session, which is kept nowhere; deletes those that are over.
 
-        PasswordChanged where `password` is no longer what is kept of theirs.
+        Raises PasswordChanged where `password` is no longer what is kept of theirs.
         """
         token = secrets.token_urlsafe(32)
         row = {
-            "digest": digest(token),
+            "digest": _digest(token),
             "id": str(uuid4()),
             "administrator_id": administrator_id,
             "data": json.dumps(data),
@@ -75,87 +80,106 @@ class SessionStore:
             "agent": agent[:_LONGEST_AGENT],
         }
         over = (table.c.created_at <= now - LASTS) | (table.c.seen_at <= now - IDLE)
-        signed_in = administrators.c.id == administrator_id
+        theirs = administrators.c.id == administrator_id
 
-        async def begun(connection: AsyncConnection) -> None:
-            await proved(connection, administrator_id, password)
-            await connection.execute(
-                update(administrators).where(signed_in).values(signed_in_at=now)
-            )
+        async def begin(connection: AsyncConnection) -> None:
+            await prove(connection, administrator_id, password)
+            await connection.execute(update(administrators).where(theirs).values(signed_in_at=now))
             await connection.execute(delete(table).where(over))
             await connection.execute(insert(table).values(row))
 
-        await self._store.run(begun)
+        await self._store.run(begin)
         return token
 
     async def find(self, token: str, now: datetime, *, is_use: bool = True) -> SignedIn | None:
-        """The session, unless it is over; that it is used now is noted where it `is_use`."""
-        at = table.c.digest == digest(token)
+        """Returns the session, unless it is over; notes where it `is_use` that it is used now."""
+        same = table.c.digest == _digest(token)
         async with self._store.begin() as connection:
-            row = (await connection.execute(_joined().where(at, *_lasting(now)))).one_or_none()
+            row = (await connection.execute(_lasting(now).where(same))).one_or_none()
             if row is None:
                 return None
             if is_use and now - row.seen_at >= NOTED_EVERY:
-                await connection.execute(update(table).where(at).values(seen_at=now))
+                await connection.execute(update(table).where(same).values(seen_at=now))
         return _read(row)
 
     async def save(self, token: str, data: Mapping[str, Any]) -> None:
-        """Keep other data; of a session that is over, nothing."""
-        changed = update(table).where(table.c.digest == digest(token))
+        """Keeps other data; of a session that is over, nothing."""
+        changed = update(table).where(table.c.digest == _digest(token))
         async with self._store.begin() as connection:
             await connection.execute(changed.values(data=json.dumps(data)))
 
     async def end(self, token: str) -> None:
-        """That one."""
-        async with self._store.begin() as connection:
-            await connection.execute(delete(table).where(table.c.digest == digest(token)))
+        """Ends the session of that token."""
+        await self._delete(table.c.digest == _digest(token))
 
     async def end_one(self, session_id: str, *, of: str | None = None) -> bool:
-        """The one with that id, if it is of that administrator; whether there was one."""
-        gone = delete(table).where(table.c.id == session_id)
-        if of is not None:
-            gone = gone.where(table.c.administrator_id == of)
-        async with self._store.begin() as connection:
-            return (await connection.execute(gone)).rowcount == 1
+        """Ends the one with that id, if it is of that administrator; returns whether it was one."""
+        theirs = () if of is None else (table.c.administrator_id == of,)
+        return await self._delete(table.c.id == session_id, *theirs) == 1
 
     async def end_all(self) -> int:
-        """Everybody's; how many there were."""
+        """Ends everybody's; returns how many there were."""
+        return await self._delete()
+
+    async def _delete(self, *conditions: Any) -> int:
         async with self._store.begin() as connection:
-            return (await connection.execute(delete(table))).rowcount
+            return (await connection.execute(delete(table).where(*conditions))).rowcount
 
     async def list(self, now: datetime, *, of: str | None = None) -> Sequence[SignedIn]:
-        """Those that are not over, the newest first; of one administrator or of all."""
-        wanted = _joined().where(*_lasting(now)).order_by(table.c.created_at.desc())
+        """Returns those that are not over, the newest first; of one administrator or of all."""
+        wanted = _lasting(now).order_by(table.c.created_at.desc())
         if of is not None:
             wanted = wanted.where(table.c.administrator_id == of)
         async with self._store.begin() as connection:
             return [_read(row) for row in await connection.execute(wanted)]
 
 
-def _lasting(now: datetime) -> tuple[Any, Any]:
-    return table.c.created_at > now - LASTS, table.c.seen_at > now - IDLE
+def device_token(administrator_id: str, password: str, now: datetime) -> str:
+    """Returns a new token for whoever has just signed in; `password` is what is kept of theirs."""
+    device, made_at = secrets.token_urlsafe(16), str(int(now.timestamp()))
+    return f"{device}.{made_at}.{_seal(administrator_id, password, device, made_at)}"
 
 
-def _joined() -> Any:
-    session = [
-        table.c.id.label("session_id"),
-        table.c.data,
-        table.c.created_at.label("begun_at"),
-        table.c.seen_at,
-        table.c.address,
-        table.c.agent,
-    ]
-    return select(administrators, *session).join(
-        administrators, administrators.c.id == table.c.administrator_id
+def device_of(token: str, kept: Credential | None, now: datetime) -> str | None:
+    """Returns what names the device; None where the token is not one of this administrator."""
+    device, _, rest = token.partition(".")
+    made_at, _, seal = rest.partition(".")
+    if kept is None or not kept.password or not token.isascii() or not made_at.isdigit():
+        return None
+    known = _seal(kept.administrator.id, kept.password, device, made_at)
+    if not hmac.compare_digest(seal, known):
+        return None
+    return device if now - datetime.fromtimestamp(int(made_at), UTC) < DEVICE_LASTS else None
+
+
+def _seal(administrator_id: str, password: str, device: str, made_at: str) -> str:
+    if not password:
+        raise ValueError("nothing seals a device of somebody whom no password lets in")
+    text = f"device {administrator_id} {device} {made_at}"
+    return hmac.new(password.encode(), text.encode(), "sha256").hexdigest()
+
+
+def _digest(token: str) -> bytes:
+    """Returns what is kept of the text that a browser holds."""
+    return sha256(token.encode()).digest()
+
+
+def _lasting(now: datetime) -> Any:
+    """Selects the sessions that are not over, with their administrators."""
+    return (
+        select(administrators, table)
+        .join(administrators, administrators.c.id == table.c.administrator_id)
+        .where(table.c.created_at > now - LASTS, table.c.seen_at > now - IDLE)
     )
 
 
 def _read(row: Row[Any]) -> SignedIn:
+    # what both tables have, a row has twice
     return SignedIn(
-        id=row.session_id,
+        id=row.id_1,
         administrator=read(row),
         data=json.loads(row.data),
-        created_at=row.begun_at,
+        created_at=row.created_at_1,
         seen_at=row.seen_at,
         address=row.address,
         agent=row.agent,

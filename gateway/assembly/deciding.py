@@ -6,17 +6,15 @@ from pathlib import Path
 from gateway.assembly.kit import Kit
 from gateway.assembly.practice import Practice
 from gateway.observe.troubles import PolicyNews
-from gateway.policy.running.follow import Follower
-from gateway.policy.running.found import Found
-from gateway.policy.running.handed import hand_over, nobody, take
+from gateway.policy.running.file import Snapshot
+from gateway.policy.running.follower import Follower, hand_over, take
 from gateway.policy.running.keeper import Keeper
-from gateway.policy.running.presence import Presence
-from gateway.policy.running.versions import RAN, Versions
+from gateway.policy.running.versions import RAN, Presence, Versions
 from gateway.store import StoreError
 
 
 async def decider(
-    kit: Kit, versions: Versions, practice: Practice, found: Found, handed: Path | None = None
+    kit: Kit, versions: Versions, practice: Practice, found: Snapshot, handed: Path | None = None
 ) -> tuple[Keeper, Follower]:
     """What keeps the running policy, and what follows its file.
 
@@ -41,6 +39,6 @@ async def decider(
         await keeper.go_on(before.version, before.loaded_at)
     role = "" if handed is None else "operations"
     presence = Presence(versions, kit.now, role, sweeps=handed is not None)
-    hand_on = nobody if handed is None else partial(hand_over, handed)
+    hand_on = None if handed is None else partial(hand_over, handed)
     follower = Follower(keeper, kit.settings.policy, versions, presence, news, hand_on)
     return keeper, kit.closing(follower)

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gateway.admin.access.administration import Administration
+from gateway.admin.context import PanelContext
 from gateway.admin.panel import panel
-from gateway.admin.parts import Parts
 from gateway.assembly.kit import Kit
 from gateway.assembly.practice import Practice
 from gateway.assembly.sides import Sockets, is_open, panel_side
@@ -45,7 +44,7 @@ def panel_of(kit: Kit, practice: Practice, watched: Watched, sockets: Sockets) -
         return None
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     speaks_tls = is_open(settings) and settings.tls_certificate is not None
-    parts = Parts(
+    context = PanelContext(
         settings=settings,
         store=watched.store,
         now=kit.now,
@@ -59,8 +58,8 @@ def panel_of(kit: Kit, practice: Practice, watched: Watched, sockets: Sockets) -
         trusts=proxies.trusts,
         caller=proxies.caller,
         policy=watched.keeper.policy,
-        standing=lambda: watched.keeper.standing,
-        running=lambda: watched.keeper.running,
+        standing=lambda: watched.keeper.status,
+        running=lambda: watched.keeper.status.version,
         adapter=practice.adapter,
         readiness=watched.readiness.report,
         snapshot=watched.snapshot,
@@ -68,9 +67,7 @@ def panel_of(kit: Kit, practice: Practice, watched: Watched, sockets: Sockets) -
         audit=watched.audit,
         events=kit.events,
     )
-    return panel_side(
-        kit, panel(parts, Administration(watched.store, watched.audit, kit.now)), listening
-    )
+    return panel_side(kit, panel(context), listening)
 
 
 def _origins(settings: Settings, port: int) -> frozenset[str]:

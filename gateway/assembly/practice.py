@@ -19,8 +19,7 @@ from gateway.booking.times import FreeTimes
 from gateway.contract.window import BookingWindow
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
-from gateway.policy.running.examiner import Examined, Examiner
-from gateway.policy.running.found import Found
+from gateway.policy.running.file import Examined, Examiner, Snapshot
 from gateway.store import Store
 
 
@@ -40,7 +39,7 @@ class Practice:
 
 
 async def open_practice(
-    kit: Kit, store: Store, found: Found | None = None, *, looks: bool = False
+    kit: Kit, store: Store, found: Snapshot | None = None, *, looks: bool = False
 ) -> Practice:
     """The practice system and the policy, or what is wrong with either.
 

@@ -8,9 +8,9 @@ from socket import socket
 
 from aiohttp import web
 
-from gateway.admin.access.guard import HEADERS
-from gateway.admin.visit import PARTS
-from gateway.admin.vocabulary import check_words
+from gateway.admin.context import CONTEXT
+from gateway.admin.guard import HEADERS
+from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
 from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
 from gateway.serving import PanelSide, PublicSide, SystemSide
@@ -116,7 +116,7 @@ def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:
         refusal = refusal_of(error, status)
         if refusal.status >= 500 and error is not None:
             kit.events.fault("the panel failed", error)
-        headers = {**HEADERS, **app[PARTS].more_headers}
+        headers = {**HEADERS, **app[CONTEXT].more_headers}
         response = web.Response(status=refusal.status, text=f"{refusal.message}\n", headers=headers)
         response.force_close()
         return response

@@ -95,7 +95,7 @@ def check(booking: bool, everything: bool, config: Path | None, as_json: bool) -
 async def _findings(settings: Settings, *, booking: bool, everything: bool) -> list[Finding]:
     from adapters.examination import SAMPLE, Examination
     from gateway.app import utc_now
-    from gateway.inquiries.examining import examine
+    from gateway.inquiries.practice import examine
 
     examination = Examination(now=utc_now(), rows=None if everything else SAMPLE, booking=booking)
     async with _own_or_passing(settings) as (own, store):
@@ -111,11 +111,11 @@ async def _findings(settings: Settings, *, booking: bool, everything: bool) -> l
 @asynccontextmanager
 async def bare_adapter(settings: Settings, report: Report) -> AsyncIterator[Adapter]:
     """The configured adapter with nothing around it, which would hide what it does."""
-    from gateway.inquiries import examining
+    from gateway.inquiries import practice
 
     async with (
         _own_or_passing(settings) as (own, store),
-        examining.bare_adapter(own, store, report) as adapter,
+        practice.bare_adapter(own, store, report) as adapter,
     ):
         yield adapter
 
@@ -150,13 +150,75 @@ async def _own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, "
 @json_option
 def schema(adapter: str | None, config: Path | None, as_json: bool) -> None:
     """Print the JSON Schema of a mapping file, for editors that complete and check it."""
+    from adapters.mapping.schema import mapping_schema
     from gateway.backend import shapes
 
-    if (adapter or load_settings(config).backend.adapter) == "rest":
-        from adapters.rest.schema import mapping_schema
-    else:
-        from adapters.sql.schema import mapping_schema
-    click.echo(json.dumps(mapping_schema(shapes()), indent=2))
+    named = adapter or load_settings(config).backend.adapter
+    made = mapping_schema(shapes(), "rest" if named == "rest" else "sql")
+    click.echo(json.dumps(made, indent=2))
+
+
+@backend.command()
+@click.argument("resource")
+@config_option
+@json_option
+def explain(resource: str, config: Path | None, as_json: bool) -> None:
+    """Print how a resource is made: each field, its source, its converter, what makes it null.
+
+    The practice system is not asked.
+    """
+    from dataclasses import asdict
+
+    from adapters.mapped.plan import compile_resource, explained
+    from adapters.mapping.loading import converters_of, load_mapping
+    from gateway.backend import credentials, shapes
+
+    settings = load_settings(config).backend
+    if settings.mapping is None:
+        fail("backend.mapping is not set: it names the mapping to explain")
+    all_shapes = shapes()
+    mapping, _ = load_mapping(settings.mapping, all_shapes, settings.adapter, credentials(settings))
+    if resource not in mapping.resources:
+        fail(f"{resource} is no resource: use one of {', '.join(mapping.resources)}")
+    mapped = mapping.resources[resource]
+    lines = list(
+        explained(compile_resource(resource, mapped, all_shapes[resource], converters_of(mapping)))
+    )
+    if as_json:
+        click.echo(json.dumps([asdict(line) for line in lines], indent=2))
+        return
+    columns = [
+        ("field", "source", "converter", "null"),
+        *(tuple(asdict(e).values()) for e in lines),
+    ]
+    widths = [min(60, max(len(row[number]) for row in columns)) for number in range(3)]
+    for row in columns:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo("  ".join([*cells, row[3]]))
+
+
+@backend.command()
+@click.argument("mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def upgrade(mapping: Path) -> None:
+    """Rewrite a mapping of an older form in the form of today; comments and layout stay.
+
+    The file as it was is kept beside it, with `.old` behind its name.
+    """
+    from adapters.documents.document import read_document
+    from adapters.mapping.upgrade import upgraded
+
+    text = mapping.read_text(encoding="utf-8")
+    made = upgraded(read_document(mapping), text)
+    if made == text:
+        click.echo(f"{mapping}: it has the form of today already")
+        return
+    old = mapping.with_name(f"{mapping.name}.old")
+    _refuse_to_overwrite(old)
+    _written(old, text)
+    mapping.write_text(made, encoding="utf-8")
+    pairs = zip(text.splitlines(), made.splitlines(), strict=False)
+    changed = sum(one != other for one, other in pairs)
+    click.echo(f"{mapping}: {changed} lines rewritten; {old} has it as it was")
 
 
 def _known(zone: str | None) -> str | None:

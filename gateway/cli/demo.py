@@ -17,16 +17,15 @@ from signal import SIGHUP, SIGINT, SIGTERM
 import click
 
 from adapters.base import NotFound, Query
+from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.passwords import made_up, one_time_digest
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore
 from gateway.app import utc_now
 from gateway.cli.deeds import Deed, recording
 from gateway.cli.options import config_option, json_option
 from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
-from gateway.inquiries.key_settings import settings_told
+from gateway.inquiries.keys import settings_told
 from gateway.keys.key import Key, new_key
 from gateway.policy.cases.run import cases_beside
 from gateway.serving import Gateway

@@ -15,7 +15,7 @@ from gateway.cli.options import config_option, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
-from gateway.inquiries.directory import PAGES_MOST, first
+from gateway.inquiries.practice import PAGES_MOST, first
 from gateway.settings import Settings, load_settings
 from gateway.state import opened
 

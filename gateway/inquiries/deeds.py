@@ -1,6 +1,6 @@
 """What administrators do, in the panel or by command: in the audit before it is done."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -27,39 +27,35 @@ class Deeds:
     async def deed(
         self, who: str, deed: str, subject: str = "", **details: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """Around what is done: that it begins is on disk before it does, how it ended after it.
+        """Notes on disk that a deed begins, before it does, and afterwards how it ended.
 
-        Unwritten where the audit takes no line: then nothing is done. Unended where it takes none
-        afterwards, or the log does not. What is added to the details meanwhile stands in the last
-        line.
+        Raises Unwritten where the audit takes no line: then nothing is done; Unended where it takes
+        none afterwards, or the log does not. What is added to the details meanwhile stands in the
+        last line.
         """
-        await self._write(who, deed, subject, BEGUN, details)
+
+        async def end(outcome: str) -> None:
+            noted = DeedLine(self._now(), who, deed, subject, outcome, dict(details))
+            await self._audit.deed(noted)
+            if outcome == BEGUN:
+                return
+            done = Deed(
+                at=noted.time, who=who, deed=deed, subject=subject, outcome=outcome, details=details
+            )
+            await self.log.add(done)
+
+        await end(BEGUN)
         try:
             yield details
         except BaseException:
-            await self._end(who, deed, subject, FAILED, details)
+            await end(FAILED)
             raise
         try:
-            await self._end(who, deed, subject, DONE, details)
+            await end(DONE)
         except (Unwritten, StoreError) as error:
             raise Unended from error
 
     async def note(self, who: str, deed: str, subject: str = "", **details: Any) -> None:
-        """What has come to pass, such as somebody signing in."""
+        """Notes what has come to pass, such as somebody signing in."""
         async with self.deed(who, deed, subject, **details):
             pass
-
-    async def _end(
-        self, who: str, deed: str, subject: str, outcome: str, details: Mapping[str, Any]
-    ) -> None:
-        await self._write(who, deed, subject, outcome, details)
-        noted = Deed(
-            at=self._now(), who=who, deed=deed, subject=subject, outcome=outcome, details=details
-        )
-        await self.log.add(noted)
-
-    async def _write(
-        self, who: str, deed: str, subject: str, result: str, details: Mapping[str, Any]
-    ) -> None:
-        line = DeedLine(self._now(), who, deed, subject, result, dict(details))
-        await self._audit.deed(line)

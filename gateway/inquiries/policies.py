@@ -1,25 +1,38 @@
-"""The policies that are compared and explained: a file, the one that runs, or one that ran."""
+"""Policies by name, what differs between two for which keys, and what somebody decides of one."""
 
+import asyncio
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
+from gateway.affected import answers, operations_of, reach
+from gateway.keys.key import Key
+from gateway.keys.store import KeyStore
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.spots import Spots, spots_of
-from gateway.policy.rules import Rules
-from gateway.policy.running.found import find
-from gateway.policy.running.stored import read_version
-from gateway.policy.running.versions import Version, Versions
+from gateway.policy.rules import Rules, narrowed, no_wider
+from gateway.policy.running.file import find
+from gateway.policy.running.keeper import APPROVAL
+from gateway.policy.running.text import read_version
+from gateway.policy.running.versions import Event, Process, Version, Versions
+from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.settings import StartRefused
 from gateway.store import Store
+from gateway.usage.store import answered
 
 RUNNING = "running"
+DAYS = 30
+# Seconds that the running gateways have to look, and between two questions whether they have.
+LOOKED_IN, ASK_AGAIN = 10.0, 0.1
 _begins_hash = re.compile("[0-9a-f]{1,7}").fullmatch
 _hash = re.compile("[0-9a-f]{8,64}").fullmatch
+_line_end = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Named:
     """A policy by the name it was asked for, with its text.
 
@@ -35,9 +48,9 @@ class Named:
 
 
 async def policy_named(name: str, store: Store | None) -> Named:
-    """The policy in a file, the one that is `running`, or one that ran, by its hash.
+    """Returns the policy in a file, the one that is `running`, or one that ran, by its hash.
 
-    DocumentErrors of a file that is no policy; StartRefused where there is none of that name.
+    Raises DocumentErrors of a file that is no policy; StartRefused where none has that name.
     """
     if name == RUNNING:
         version = await Versions(store).last() if store else None
@@ -45,59 +58,167 @@ async def policy_named(name: str, store: Store | None) -> Named:
             raise StartRefused(
                 "no policy has run so far with this configuration: name a file in place of running"
             )
-        return kept(RUNNING, version)
+        return _stored(RUNNING, version)
     if is_kept(name) and _hash(name):
         version = await Versions(store).find(name) if store else None
         if version is None:
             raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
-        return kept(version.hash[:12], version)
+        return _stored(version.hash[:12], version)
     if is_kept(name):
         raise StartRefused(
             f"there is no file {name}; of the hash of a policy that ran, write at least 8 digits"
         )
-    return in_file(Path(name))
+    return _in_file(Path(name))
+
+
+def _in_file(path: Path) -> Named:
+    policy = load_policy(path, lambda trouble: None)
+    return Named(policy.file, policy.hash, path.read_bytes(), policy.rules, policy.file)
 
 
 def is_kept(name: str) -> bool:
-    """Whether a name is no file's but that of a policy in the store."""
-    return not _is_file(name) and bool(name == RUNNING or _hash(name) or _begins_hash(name))
+    """Returns whether a name is no file's but that of a policy in the store."""
+    is_file = Path(name).is_file()
+    return not is_file and bool(name == RUNNING or _hash(name) or _begins_hash(name))
 
 
-def _is_file(name: str) -> bool:
-    return Path(name).is_file()
-
-
-def in_file(path: Path) -> Named:
-    """The policy in a file; DocumentErrors."""
-    policy = load_policy(path, lambda trouble: None)
-    return Named(
-        name=policy.file,
-        hash=policy.hash,
-        content=path.read_bytes(),
-        rules=policy.rules,
-        place=policy.file,
-    )
-
-
-def kept(name: str, version: Version) -> Named:
-    """A policy that ran or waited; StartRefused where its text is not the one that did."""
+def _stored(name: str, version: Version) -> Named:
+    """Returns a policy that ran or waited; StartRefused where its text is another one."""
     try:
         rules = read_version(version)
     except DocumentErrors as error:
         raise StartRefused(f"the policy {version.hash[:12]} in the store is damaged") from error
-    same = find(Path(version.file)).hash == version.hash
-    return Named(
-        name=name,
-        hash=version.hash,
-        content=version.content,
-        rules=rules,
-        place=version.file if same else name,
-    )
+    is_file = find(Path(version.file)).hash == version.hash
+    place = version.file if is_file else name
+    return Named(name, version.hash, version.content, rules, place)
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Returns the lines without their ends, counted as the policy's reader does."""
+    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return _line_end.split(content.decode("utf-16" if utf16 else "utf-8-sig", "replace"))
 
 
 def deciding_lines(content: bytes) -> Spots:
-    """Where a text says what; nowhere in one that no file could hold, as what two both show."""
+    """Returns where a text says what; nowhere in one that no file could hold."""
     try:
         return spots_of(content, "")
     except DocumentErrors:
         return Spots({}, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The changes of a policy that take effect at once, and those that wait."""
+
+    at_once: Sequence[PolicyChange]
+    waits: Sequence[PolicyChange]
+
+
+def outlook(running: Rules, new: Rules) -> Outlook:
+    """Returns what comes of new rules whose cases fail, where the others run."""
+    first = new if no_wider(new, running) else narrowed(running, new) or running
+    return Outlook(changes(running, first), changes(first, new))
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A change, the active keys that it touches, and in how many answers they saw the resource."""
+
+    change: PolicyChange
+    keys: Sequence[Key]
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two policies and what differs; `known` is False where no store tells of any key.
+
+    `notes` say what holds a part of the new one back.
+    """
+
+    old: Named
+    new: Named
+    touched: Sequence[Touched]
+    known: bool
+    notes: Sequence[str] = ()
+
+    @property
+    def widens(self) -> bool:
+        """Whether anybody may see something that was not seen."""
+        return any(each.change.widens for each in self.touched)
+
+
+async def compared(
+    old: Named, new: Named, store: Store | None, now: datetime, notes: Sequence[str] = ()
+) -> Comparison:
+    """Returns what differs, as the store knows keys and answers."""
+    found = changes(old.rules, new.rules)
+    if store is None:
+        return Comparison(old, new, touched(found, (), {}), known=False, notes=notes)
+    listing, at = await KeyStore(store).list(), await KeyStore(store).key_time(now)
+    keys = [key for key, _ in listing.keys if key.active(at)]
+    return Comparison(old, new, await whom(found, keys, store, now), known=True, notes=notes)
+
+
+async def whom(
+    found: Sequence[PolicyChange], keys: Sequence[Key], store: Store, now: datetime
+) -> list[Touched]:
+    """Returns each change with the active keys it touches, and their answers of the DAYS."""
+    if not found:
+        return []
+    showing = sorted({operation for change in found for operation in operations_of(change)})
+    counts = await answered(store, now - timedelta(days=DAYS), showing)
+    return await asyncio.to_thread(touched, found, keys, counts)
+
+
+def touched(
+    found: Iterable[PolicyChange], keys: Sequence[Key], counts: Mapping[tuple[str, str], int]
+) -> list[Touched]:
+    """Returns each change with whom it reaches of these keys."""
+    reached = [(change, reach(change, keys)) for change in found]
+    return [Touched(change, some, answers(change, some, counts)) for change, some in reached]
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """The running gateways, and the revision up to which each was asked to look."""
+
+    running: Sequence[Process]
+    revision: int
+
+    @property
+    def late(self) -> list[Process]:
+        """Those that have not looked so far."""
+        return [each for each in self.running if each.revision < self.revision]
+
+
+async def looked(
+    versions: Versions,
+    now: Callable[[], datetime],
+    decision: Event | None = None,
+    *,
+    within: float = LOOKED_IN,
+) -> Reload:
+    """Returns the running gateways, once each has looked anew or its time is up."""
+    waited_for = {each.id for each in await versions.running(now())}
+    revision = await versions.ask(decision)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + within
+    while True:
+        reload = Reload(await versions.running(now()), revision)
+        if waited_for.isdisjoint(each.id for each in reload.late) or loop.time() >= until:
+            return reload
+        await asyncio.sleep(ASK_AGAIN)
+
+
+def waiting(running: Sequence[Process]) -> list[str]:
+    """Returns the hashes of the policies that wait for an approval somewhere, each once."""
+    held = (each.state for each in running if each.state.get("waitsFor") == APPROVAL)
+    return sorted({str(state["waiting"]) for state in held})
+
+
+async def declined(versions: Versions, hashes: Sequence[str]) -> Mapping[str, Event]:
+    """Returns those of the policies that somebody declined, and who."""
+    found = {digest: await versions.declined(digest) for digest in hashes}
+    return {digest: event for digest, event in found.items() if event is not None}

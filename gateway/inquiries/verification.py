@@ -18,37 +18,26 @@ class Stopped(Exception):
     """Nobody waits for the outcome any more."""
 
 
-class Progress:
+class VerifyProgress:
     """How many lines were looked at, of how many; read by others while a thread goes on.
 
     It leaves the thread some rest, so that calls beside it are answered.
     """
 
     def __init__(self) -> None:
-        self.lines = 0
-        self.all = 0
-        self._before = 0
-        self._stops = False
+        self.lines = self.all = self.before = 0
+        self.stops = False
 
     def __call__(self, lines: int) -> None:
-        """So many of one chain. Stopped."""
-        if self._stops:
+        """Counts the lines of one chain so far; raises Stopped."""
+        if self.stops:
             raise Stopped
-        self.lines = self._before + lines
+        self.lines = self.before + lines
         time.sleep(REST)
-
-    def chain(self, lines: int) -> None:
-        """A whole chain had so many."""
-        self._before += lines
-        self.lines = self._before
-
-    def stop(self) -> None:
-        """The thread ends within a moment."""
-        self._stops = True
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class AuditReport:
     """What is to be said of each chain; `others` are those of other folders, verified there."""
 
     verdicts: Sequence[Verdict]
@@ -61,38 +50,37 @@ class Verified:
 
 
 async def verify_audit(
-    settings: Settings, store: Store, progress: Progress | None = None
-) -> Verified:
-    """Every chain of the folder against the heads in the store, gently with a `progress`.
+    settings: Settings, store: Store, progress: VerifyProgress | None = None
+) -> AuditReport:
+    """Compares every chain of the folder with the store, gently with a `progress`.
 
-    StartRefused, where the audit's key cannot be read; StoreError, OSError.
+    Raises StartRefused where the audit's key cannot be read; StoreError, OSError.
     """
-    folder = audit_folder(settings)
+    folder, chains = audit_folder(settings), Chains(store)
     before = await asyncio.to_thread(chains_in, folder)
-    chains = Chains(store)
     known = await chains.known()
     place, shared = place_of(folder), chains.shared
     others = elsewhere(known, place, shared=shared)
-    mine = [each for each in known if each not in others]
+    mine = [chain for chain in known if chain not in others]
     secrets = read_secrets(key_file(settings)) if mine else ()
     if progress is not None:
-        progress.all = sum(max(0, each.head.seq - each.base.seq) for each in mine)
+        progress.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
 
-    def verified() -> list[Verdict]:
+    def verdicts() -> list[Verdict]:
         found = []
-        for each in verify(folder, before, mine, secrets, progress):
-            found.append(each)
+        for verdict in verify(folder, before, mine, secrets, progress):
+            found.append(verdict)
             if progress is not None:
-                progress.chain(each.lines)
+                progress.lines = progress.before = progress.before + verdict.lines
         return found
 
     try:
-        found = await asyncio.to_thread(verified)
+        found = await asyncio.to_thread(verdicts)
     except asyncio.CancelledError:
         if progress is not None:
-            progress.stop()
+            progress.stops = True
         raise
     if is_foreign(known, place, shared=shared):
         text = f"{folder / PLACE}: the store knows no folder of that name"
         found.append(Verdict(chain="", broken=text))
-    return Verified(found, others)
+    return AuditReport(found, others)

@@ -21,7 +21,7 @@ def redactor_for(operation: Operation, key: Key, policy: Policy) -> Redactor:
 
 def others_for(key: Key, policy: Policy) -> Callable[[str], Only]:
     """Which records of any governed resource exist for the key."""
-    return lambda resource: policy.only(resource, key.level_for(resource))
+    return lambda resource: policy.redactor(resource, key.level_for(resource)).only
 
 
 def redact(redactor: Redactor, record: Record) -> bytes:

@@ -10,17 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from gateway.contract.fields import (
-    DAY,
-    EMAIL,
-    INSTANT,
-    MONEY,
-    NUMBER,
-    PERCENT,
-    TEXT,
-    Field,
-    Format,
-)
+from gateway.contract.fields import DAY, EMAIL, INSTANT, MONEY, NUMBER, PERCENT, TEXT, Field, Format
 from gateway.policy.towns import town_of
 
 STARS = "***"
@@ -28,7 +18,7 @@ STARS = "***"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MaskKind:
-    """One kind of mask.
+    """A way to show a part of a value.
 
     `formats` are those of the fields that it fits; `hide` takes a value as msgspec reads it (a day
     is a date, an amount is text) and the argument, and gives one of the same type, or None;
@@ -60,11 +50,11 @@ class Mask:
         return f"{self.kind.name}({self.argument})" if self.kind.largest else self.kind.name
 
     def __call__(self, value: Any) -> Any:
-        """The masked value; None where nothing of it can be shown."""
+        """Returns the masked value; None where nothing of it can be shown."""
         return self.kind.hide(value, self.argument)
 
     def shows_no_more_than(self, other: "Mask") -> bool:
-        """Whether what this mask shows can be told from what the other one does, of every value.
+        """Whether this mask shows no more of any value than the other one.
 
         `last(4)` hides short texts of which `last(2)` shows something. Of two roundings the finer
         one tells the coarser only where halves go the same way and no step is cut in two.
@@ -75,7 +65,7 @@ class Mask:
         return rest == 0 and times % 4 == 1
 
     def schema(self, field: Field) -> dict[str, Any]:
-        """What the field's schema says more than that of the whole value."""
+        """Returns what the schema of a masked field adds to that of the whole field."""
         told = self.kind.says.replace("{n}", str(self.argument))
         about = f"{field.summary} " if field.summary else ""
         extra: dict[str, Any] = {"description": f"{about}Masked: {told}", "x-mask": str(self)}
@@ -88,13 +78,9 @@ class Mask:
 
 
 def _last(text: str, count: int) -> str:
-    """At least as much is hidden as is shown."""
+    """Hides at least as much as it shows."""
     text = text.strip()
     return STARS + text[-count:] if len(text) >= 2 * count else STARS
-
-
-def _domain(text: str, _: int) -> str:
-    return f"{STARS}@{text.rpartition('@')[2]}"
 
 
 def _initial(text: str, _: int) -> str:
@@ -108,39 +94,25 @@ def _year(value: date, _: int) -> date:
     return value.replace(month=1, day=1)
 
 
-def _city(text: str, _: int) -> str | None:
-    return town_of(text)
-
-
 def _rounded(value: Any, step: int) -> Any:
     try:
         if isinstance(value, str):  # an amount or a percentage, with two places
-            hundredths = _nearest(int(value.replace(".", "")), step * 100)
+            hundredths = _steps(int(value.replace(".", "")), step * 100) * step * 100
             sign, digits = "-" if hundredths < 0 else "", f"{abs(hundredths):03d}"
             return f"{sign}{digits[:-2]}.{digits[-2:]}"
-        if isinstance(value, int):
-            nearest = _nearest(value, step)
-            return nearest if abs(nearest) < 2**63 else None  # what JSON is written of ends there
-        return _nearest_of_float(value, step)
+        numerator, denominator = value.as_integer_ratio()
+        nearest = _steps(numerator, step * denominator) * step
+        # what JSON is written of ends there; a float tells no whole numbers beyond from each other
+        largest = 2**63 if isinstance(value, int) else 2**53
+        return nearest if abs(nearest) < largest else None
     except (ValueError, OverflowError):
         return None
 
 
-def _nearest(value: int, step: int) -> int:
-    return _steps(value, step) * step
-
-
 def _steps(value: int, step: int) -> int:
-    """How many whole steps are nearest; of two the even one."""
+    """Returns the nearest number of whole steps; of two the even one."""
     whole, rest = divmod(value, step)
     return whole + (2 * rest > step or (2 * rest == step and whole % 2 == 1))
-
-
-def _nearest_of_float(value: float, step: int) -> int | None:
-    """None where a float no longer tells one whole number from the next."""
-    numerator, denominator = value.as_integer_ratio()
-    nearest = _steps(numerator, step * denominator) * step
-    return nearest if abs(nearest) < 2**53 else None
 
 
 LAST = MaskKind(
@@ -155,7 +127,7 @@ LAST = MaskKind(
 DOMAIN = MaskKind(
     name="domain",
     formats=(EMAIL,),
-    hide=_domain,
+    hide=lambda text, _: f"{STARS}@{text.rpartition('@')[2]}",
     says=f"{STARS} and what follows the @.",
     example="domain",
     pattern={EMAIL.name: r"^\*{3}@"},
@@ -179,7 +151,7 @@ YEAR = MaskKind(
 CITY = MaskKind(
     name="city",
     formats=(TEXT,),
-    hide=_city,
+    hide=lambda text, _: town_of(text),
     says="the town, null where no postal code tells it from the street.",
     example="city",
 )
@@ -193,18 +165,18 @@ ROUNDED = MaskKind(
 )
 
 KINDS: Mapping[str, MaskKind] = {
-    each.name: each for each in (LAST, DOMAIN, INITIAL, YEAR, CITY, ROUNDED)
+    kind.name: kind for kind in (LAST, DOMAIN, INITIAL, YEAR, CITY, ROUNDED)
 }
 _written = re.compile(r"([A-Za-z]+)(?:\( *([0-9]{1,7}) *\))?").fullmatch
 
 
 def fitting(field: Field) -> list[MaskKind]:
-    """The kinds of mask that a field can have."""
+    """Returns the kinds of mask that fit a field."""
     return [kind for kind in KINDS.values() if kind.fits(field)]
 
 
 def read_mask(text: Any) -> Mask | str | None:
-    """The mask that is written so; what is wrong with its argument; None where it is no mask."""
+    """Returns the mask, or what is wrong with its argument; None where it is no mask."""
     found = _written(text) if isinstance(text, str) else None
     kind = KINDS.get(found[1]) if found else None
     if found is None or kind is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from adapters.base import Only, Report
+from adapters.base import Report
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View
@@ -45,23 +45,11 @@ class Policy:
         """The only view of a resource that no level governs; KeyError for a governed one."""
         return self.whole[resource]
 
-    def visible(self, resource: str, level: AccessLevel) -> frozenset[str]:
-        """The paths of the fields that the level sees whole of a governed resource."""
-        return self.redactors[resource, level].visible
-
-    def masked(self, resource: str, level: AccessLevel) -> Mapping[str, Mask]:
-        """The paths of the fields that the level sees under a mask."""
-        return self.redactors[resource, level].masks
-
     def view(self, resource: Resource, level: AccessLevel) -> View:
         """What the level sees of a governed resource, as the interface's description has it."""
         redactor = self.redactors[resource.name, level]
         masked = {path: mask.schema(resource.at(path)) for path, mask in redactor.masks.items()}
         return View(redactor.visible, masked, level)
-
-    def only(self, resource: str, level: AccessLevel) -> Only:
-        """Which records of a governed resource exist for the level."""
-        return self.redactors[resource, level].only
 
 
 def compile_policy(
@@ -72,8 +60,7 @@ def compile_policy(
     What shows as much as in the policy `like`, made for the same `report`, is taken from there.
     """
     redactors = {
-        (resource.name, level): _known(like, resource, rules[resource.name], level)
-        or _redactor(resource, rules[resource.name], level, report)
+        (resource.name, level): _redactor(resource, rules[resource.name], level, report, like)
         for resource in GOVERNED
         for level in LEVELS
     }
@@ -84,37 +71,31 @@ def compile_policy(
         rules=MappingProxyType(dict(rules)),
         redactors=MappingProxyType(redactors),
         whole=whole,
-        has_rows=any(each.only for each in redactors.values()),
+        has_rows=any(redactor.only for redactor in redactors.values()),
     )
 
 
 def _whole(report: Report) -> Mapping[str, Redactor]:
-    return MappingProxyType(
-        {
-            resource.name: Redactor(resource, resource.paths, report)
-            for resource in RESOURCES
-            if not resource.governed
-        }
-    )
-
-
-def _known(
-    like: Policy | None, resource: Resource, rules: ResourceRules, level: AccessLevel
-) -> Redactor | None:
-    """The view that another policy has already, where it shows just what these rules do."""
-    if like is None:
-        return None
-    before = like.rules[resource.name]
-    same = before.rows_of(level) == rules.rows_of(level) and all(
-        before.sight(path, level) == rules.sight(path, level) for path in resource.paths
-    )
-    return like.redactors[resource.name, level] if same else None
+    ungoverned = [resource for resource in RESOURCES if not resource.governed]
+    redactors = {
+        resource.name: Redactor(resource, resource.paths, report) for resource in ungoverned
+    }
+    return MappingProxyType(redactors)
 
 
 def _redactor(
-    resource: Resource, rules: ResourceRules, level: AccessLevel, report: Report
+    resource: Resource,
+    rules: ResourceRules,
+    level: AccessLevel,
+    report: Report,
+    like: Policy | None,
 ) -> Redactor:
-    sights = {path: rules.sight(path, level) for path in rules.fields}
+    """The view of a level; another policy's own where that shows just what these rules do."""
+    sights, rows = rules.sights(level), rules.rows_of(level)
+    if like is not None:
+        before = like.rules[resource.name]
+        if before.rows_of(level) == rows and before.sights(level) == sights:
+            return like.redactors[resource.name, level]
     visible = [path for path, sight in sights.items() if sight is WHOLE]
     masks = {path: sight for path, sight in sights.items() if isinstance(sight, Mask)}
-    return Redactor(resource, visible, report, masks=masks, rows=rules.rows_of(level))
+    return Redactor(resource, visible, report, masks=masks, rows=rows)

@@ -7,6 +7,7 @@ that can't be used become null and are reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
 from uuid import UUID
@@ -17,13 +18,11 @@ from msgspec.structs import force_setattr
 from adapters.base import Only, Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
 from gateway.policy.masks import Mask
-from gateway.policy.rows import EVERY, Rows
-from gateway.policy.shape import Soundness, struct, value_type, written_value
+from gateway.policy.rows import EVERY, RowFilter
+from gateway.policy.values import Soundness, struct, value_type, written_value
 
 # All that reading or writing a value may raise; a lone surrogate is a ValueError.
 _BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
-
-
 NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
 
 
@@ -40,20 +39,6 @@ class Redactor:
     it, and `admits` whether a record is one of them.
     """
 
-    __slots__ = (
-        "_encode",
-        "_hide",
-        "_mender",
-        "_shape",
-        "_shapes",
-        "_sound",
-        "admits",
-        "fields",
-        "masks",
-        "only",
-        "visible",
-    )
-
     def __init__(
         self,
         resource: Resource,
@@ -61,7 +46,7 @@ class Redactor:
         report: Report,
         *,
         masks: Mapping[str, Mask] = NO_MASKS,
-        rows: Rows = EVERY,
+        rows: RowFilter = EVERY,
     ) -> None:
         self.visible = frozenset(visible)
         self.masks = MappingProxyType(dict(masks))
@@ -98,7 +83,7 @@ class Redactor:
                 return self._encode(views), 0
         except _BROKEN:
             pass
-        parts = [part for each in records if (part := self._part(each)) is not None]
+        parts = [part for record in records if (part := self._part(record)) is not None]
         return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
 
     def _part(self, record: Record) -> bytes | None:
@@ -112,11 +97,13 @@ def hiding(
     fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str = ""
 ) -> Callable[[Any], None]:
     """What puts the masked values into a view in the place of the whole ones."""
-    own = [(each.name, masks[prefix + each.name]) for each in fields if prefix + each.name in masks]
+    own = [
+        (field.name, masks[prefix + field.name]) for field in fields if prefix + field.name in masks
+    ]
     lists = [
-        (each.name, hiding(each.fields, masks, f"{prefix}{each.name}[]."))
-        for each in fields
-        if any(path.startswith(f"{prefix}{each.name}[].") for path in masks)
+        (field.name, hiding(field.fields, masks, f"{prefix}{field.name}[]."))
+        for field in fields
+        if any(path.startswith(f"{prefix}{field.name}[].") for path in masks)
     ]
 
     def hide(view: Any) -> None:
@@ -131,21 +118,14 @@ def hiding(
     return hide
 
 
+@dataclass(frozen=True, slots=True)
 class _Mender:
     """Reads a record value by value, replacing by null what can't be used."""
 
-    def __init__(
-        self,
-        resource: str,
-        fields: tuple[Field, ...],
-        report: Report,
-        masks: Mapping[str, Mask],
-    ) -> None:
-        self.resource = resource
-        self.fields = fields
-        self.masks = masks
-        self.report = report
-        self.encode = msgspec.json.Encoder().encode
+    resource: str
+    fields: tuple[Field, ...]
+    report: Report
+    masks: Mapping[str, Mask]
 
     def record(self, raw: Any) -> Record:
         if not isinstance(raw, dict):
@@ -173,12 +153,12 @@ class _Mender:
             self.unreadable(path, record)
             return None
         mended = []
-        for each in raw:
-            if not isinstance(each, dict):
+        for item in raw:
+            if not isinstance(item, dict):
                 self.unreadable(f"{path}[]", record)
                 continue
             try:
-                mended.append(self.members(field.fields, each, f"{path}[].", record))
+                mended.append(self.members(field.fields, item, f"{path}[].", record))
             except NoUsableId:
                 continue
         return mended
@@ -186,7 +166,7 @@ class _Mender:
     def value(self, field: Field, raw: Any, path: str, record: str) -> Any:
         try:
             value = msgspec.convert(raw, value_type(field))
-            if written_value(field).fullmatch(self.encode(value)):
+            if written_value(field).fullmatch(msgspec.json.encode(value)):
                 return self.masks[path](value) if path in self.masks else value
         except _BROKEN:
             pass

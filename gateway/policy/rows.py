@@ -1,11 +1,11 @@
 """Row conditions: which records exist at all for a level, by the values of fields that it sees.
 
-A condition says of one field which values are let be; a record must meet all of them, and what has
-no value meets none. Values are compared as the record shows them, exactly.
+A condition admits some values of one field; a record must meet all conditions, and a field without
+a value meets none. Values are compared exactly, as the record shows them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -22,12 +22,12 @@ _ORDERED = {*_NUMERIC, formats.DAY.name, formats.INSTANT.name}
 
 
 def is_ordered(field: Field) -> bool:
-    """Whether one value of the field is less than another."""
+    """Whether the values of the field have an order."""
     return field.format.name in _ORDERED
 
 
 def comparable(field: Field, shown: Any) -> Value:
-    """A value of the field as answers carry it, as it is compared; ValueError where it is none."""
+    """Returns a value of an answer as it is compared; raises ValueError where it is none."""
     name = field.format.name
     if name == formats.BOOLEAN.name:
         fits = isinstance(shown, bool)
@@ -55,7 +55,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def shown(field: Field, value: Value) -> Any:
-    """The value as answers carry it."""
+    """Returns a compared value as answers carry it."""
     if field.format.name == formats.NUMBER.name:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, Decimal):
@@ -74,8 +74,8 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is let be of one field's values; a missing part lets all be.
+class ValueTest:
+    """Which values of one field are admitted; a missing part admits all.
 
     Where the field has a closed list of values, or is a truth value, `allowed` says it all.
     """
@@ -86,7 +86,7 @@ class Wanted:
     high: Bound | None = None
 
     def admits(self, value: Value) -> bool:
-        """Whether a value is let be."""
+        """Whether a value is admitted."""
         if self.allowed is not None and value not in self.allowed:
             return False
         low, high = self.low, self.high
@@ -98,7 +98,7 @@ class Wanted:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it certainly lets nothing be: no value is allowed, or the bounds leave none."""
+        """Whether it certainly admits nothing: no value is allowed, or the bounds leave none."""
         if self.allowed is not None:
             return not any(map(self.admits, self.allowed))
         low, high = self.low, self.high
@@ -107,76 +107,85 @@ class Wanted:
         closed = low.included and high.included
         return bool(low.value > high.value or (low.value == high.value and not closed))
 
-    def within(self, other: "Wanted") -> bool:
-        """Whether the other lets be all that this one does."""
+    def within(self, other: "ValueTest") -> bool:
+        """Whether the other admits all that this one does."""
         if self.allowed is not None:
             return all(map(other.admits, filter(self.admits, self.allowed)))
-        if other.allowed is not None or _lower(self.low, other.low) is not self.low:
-            return False
-        if _higher(self.high, other.high) is not self.high:
-            return False
-        return not any(map(self.admits, other.barred))
+        return (
+            other.allowed is None
+            and _lower(self.low, other.low) is self.low
+            and _higher(self.high, other.high) is self.high
+            and not any(map(self.admits, other.barred))
+        )
 
-    def both(self, other: "Wanted") -> "Wanted":
-        """What this and the other let be."""
+    def both(self, other: "ValueTest") -> "ValueTest":
+        """Returns what both admit, without redundant parts."""
         allowed = self.allowed if other.allowed is None else other.allowed
         if self.allowed is not None and other.allowed is not None:
             allowed = self.allowed & other.allowed
-        return Wanted(
-            allowed=allowed,
-            barred=self.barred | other.barred,
-            low=_lower(self.low, other.low),
-            high=_higher(self.high, other.high),
-        )
+        bounds = ValueTest(low=_lower(self.low, other.low), high=_higher(self.high, other.high))
+        barred = self.barred | other.barred
+        if allowed is not None:
+            return ValueTest(allowed=frozenset(filter(bounds.admits, allowed - barred)))
+        if bounds.is_empty:
+            return NOTHING
+        return replace(bounds, barred=frozenset(filter(bounds.admits, barred)))
+
+    def comparisons(self) -> Iterator[tuple[str, Any]]:
+        """Yields `in` and `not in` with sorted values, `min`, `above`, `max`, `below` with one."""
+        if self.allowed is not None:
+            yield "in", sorted(filter(self.admits, self.allowed))
+            return
+        if self.barred:
+            yield "not in", sorted(self.barred)
+        if self.low is not None:
+            yield "min" if self.low.included else "above", self.low.value
+        if self.high is not None:
+            yield "max" if self.high.included else "below", self.high.value
 
 
-# What no value meets.
-NOTHING = Wanted(allowed=frozenset())
+# What no value meets, and what all do.
+NOTHING = ValueTest(allowed=frozenset())
+_ANYTHING = ValueTest()
 
 
-def _lower(one: Bound | None, other: Bound | None) -> Bound | None:
-    """The bound from below that leaves out more; of two alike the first."""
-    if one is None or other is None:
-        return one or other
-    if one.value == other.value:
-        return other if one.included and not other.included else one
-    return one if one.value > other.value else other
+def _lower(*bounds: Bound | None) -> Bound | None:
+    """The bound from below that leaves out most; of several alike the first."""
+    return max(filter(None, bounds), key=lambda it: (it.value, not it.included), default=None)
 
 
-def _higher(one: Bound | None, other: Bound | None) -> Bound | None:
-    if one is None or other is None:
-        return one or other
-    if one.value == other.value:
-        return other if one.included and not other.included else one
-    return one if one.value < other.value else other
+def _higher(*bounds: Bound | None) -> Bound | None:
+    return min(filter(None, bounds), key=lambda it: (it.value, it.included), default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Which records of a resource exist: field name -> what is let be; nothing lets all be."""
+class RowFilter:
+    """Which records of a resource exist: field name -> its test; all exist where it is empty."""
 
-    wanted: Mapping[str, Wanted]
+    tests: Mapping[str, ValueTest]
 
     def __bool__(self) -> bool:
-        return bool(self.wanted)
+        return bool(self.tests)
 
-    def within(self, other: "Rows") -> bool:
+    def within(self, other: "RowFilter") -> bool:
         """Whether all records that exist here exist there too."""
         return all(
-            name in self.wanted and self.wanted[name].within(test)
-            for name, test in other.wanted.items()
+            name in self.tests and self.tests[name].within(test)
+            for name, test in other.tests.items()
         )
 
-    def both(self, other: "Rows") -> "Rows":
-        """The records that exist here and there."""
-        wanted = dict(self.wanted)
-        for name, test in other.wanted.items():
-            wanted[name] = wanted[name].both(test) if name in wanted else test
-        return Rows(wanted)
+    def both(self, other: "RowFilter") -> "RowFilter":
+        """Returns the filter of the records that exist here and there."""
+        return RowFilter(
+            {
+                name: self.tests.get(name, _ANYTHING).both(other.tests.get(name, _ANYTHING))
+                for name in {**self.tests, **other.tests}
+            }
+        )
 
     def admits(self, resource: Resource) -> Callable[[Record], bool]:
-        """What says of a record, in its JSON form, whether it exists."""
-        fields = [(name, resource.at(name), test) for name, test in self.wanted.items()]
+        """Returns a function that says of a record, in its JSON form, whether it exists."""
+        fields = [(name, resource.at(name), test) for name, test in self.tests.items()]
 
         def exists(record: Record) -> bool:
             try:
@@ -189,45 +198,96 @@ class Rows:
         return exists
 
     def conditions(self, resource: Resource) -> Only:
-        """The same as adapters are told of it."""
+        """Returns the conditions as adapters read them."""
         return tuple(
-            condition
-            for name, test in self.wanted.items()
-            for condition in _conditions(resource.at(name), test)
+            Condition(name, asked, _carried(resource.at(name), value))
+            for name, test in self.tests.items()
+            for asked, value in test.comparisons()
         )
 
 
-EVERY = Rows({})
+EVERY = RowFilter({})
 
 
-def _conditions(field: Field, test: Wanted) -> Iterator[Condition]:
-    if test.allowed is not None:
-        yield Condition(field.name, "in", _listed(field, filter(test.admits, test.allowed)))
-        return
-    if test.barred:
-        yield Condition(field.name, "not in", _listed(field, test.barred))
-    if test.low is not None:
-        yield Condition(field.name, "min" if test.low.included else "above", test.low.value)
-    if test.high is not None:
-        yield Condition(field.name, "max" if test.high.included else "below", test.high.value)
-
-
-def _listed(field: Field, values: Any) -> tuple[Any, ...]:
-    """The values as answers carry them; one that none can carry, such as 10.005, is no record's."""
-    written = ((value, shown(field, value)) for value in sorted(values))
-    return tuple(each for value, each in written if comparable(field, each) == value)
+def _carried(field: Field, value: Any) -> Any:
+    """Lists values as answers carry them; one that none can carry, such as 10.005, is left out."""
+    if not isinstance(value, list):
+        return value
+    written = ((item, shown(field, item)) for item in value)
+    return tuple(wire for each, wire in written if comparable(field, wire) == each)
 
 
 def closed(field: Field) -> frozenset[Value] | None:
-    """All values that a field may have, where they are few."""
+    """Returns all values that a field may have, where they are few."""
     if field.format is formats.BOOLEAN:
         return frozenset({True, False})
     return frozenset(field.values) or None
 
 
-def in_closed(field: Field, test: Wanted) -> Wanted:
-    """The test by its allowed values alone, where the field's values are a closed list."""
+def in_closed(field: Field, test: ValueTest) -> ValueTest:
+    """Returns the test by its allowed values alone, where the field's values are a closed list."""
     values = closed(field)
-    if values is None:
-        return test
-    return Wanted(allowed=frozenset(filter(test.admits, values)))
+    return test if values is None else ValueTest(allowed=frozenset(filter(test.admits, values)))
+
+
+def path_in_list(path: str) -> str:
+    """Returns a field as it stands in a list of a policy file."""
+    return f'"{path}"' if "[" in path else path
+
+
+def conditions_in_file(resource: Resource, rows: RowFilter) -> str:
+    """Returns `{status: [VALIDATED]}`: fields in the contract's order, values sorted."""
+    parts = (
+        f"{path}: {_test_in_file(resource.at(path), rows.tests[path])}"
+        for path in resource.paths
+        if path in rows.tests
+    )
+    return f"{{{', '.join(parts)}}}"
+
+
+def _test_in_file(field: Field, test: ValueTest) -> str:
+    if test.allowed is not None:
+        return _list_in_file(field, sorted(filter(test.admits, test.allowed)))
+    words = [
+        f"not: {_list_in_file(field, value)}"
+        if asked == "not in"
+        else f"{asked}: {_in_file(field, value)}"
+        for asked, value in test.comparisons()
+    ]
+    return f"{{{', '.join(words)}}}"
+
+
+def _list_in_file(field: Field, values: Iterable[Value]) -> str:
+    return f"[{', '.join(_in_file(field, value) for value in values)}]"
+
+
+def _in_file(field: Field, value: Value) -> str:
+    """Returns the exact value; answers may round it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return _number_in_file(field, value)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat() + "Z"
+    if not isinstance(value, str):
+        return str(value.isoformat())
+    # in double quotes; letters that nobody sees, or that no file may have, as escapes
+    return value if field.values else f'"{"".join(map(_letter, value))}"'
+
+
+def _number_in_file(field: Field, value: Decimal) -> str:
+    """Returns amounts with two places; a number that a reader would round becomes a text."""
+    plain = format(value, "f")
+    plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    plain = "0" if plain == "-0" else plain
+    if field.format is formats.NUMBER:
+        return plain
+    whole, _, cents = plain.partition(".")
+    plain = f"{whole}.{cents:0<2}"
+    return plain if Decimal(repr(float(plain))) == value else f'"{plain}"'
+
+
+def _letter(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

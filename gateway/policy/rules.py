@@ -1,14 +1,14 @@
 """What a policy decides, as data: how much each level sees of each field, and which records."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
 
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.masks import Mask
-from gateway.policy.rows import EVERY, Rows
+from gateway.policy.rows import EVERY, NOTHING, RowFilter
 
 
 class AllOrNothing(Enum):
@@ -63,7 +63,7 @@ class ResourceRules:
     """
 
     fields: Mapping[str, Sights]
-    rows: Mapping[AccessLevel, Rows]
+    rows: Mapping[AccessLevel, RowFilter]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
@@ -73,7 +73,12 @@ class ResourceRules:
         """How much the level sees of the field."""
         return self.fields[path][LEVELS.index(level)]
 
-    def rows_of(self, level: AccessLevel) -> Rows:
+    def sights(self, level: AccessLevel) -> Mapping[str, Sight]:
+        """What the level sees of each field."""
+        number = LEVELS.index(level)
+        return {path: sights[number] for path, sights in self.fields.items()}
+
+    def rows_of(self, level: AccessLevel) -> RowFilter:
         """Which records exist for the level."""
         return self.rows.get(level, EVERY)
 
@@ -87,7 +92,7 @@ class ResourceRules:
         return next((level for level, sight in sights if is_so(sight)), None)
 
     def both(self, other: "ResourceRules") -> "ResourceRules":
-        """What this and the other let be seen."""
+        """Returns what both show."""
         fields = {
             path: _three(less_of(*pair) for pair in zip(sights, other.fields[path], strict=True))
             for path, sights in self.fields.items()
@@ -95,26 +100,59 @@ class ResourceRules:
         rows = {level: self.rows_of(level).both(other.rows_of(level)) for level in LEVELS}
         return ResourceRules(fields, {level: each for level, each in rows.items() if each})
 
+    def no_wider(self, other: "ResourceRules") -> bool:
+        """Whether the other shows at least what this one does, to each level."""
+        rows = all(self.rows_of(level).within(other.rows_of(level)) for level in LEVELS)
+        return rows and all(
+            no_more(*pair)
+            for path, sights in self.fields.items()
+            for pair in zip(sights, other.fields[path], strict=True)
+        )
+
 
 # resource name -> its rules, for every governed resource in the order of the contract
 Rules: TypeAlias = Mapping[str, ResourceRules]
 
 
 def both(one: Rules, other: Rules) -> Rules:
-    """What two policies both let be seen: never more than either."""
+    """Returns what two policies both show: never more than either."""
     return {name: rules.both(other[name]) for name, rules in one.items()}
 
 
 def no_wider(one: Rules, other: Rules) -> bool:
     """Whether the other policy shows at least what this one does, to each level."""
-    return all(
-        _no_wider(rules, other[name], level) for name, rules in one.items() for level in LEVELS
-    )
+    return all(rules.no_wider(other[name]) for name, rules in one.items())
 
 
-def _no_wider(one: ResourceRules, other: ResourceRules, level: AccessLevel) -> bool:
-    return one.rows_of(level).within(other.rows_of(level)) and all(
-        no_more(one.sight(path, level), other.sight(path, level)) for path in one.fields
+def narrowed(running: Rules, new: Rules) -> Rules | None:
+    """Returns what may run of the new rules without approval; None where that runs already.
+
+    Where the new rules have a condition on a field that the running ones do not show whole to that
+    level, no record exists for it: which records meet the condition would tell the field's value.
+    """
+    if no_wider(running, new):
+        return None
+    return {
+        name: replace(
+            shared,
+            rows={
+                level: _telling_nothing(rows, running[name], level)
+                for level, rows in shared.rows.items()
+            },
+        )
+        for name, shared in both(running, new).items()
+    }
+
+
+def _telling_nothing(shared: RowFilter, running: ResourceRules, level: AccessLevel) -> RowFilter:
+    before = running.rows_of(level).tests
+    return RowFilter(
+        {
+            name: test
+            if running.sight(name, level) is WHOLE or test == before.get(name)
+            else NOTHING
+            for name, test in shared.tests.items()
+        }
     )
 
 

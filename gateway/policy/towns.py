@@ -9,11 +9,9 @@ earlier part must be the street, and what is found must not look like one.
 import re
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
-
-def _listed(words: str, between: str | None = None) -> frozenset[str]:
-    return frozenset(words.split(between))
-
+from adapters.documents.document import read_document
 
 # Characters of an address; in what is longer, other things may stand too.
 LONGEST = 300
@@ -28,39 +26,16 @@ _british = "[A-Z]{1,2}[0-9][A-Z0-9]? [0-9][A-Z]{2}"
 _code_behind = re.compile(rf"([^\d]+) {_british}").fullmatch
 _code_alone = re.compile(rf"[A-Z]{{2}} {{1,3}}[0-9]{{5}}(?:-[0-9]{{4}})?|{_british}").fullmatch
 
-COUNTRIES = _listed(
-    "france|deutschland|germany|allemagne|nederland|netherlands|the netherlands|pays-bas|belgique"
-    "|belgië|belgien|belgium|suisse|schweiz|svizzera|switzerland|österreich|austria|luxembourg"
-    "|luxemburg|uk|united kingdom|great britain|england|scotland|wales|ireland|éire|usa|u.s.a."
-    "|united states|united states of america|españa|spain|espagne|italia|italy|italie|danmark"
-    "|denmark|danemark",
-    "|",
-)
-# Words that stand in the names of streets, wherever they stand there.
-STREETS = _listed(
-    "rue avenue boulevard bd blvd chemin route rte allée allee allées impasse place quai cours"
-    " passage sentier ruelle venelle voie faubourg promenade esplanade traverse montée"
-    " street road lane drive way crescent close terrace mews parade alley highway parkway turnpike"
-    " broadway piccadilly strand holborn embarcadero bowery whitehall strip estate estates"
-    " calle avenida avda plaza paseo camino carretera ctra ronda rambla travesía glorieta"
-    " via viale piazza piazzale corso vicolo largo strada lungomare contrada"
-)
-# Those that may begin the name of a town: St Albans, Court-Saint-Étienne, Square-des-Bois.
-LAST_WORDS = _listed("st rd ave av ln dr ct pl court square row walk grove gardens")
 _ending = re.compile(
     r".*(?:stra(?:ss|ß)e|str|weg|platz|gasse|allee|ufer|damm|ring|graben|pfad|chaussee"
     r"|straat|laan|plein|gracht|kade|singel|dijk|dreef)"
 ).fullmatch
-# Words beside the number of a part of a building, or of what is no street.
-UNITS = _listed(
-    "flat apt apartment unit suite ste floor fl room rm penthouse building bldg block level lot"
-    " tower wing house box po bp cs postbus postfach apartado casella appartement appt app bât bat"
-    " bâtiment batiment esc escalier porte étage etage résidence residence logement bte boîte"
-    " boite bus haus hinterhaus vorderhaus wohnung whg stock stiege top aufgang piso planta"
-    " puerta portal bloque scala piano interno int palazzina co"
+# Lists of words -> the words, which the file beside explains.
+_LISTS = read_document(Path(__file__).with_name("towns.yaml")).data
+COUNTRIES = frozenset(map(str.strip, _LISTS["countries"].split("|")))
+STREETS, LAST_WORDS, UNITS, PERSONS = (
+    frozenset(_LISTS[name].split()) for name in ("streets", "last_words", "units", "persons")
 )
-# Words before the name of a person.
-PERSONS = _listed("chez mme mlle mr mrs ms madame monsieur herr frau dr bei sig señor")
 
 
 def town_of(address: str) -> str | None:
@@ -94,7 +69,7 @@ def _sure(town: str, has_street: bool) -> str | None:
 
 def _is_street(part: str) -> bool:
     words = _spelt(part)
-    letters = [each for each in words if not each.isdecimal()]
+    letters = [word for word in words if not word.isdecimal()]
     return (
         not STREETS.isdisjoint(words)
         or (bool(letters) and letters[-1] in LAST_WORDS)
@@ -105,9 +80,9 @@ def _is_street(part: str) -> bool:
 def _is_numbered(part: str) -> bool:
     """Whether it has the number of a house, and not of a flat."""
     words = _spelt(part)
-    named = any(len(each) > 1 and each.isalpha() for each in words)
-    return named and any(each[0].isdecimal() for each in words) and UNITS.isdisjoint(words)
+    named = any(len(word) > 1 and word.isalpha() for word in words)
+    return named and any(word[0].isdecimal() for word in words) and UNITS.isdisjoint(words)
 
 
 def _spelt(part: str) -> Sequence[str]:
-    return [str(each).lower() for each in _words(part)]
+    return [str(word).lower() for word in _words(part)]

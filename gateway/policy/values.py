@@ -1,7 +1,17 @@
-"""Reads a value that a person wrote for a field, as the redactor would take it."""
+"""How the value of an open field is read and how it must look when it is written, by the contract.
 
+Two checks stand behind each other. `struct` gives types that a whole view must convert to at once:
+they tell a day that exists from one that does not. `Soundness` looks at what is left: `45.00` or
+`45.0`, a time in UTC or with an offset. Where either says no, each value is read by itself, and
+`written_value` has the last word on its bytes.
+"""
+
+import re
+import sys
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -9,10 +19,90 @@ from adapters.base import Record
 from adapters.documents.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.fields import Field
-from gateway.policy.shape import value_type, written_value
 
-_AMOUNTS = (formats.MONEY, formats.PERCENT)
-_TEXTS = (formats.TEXT, formats.EMAIL)
+_LARGEST = sys.float_info.max
+_FINITE = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # what JSON can say
+_BY_PATTERN = {formats.MONEY.name, formats.PERCENT.name, formats.COLOR.name}
+_TYPES: dict[str, Any] = {
+    formats.UUID.name: UUID,
+    formats.TEXT.name: str,
+    # The one pattern that can't be matched on bytes: its blanks are those of all alphabets.
+    formats.EMAIL.name: Annotated[str, msgspec.Meta(pattern=rf"\A{formats.EMAIL.pattern}\Z")],
+    formats.BOOLEAN.name: bool,
+    formats.INTEGER.name: int,
+    formats.NUMBER.name: int | _FINITE,
+    formats.INSTANT.name: Annotated[datetime, msgspec.Meta(tz=True)],
+    formats.DAY.name: date,
+    **dict.fromkeys(_BY_PATTERN, str),
+}
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_FORMS = {
+    formats.UUID.name: '"[0-9a-f-]{36}"',  # the type has seen to the rest
+    formats.TEXT.name: _STRING,
+    formats.EMAIL.name: _STRING,
+    formats.BOOLEAN.name: "true|false",
+    formats.INTEGER.name: "-?[0-9]++",
+    formats.NUMBER.name: "[0-9.e+-]++",
+}
+
+
+def value_type(field: Field) -> Any:
+    """The type of the field's value where it is neither null nor a list of objects."""
+    kind: Any = Literal[field.values] if field.values else _TYPES[field.format.name]
+    return list[kind] if field.many else kind
+
+
+def struct(name: str, fields: tuple[Field, ...]) -> Any:
+    """A struct that takes these fields, in this order, out of a record and nothing else."""
+    members: list[Any] = []
+    for field in fields:
+        kind = value_type(field)
+        if field.fields:
+            kind = list[struct(name + field.name.title(), field.fields)]  # type: ignore[misc]
+        members.append((field.name, kind | None, None) if field.nullable else (field.name, kind))
+    return msgspec.defstruct(name, members, kw_only=True, frozen=True, gc=False)
+
+
+class Soundness:
+    """Whether a converted view says what it may: the part of a form that no type can tell.
+
+    A time is in UTC and in whole seconds, an amount has two places, a colour six digits.
+    """
+
+    __slots__ = ("_instants", "_lists", "_patterns")
+
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        plain = [field for field in fields if not field.fields]
+        self._instants = [field.name for field in plain if field.format is formats.INSTANT]
+        self._patterns = [
+            (field.name, re.compile(field.format.pattern).fullmatch)
+            for field in plain
+            if field.format.name in _BY_PATTERN and field.format.pattern
+        ]
+        self._lists = [(field.name, Soundness(field.fields)) for field in fields if field.fields]
+
+    def __call__(self, view: Any) -> bool:
+        for name in self._instants:
+            moment = getattr(view, name)
+            if moment is not None and (moment.tzinfo is not UTC or moment.microsecond):
+                return False
+        for name, matches in self._patterns:
+            text = getattr(view, name)
+            if text is not None and matches(text) is None:
+                return False
+        for name, sound in self._lists:
+            items = getattr(view, name)
+            if items is not None and not all(map(sound, items)):
+                return False
+        return True
+
+
+def written_value(field: Field) -> re.Pattern[bytes]:
+    """The form of one field's value where it is not null."""
+    form = _STRING if field.values else _FORMS.get(field.format.name, f'"{field.format.pattern}"')
+    if field.many:
+        form = rf"\[(?:(?:{form})(?:,(?:{form}))*)?\]"
+    return re.compile(form.encode())
 
 
 class NoValue(ValueError):
@@ -20,16 +110,16 @@ class NoValue(ValueError):
 
 
 def read_value(field: Field, written: Any) -> Any:
-    """The value as answers carry it, None for none; NoValue where it is none of the field's.
+    """The value that a person wrote, as answers carry it; NoValue where it is none of the field's.
 
-    Amounts may be written as numbers, times with an offset.
+    None stands for none. Amounts may be written as numbers, times with an offset.
     """
     if written is None:
         return None
     if field.many:
         if not isinstance(written, list):
             raise NoValue("is a list; write it in brackets, such as [one, two]")
-        return [_checked(field, each) for each in written]
+        return [_checked(field, part) for part in written]
     return _checked(field, written)
 
 
@@ -47,7 +137,7 @@ def _checked(field: Field, written: Any) -> Any:
 
 def _as_answered(field: Field, written: Any) -> Any:
     is_number = isinstance(written, int | float) and not isinstance(written, bool)
-    if field.format in _AMOUNTS and is_number:
+    if field.format in (formats.MONEY, formats.PERCENT) and is_number:
         return _amount(str(written))
     if field.format is formats.INSTANT and isinstance(written, str):
         try:
@@ -73,14 +163,10 @@ def _remedy(field: Field, written: Any) -> str:
         return "holds values; nothing stands here"
     if field.values:
         hint = did_you_mean(str(written), field.values)
-        return f"is never {written}{hint or _one_of(field)}"
-    if field.format in _TEXTS and not isinstance(written, str):
+        return f"is never {written}{hint or '; it can be ' + ', '.join(field.values)}"
+    if field.format in (formats.TEXT, formats.EMAIL) and not isinstance(written, str):
         return "is a text: put what stands here in quotes"
     return field.format.problem
-
-
-def _one_of(field: Field) -> str:
-    return f"; it can be {', '.join(field.values)}"
 
 
 def at(record: Record, path: str) -> Any:
@@ -94,5 +180,5 @@ def has_value(record: Record, path: str) -> bool:
     """Whether there is anything to see at a path."""
     value = at(record, path)
     if "[]." in path:
-        return any(each is not None for each in value)
+        return any(item is not None for item in value)
     return value is not None and value != []

@@ -208,8 +208,8 @@ async def test_a_booking_waits_for_the_desk_and_gives_way_to_it(
     adapter: SqlAdapter, database: Path
 ) -> None:
     draft = await a_draft(adapter)
-    start = draft.scheduled_at.astimezone(adapter._diary._zone).strftime("%Y-%m-%d %H:%M:%S")
-    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    start = draft.scheduled_at.astimezone(adapter.converters.zone).strftime("%Y-%m-%d %H:%M:%S")
+    vet = adapter.readers["vets"].key_of(draft.vet_id)
     desk = sqlite3.connect(database, isolation_level=None)
     desk.execute("BEGIN IMMEDIATE")
     attempt = asyncio.create_task(adapter.create_appointment(draft))
@@ -278,8 +278,8 @@ async def test_who_has_left_is_not_found_though_the_id_was_once_good(
     adapter: SqlAdapter, database: Path
 ) -> None:
     draft = await a_draft(adapter)
-    client = adapter._readers["clients"].key_of(draft.client_id)
-    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    client = adapter.readers["clients"].key_of(draft.client_id)
+    vet = adapter.readers["vets"].key_of(draft.vet_id)
     run(database, "UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS = ?", client)
     with pytest.raises(NotFound):
         await adapter.create_appointment(draft)
@@ -297,7 +297,7 @@ async def test_every_slot_of_a_night_of_25_hours_is_offered(
     adapter: SqlAdapter, database: Path
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
-    public = adapter._readers["vets"].table.ids.shown(vet)
+    public = adapter.readers["vets"].table.ids.shown(vet)
     free = await slots(adapter, public, date(2026, 10, 25))
     starts = [datetime.fromisoformat(each["startTime"]) for each in free]
     assert starts[0] == datetime(2026, 10, 24, 22, tzinfo=UTC)  # midnight
@@ -395,7 +395,7 @@ async def test_in_doubt_a_row_of_the_diary_blocks(
     troubles: list[Trouble] = []
     adapter = connect(database, troubles, mapping=mapping)
     draft = await a_draft(adapter)
-    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].key_of(draft.vet_id)
     day = _day(draft)
     before = await slots(adapter, draft.vet_id, day)
     first = datetime.fromisoformat(before[0]["startTime"]).astimezone(ZoneInfo("Europe/Paris"))
@@ -482,7 +482,7 @@ async def test_blanks_round_a_time_and_a_t_inside_it_hide_nothing_from_the_diary
         "iso": f"{paris:%Y-%m-%dT%H:%M:%S}",
         "end": f"{paris + timedelta(minutes=30):%Y-%m-%d %H:%M:%S}",
     }
-    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].key_of(draft.vet_id)
     run(database, "INSERT INTO RDV (ID_VETO, D_DEBUT, D_FIN, STATUT) VALUES (?, ?, ?, 'P')",
         vet, start.format_map(shown), end and end.format_map(shown))  # fmt: skip
     with pytest.raises(SlotTaken):
@@ -493,7 +493,7 @@ async def test_at_midnight_too_a_t_between_day_and_time_hides_nothing(
     adapter: SqlAdapter, database: Path
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
-    public = adapter._readers["vets"].table.ids.shown(vet)
+    public = adapter.readers["vets"].table.ids.shown(vet)
     last = "2026-03-07T22:45:00Z"  # 23:45 on the Saturday, until 00:15 on the Sunday
     saturday = date(2026, 3, 7)
     assert last in [each["startTime"] for each in await slots(adapter, public, saturday)]
@@ -507,7 +507,7 @@ async def test_an_end_that_cannot_be_read_leaves_the_minutes_to_say_how_long(
     adapter: SqlAdapter, database: Path, end: str
 ) -> None:
     draft = await a_draft(adapter)
-    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].key_of(draft.vet_id)
     [(kind, minutes)] = run(
         database, "SELECT ID_TYPE, MAX(DUREE_MIN) FROM TYPES_RDV WHERE ACTIF = 'O'"
     )
@@ -525,7 +525,7 @@ async def test_in_the_night_that_loses_an_hour_an_absence_lasts_to_its_end(
     adapter: SqlAdapter, database: Path
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES WHERE H_FIN <= H_DEBUT AND JOUR = 6")[0][0]
-    public = adapter._readers["vets"].table.ids.shown(vet)
+    public = adapter.readers["vets"].table.ids.shown(vet)
     run(database, "INSERT INTO ABSENCES (ID_VETO, D_DEBUT, D_FIN) VALUES (?, ?, ?)",
         vet, "2026-03-28 20:00:00", "2026-03-29 02:30:00")  # fmt: skip
     free = await slots(adapter, public, date(2026, 3, 29))
@@ -540,7 +540,7 @@ async def test_in_the_night_that_loses_an_hour_an_absence_lasts_to_its_end(
         ("STATUT: P", "STATUT: Z", "another status"),
         ("URGENT: {draft: isUrgent, yes: [O], no: [N]}", "URGENT: N", "another isUrgent"),
         ("MOTIF: {draft: reason}", "MOTIF: x", "another reason"),
-        ("reference: r.REF_EXT", "reference: r.MOTIF", "does not carry its reference"),
+        ("reference: r.REF_EXT", "reference: r.MOTIF", "is not found by its reference"),
     ],
 )
 async def test_a_mapping_that_writes_something_else_books_nothing(
@@ -573,9 +573,9 @@ async def test_the_diary_is_read_by_its_index_and_not_whole(
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES LIMIT 1")[0][0]
     said: list[tuple[str, Any]] = []
-    event.listen(adapter._runner._engine, "before_cursor_execute",
+    event.listen(adapter.driver.engine._engine, "before_cursor_execute",
                  lambda *call: said.append((call[2], call[3])))  # fmt: skip
-    public = adapter._readers["vets"].table.ids.shown(vet)
+    public = adapter.readers["vets"].table.ids.shown(vet)
     await slots(adapter, public, date(2026, 3, 9))
     diary = [each for each in said if "RDV r" in each[0]]
     assert len(diary) == 2
@@ -596,7 +596,7 @@ async def test_a_shift_that_cannot_be_read_opens_nothing_harms_no_other_and_is_r
 ) -> None:
     draft = await a_draft(adapter)
     before = await slots(adapter, draft.vet_id, _day(draft))
-    vet = adapter._readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].key_of(draft.vet_id)
     broken = {"ID_VETO": vet, "JOUR": 1, "H_DEBUT": "08:00", "H_FIN": "20:00"} | {column: value}
     columns, marks = ", ".join(broken), ", ".join("?" * len(broken))
     run(database, f"INSERT INTO HORAIRES ({columns}) VALUES ({marks})", *broken.values())

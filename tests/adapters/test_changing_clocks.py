@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from adapters.base import Draft, Query
 from adapters.mapped.booked import DECEASED
-from adapters.mapped.slots import Shift, working_times
+from adapters.mapped.slots import working_times
+from adapters.mapping.hours import Shift
 from adapters.rest.adapter import RestAdapter
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
@@ -150,7 +151,7 @@ class Practice:
             await adapter.aclose()
 
     def vet_id(self, adapter: SqlAdapter) -> str:
-        return str(adapter._readers["vets"].table.ids.shown(self.vet))
+        return str(adapter.readers["vets"].table.ids.shown(self.vet))
 
     async def booked(
         self, day: date, length: int, step: int, picks: list[int]

@@ -70,7 +70,7 @@ CUT = "; in YAML ` #` begins a comment, which cuts the text here: put the whole 
     [
         ("firstName: p.PRENOM || ' #1'", True),
         ("firstName: UPPER(p.PRENOM #1)", True),
-        ("firstName: {sql: p.PRENOM || ' #1'\n      }", True),
+        ("firstName: {source: p.PRENOM || ' #1'\n      }", True),
         ("firstName: p.PRENOMM # the first name, it's short", False),
         ("firstName: \"p.PRENOMM || ' #1'\"", False),
     ],
@@ -102,7 +102,7 @@ async def test_texts_that_only_close_one_another_are_each_named(database: Path) 
     ("wrong", "expected"),
     [
         ("key: t.LIBELLE", "the key of a row here is longer than 8 bytes"),
-        ("key: {sql: t.ID_TYPE, as: native id}", "the key of a row here is no UUID"),
+        ("key: {source: t.ID_TYPE, as: native id}", "the key of a row here is no UUID"),
     ],
 )
 async def test_a_key_of_one_row_that_makes_no_id_is_a_warning(
@@ -132,7 +132,7 @@ async def test_a_sound_mapping_is_asked_about_row_by_row_not_field_by_field(
     monkeypatch.setattr(SqliteSpeech, "explain", counted)
     assert await said(database, SAMPLE) == []
     adapter = connect(database)
-    assert len(asked) < len(list(checks_of(adapter._mapping))) / 4
+    assert len(asked) < len(list(checks_of(adapter.core.mapping))) / 4
     await adapter.aclose()
 
 

@@ -70,8 +70,8 @@ async def test_an_absence_that_ends_never_blocks_however_that_is_written(
             f"INSERT INTO absence VALUES (1, '{start}', '{end}')",
         )
         absences = (
-            f"- {{from: absence, vet: vet, start: {{sql: starts, as: {how}}},"
-            f" end: {{sql: ends, as: {how}{zero}}}, endless: true{longest}}}"
+            f"- {{from: absence, vet: vet, start: {{source: starts, as: {how}}},"
+            f" end: {{source: ends, as: {how}{zero}}}, endless: true{longest}}}"
         )
         # far in the west the last second of the calendar is no time in UTC
         zone = ("Europe/Paris", "America/New_York")
@@ -125,10 +125,10 @@ async def test_a_lost_booking_is_found_however_its_time_is_kept(
         read = "as: local time" if kind == "sqlite" else how
         mapping = changed(
             made,
-            ("scheduledAt: a.starts", f"scheduledAt: {{sql: a.starts, {read}}}"),
-            ("endTime: a.ends", f"endTime: {{sql: a.ends, {read}}}"),
-            ("start: b.starts", f"start: {{sql: b.starts, {read}}}"),
-            ("end: b.ends", f"end: {{sql: b.ends, {read}}}"),
+            ("scheduledAt: a.starts", f"scheduledAt: {{source: a.starts, {read}}}"),
+            ("endTime: a.ends", f"endTime: {{source: a.ends, {read}}}"),
+            ("start: b.starts", f"start: {{source: b.starts, {read}}}"),
+            ("end: b.ends", f"end: {{source: b.ends, {read}}}"),
             ("{draft: scheduledAt}", f"{{draft: scheduledAt, {how}}}"),
             ("{draft: endTime}", f"{{draft: endTime, {how}}}"),
         )
@@ -261,7 +261,7 @@ async def test_a_room_by_the_number_nought_is_locked_too(
     with practice("sqlite", tmp_path, *ROOMS) as made:
         adapter = made.open(tmp_path, changed(made, *IN_ROOMS))
         locked: list[str] = []
-        speech = type(adapter._runner.speech)
+        speech = type(adapter.driver.engine.speech)
         monkeypatch.setattr(speech, "lock", lambda _self, _connection, name: locked.append(name))
         await adapter.create_appointment(await a_draft(adapter))
         assert locked == ["vet:1", "schedule:0", "schedule:7"]

@@ -60,7 +60,7 @@ TABLES = (
     "INSERT INTO report VALUES (1, 1)",
 )
 MAPPING = """
-version: 1
+version: 2
 zone: Europe/Paris
 resources:
   vets: {from: vet, key: id, fields: {name: name}}
@@ -84,7 +84,7 @@ resources:
       scheduledAt: starts
       endTime: ends
       isUrgent: urgent
-      status: {sql: state, codes: {S: SCHEDULED, C: COMPLETED}}
+      status: {source: state, codes: {S: SCHEDULED, C: COMPLETED}}
       reason: note
       createdAt: created
   consultations: {from: report, key: id, fields: {appointmentId: visit}}
@@ -93,7 +93,7 @@ resources:
     key: id
     fields:
       clientId: owner
-      status: {sql: state, codes: {S: PAID}}
+      status: {source: state, codes: {S: PAID}}
     lists:
       lines:
         from: line
@@ -108,7 +108,7 @@ diary:
 booking:
   appointment: visit
   reference: reference
-  writes:
+  steps:
     - insert: visit
       name: visit
       key: id
@@ -371,7 +371,7 @@ FAULTS = [
         BOTH,
         "values",
         FAILED,
-        "status: {sql: state, codes: {S: SCHEDULED",
+        "status: {source: state, codes: {S: SCHEDULED",
         r"unknown code: Q \(",
         ("UPDATE visit SET state = 'Q' WHERE id < 20",),
     ),
@@ -412,12 +412,12 @@ FAULTS = [
         ("mysql",),
         "values",
         FAILED,
-        "updatedAt: {sql: changed",
+        "updatedAt: {source: changed",
         "its converter cannot read",
         ("SET SESSION sql_mode = ''", "UPDATE owner SET changed = '0000-00-00' WHERE id < 20"),
         mapping=(
             ("lastName: last, updatedAt: changed", "lastName: last, {updated}"),
-            ("{updated}", 'updatedAt: {sql: changed, zero: ["1899-12-30"]}'),
+            ("{updated}", 'updatedAt: {source: changed, zero: ["1899-12-30"]}'),
         ),
     ),
 ]

@@ -22,7 +22,7 @@ from adapters.draft import DraftedMapping, draft_mapping
 from adapters.draft.likeness import likeness, phrases, tokens
 from adapters.draft.opening import looked_into
 from adapters.draft.write import quote
-from adapters.sql.load import load_mapping
+from adapters.mapping.loading import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, connect, copy_to
 from tests.adapters.drafts.answers import DUTCH, ENGLISH, GERMAN, SAMPLE, answers
@@ -129,15 +129,15 @@ def test_a_dutch_diary_and_names_are_guessed() -> None:
     assert data["diary"]["hours"][0]["from"] == "rooster r"
     assert [each["from"] for each in data["diary"]["busy"]] == ["afspraak a", "afwezig a"]
     last = data["resources"]["clients"]["fields"]["lastName"]
-    assert last["sql"] == ["k.tussenvoegsel", "k.achternaam"]
-    assert data["booking"]["writes"][0]["key"] == "afspraaknr"
-    assert "afspraaknr" not in data["booking"]["writes"][0]["values"]
+    assert last["source"] == ["k.tussenvoegsel", "k.achternaam"]
+    assert data["booking"]["steps"][0]["key"] == "afspraaknr"
+    assert "afspraaknr" not in data["booking"]["steps"][0]["values"]
 
 
 async def test_a_company_keeps_its_name_beside_a_prefix_of_last_names(tmp_path: Path) -> None:
     draft = await drafted(url_of(plural(tmp_path)))
     clients = parse_document(draft.text.encode(), "draft").data["resources"]["clients"]
-    assert clients["fields"]["lastName"]["sql"] == [
+    assert clients["fields"]["lastName"]["source"] == [
         "e.tussenvoegsel",
         "COALESCE(NULLIF(TRIM(e.achternaam), ''), e.bedrijfsnaam)",
     ]
@@ -163,7 +163,7 @@ async def test_animals_are_not_taken_for_their_doctors(
 def test_a_draft_loads_without_a_problem(tmp_path: Path, opened: Any) -> None:
     file = tmp_path / "draft.yaml"
     file.write_text(draft_of(opened).text, encoding="utf-8")
-    mapping, _ = load_mapping(file, shapes())
+    mapping, _ = load_mapping(file, shapes(), "sql")
     assert set(mapping.resources) == set(shapes()) - {"slots"}
     assert mapping.zone == "Europe/Berlin"
 
@@ -292,8 +292,8 @@ async def test_what_was_not_found_is_said_loudly(tmp_path: Path) -> None:
     file = tmp_path / "draft.yaml"
     file.write_text(draft.text)
     with pytest.raises(DocumentErrors) as caught:
-        load_mapping(file, shapes())
-    assert {"booking", "busy"} <= {each.text.split()[0] for each in caught.value.problems}
+        load_mapping(file, shapes(), "sql")
+    assert {"booking", "diary:"} <= {each.text.split()[0] for each in caught.value.problems}
 
 
 async def test_a_key_without_a_default_is_not_said_to_be_numbered() -> None:
@@ -448,22 +448,22 @@ async def test_odd_keys_times_and_names_are_written_as_the_language_has_them(
     data = parse_document((await drafted(url_of(database))).text.encode(), "draft").data
     clients = data["resources"]["clients"]
     assert clients["from"] == '"Clientes Activos" c'
-    assert clients["key"] == {"sql": 'c."id cliente"', "as": "hashed id"}
-    assert clients["fields"]["createdAt"] == {"sql": "c.alta", "as": "epoch"}
+    assert clients["key"] == {"source": 'c."id cliente"', "as": "hashed id"}
+    assert clients["fields"]["createdAt"] == {"source": "c.alta", "as": "epoch"}
     assert data["resources"]["patients"]["key"] == ["m.centro", "m.num"]
     fields = data["resources"]["appointments"]["fields"]
     assert fields["patientId"] == ["c.centro", "c.num"]
-    when = {"sql": ["c.fecha", "c.hora"], "as": "local time", "pattern": "%d/%m/%Y %H:%M"}
+    when = {"source": ["c.fecha", "c.hora"], "as": "local time", "pattern": "%d/%m/%Y %H:%M"}
     assert fields["scheduledAt"] == when
     assert fields["endTime"] == {**when, "plus": "c.duracion"}
-    written = data["booking"]["writes"][-1]["values"]
+    written = data["booking"]["steps"][-1]["values"]
     assert written["fecha"] == {"draft": "scheduledAt", "pattern": "%d/%m/%Y"}
     assert written["hora"] == {"draft": "scheduledAt", "pattern": "%H:%M"}
 
 
 def test_the_head_of_a_draft_leaves_no_decision_open() -> None:
     with english() as url:
-        head = asyncio.run(drafted(url)).text.partition("version: 1")[0]
+        head = asyncio.run(drafted(url)).text.partition("version: 2")[0]
     assert "backend check" in head
     assert "TODO" not in head
 

@@ -12,11 +12,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import BackendUnavailable
+from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine
 from adapters.sql.engines.base import Engine, given
 from adapters.sql.engines.mysql_speech import MysqlSpeech
-from adapters.sql.mapping import Rows
 from tests.adapters.servers import execute_async, mariadb_database, postgres_database
 
 POSTGRES = {
@@ -116,7 +116,9 @@ async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
 
 async def _values(url: str, expressions: dict[str, Any], source: str) -> dict[str, Any]:
     engine = open_engine(url, timeout=3.0, booking_timeout=3.0)
-    statement = rows_of(Rows.model_validate({"from": source}), *(sql(each) for each in expressions))
+    statement = rows_of(
+        RowSource.model_validate({"from": source}), *(sql(each) for each in expressions)
+    )
     row = await engine.read(lambda connection: connection.execute(statement).one())
     await engine.aclose()
     return dict(zip(expressions, row, strict=True))
@@ -143,7 +145,7 @@ async def test_any_plain_value_is_written_into_any_column_and_found_again(
     def write(connection: Any) -> Any:
         connection.execute(text("DELETE FROM every_type"))
         connection.execute(row, {name: value})
-        rows = rows_of(Rows.model_validate({"from": "every_type"}), sql(name))
+        rows = rows_of(RowSource.model_validate({"from": "every_type"}), sql(name))
         if value is None or name == "j":
             return connection.execute(rows).all()
         return connection.execute(rows.where(sql(name) == given("x")), {"x": value}).all()
@@ -166,7 +168,7 @@ async def test_a_table_that_is_changed_between_two_reads_is_read_anew(postgres: 
         postgres, "CREATE TABLE changing (a int)", "INSERT INTO changing VALUES (1)"
     )
     engine = open_engine(postgres, timeout=3.0, booking_timeout=3.0)
-    look = rows_of(Rows.model_validate({"from": "changing"}), literal_column("changing.*"))
+    look = rows_of(RowSource.model_validate({"from": "changing"}), literal_column("changing.*"))
     for wanted, change in [
         ((1,), "ALTER TABLE changing ADD b varchar(3) DEFAULT 'x'"),
         ((1, "x"), "ALTER TABLE changing ALTER b TYPE text, ALTER a TYPE numeric(9,2)"),
@@ -185,7 +187,7 @@ async def test_a_postgres_database_in_an_old_encoding_is_searched_too(encoding: 
     with postgres_database("CREATE TABLE person (name text)", people, options=options) as url:
         engine = open_engine(url, timeout=3.0, booking_timeout=3.0)
         searchable = engine.speech.searchable(sql("name"))
-        rows = rows_of(Rows.model_validate({"from": "person"}), sql("name"))
+        rows = rows_of(RowSource.model_validate({"from": "person"}), sql("name"))
         for word, wanted in (
             ("muller", 1),
             ("ostergard", 1),
@@ -231,7 +233,7 @@ async def _reads_and_books(address: URL) -> None:
     url = address.render_as_string(hide_password=False)
     assert "p%40ss%2Fw%3A%2541" in url
     engine = open_engine(url, timeout=3.0, booking_timeout=3.0)
-    rows = rows_of(Rows.model_validate({"from": "every_type"}), sql("n"))
+    rows = rows_of(RowSource.model_validate({"from": "every_type"}), sql("n"))
 
     def book(connection: Any) -> Any:
         engine.speech.lock(connection, "vet:1")

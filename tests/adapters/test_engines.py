@@ -21,11 +21,11 @@ from adapters.base import (
     BackendUnavailable,
     NotFound,
 )
+from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, given
 from adapters.sql.engines.explained import explain
-from adapters.sql.mapping import Rows
 from adapters.values.words import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until
@@ -441,7 +441,7 @@ async def test_a_value_that_no_column_takes_is_an_adapter_error_or_finds_nothing
         assert rows == []
 
 
-VISITS = Rows.model_validate({"from": "visit"})
+VISITS = RowSource.model_validate({"from": "visit"})
 
 
 async def test_texts_and_numbers_are_taken_for_any_column(engine: Engine) -> None:
@@ -459,7 +459,7 @@ async def test_texts_and_numbers_are_taken_for_any_column(engine: Engine) -> Non
 
 
 async def test_percent_signs_and_colons_of_a_mapping_survive(engine: Engine) -> None:
-    rows = Rows.model_validate(
+    rows = RowSource.model_validate(
         {"from": "visit v JOIN counter c ON c.name = 'a' AND '1:2' = '1:2' AND 'x%' LIKE '%x%'",
          "where": "v.note LIKE '50%% off%10:30' OR v.note LIKE '%ir_t'"}
     )  # fmt: skip
@@ -471,7 +471,7 @@ async def test_percent_signs_and_colons_of_a_mapping_survive(engine: Engine) -> 
 async def test_a_search_finds_the_beginnings_of_words_without_case_and_accents(
     engine: Engine,
 ) -> None:
-    people = Rows.model_validate({"from": "person"})
+    people = RowSource.model_validate({"from": "person"})
     searchable = engine.speech.searchable(sql("name"))
 
     async def found(words: str) -> set[str]:
@@ -507,7 +507,7 @@ async def test_blanks_are_trimmed_and_texts_without_a_date_known(engine: Engine)
 
 async def test_a_page_in_the_middle_does_not_read_what_is_joined_from_its_beginning() -> None:
     """A merge join would: it knows the first key of the page for one of its sides only."""
-    animals = Rows.model_validate(
+    animals = RowSource.model_validate(
         {"from": "animal a LEFT JOIN owned o ON o.animal = a.id AND o.until IS NULL"}
     )
     page = rows_of(animals, sql("a.id"), sql("o.owner")).where(sql("a.id") > given("after"))

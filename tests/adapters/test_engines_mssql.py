@@ -6,14 +6,14 @@ from sqlalchemy import column, insert, table, text, update
 from sqlalchemy.dialects.mssql.mssqlpython import MSDialect_mssqlpython
 from sqlalchemy.exc import DBAPIError
 
+from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import mssql_speech
 from adapters.sql.engines.base import Kind, given
 from adapters.sql.engines.mssql_speech import MssqlSpeech, without_parameters
-from adapters.sql.mapping import Rows
 
 SPEECH = MssqlSpeech()
-VISITS = Rows.model_validate({"from": "dbo.visit v JOIN [a b] x ON x.id = v.id",
+VISITS = RowSource.model_validate({"from": "dbo.visit v JOIN [a b] x ON x.id = v.id",
                               "where": "v.note LIKE '%10:30%'"})  # fmt: skip
 
 

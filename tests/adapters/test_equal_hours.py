@@ -70,7 +70,7 @@ class SqlNight(Night):
 
     def open(self, times: Times | None) -> SqlAdapter:
         adapter = connect(self._database, times=times)
-        self.vet = str(adapter._readers["vets"].table.ids.shown(self._key))
+        self.vet = str(adapter.readers["vets"].table.ids.shown(self._key))
         return adapter
 
     def kept(self) -> list[str]:
@@ -314,7 +314,7 @@ async def test_an_end_before_its_start_is_in_the_second_of_the_two_hours(databas
     adapter = night.open(night.times)
     night.enter("02:45", "02:15")
     [[key]] = run(database, "SELECT ID_RDV FROM RDV WHERE D_DEBUT = ?", f"{DAY} 02:45:00")
-    public_id = adapter._readers["appointments"].table.ids.shown(key)
+    public_id = adapter.readers["appointments"].table.ids.shown(key)
     record = await adapter.read_one(ask("appointments", id=public_id))
     assert record["scheduledAt"] == text(FIRST + QUARTER)
     assert record["endTime"] == text(FIRST + 3 * QUARTER)
@@ -324,7 +324,7 @@ async def test_an_end_before_its_start_is_in_the_second_of_the_two_hours(databas
 async def test_without_a_reference_it_is_found_by_what_was_asked_and_when(database: Path) -> None:
     night = SqlNight(Times(), database)
     adapter = connect(database, mapping=mapping_without(*WITHOUT_REFERENCE), times=night.times)
-    night.vet = str(adapter._readers["vets"].table.ids.shown(night._key))
+    night.vet = str(adapter.readers["vets"].table.ids.shown(night._key))
     draft = await draft_at(adapter, night, SECOND)
     assert await adapter.find_appointments(draft, NOW) == []
     made = await adapter.create_appointment(draft)

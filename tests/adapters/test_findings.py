@@ -12,7 +12,7 @@ from adapters.doctor.todos import MOST_COMMENTS, todos
 from adapters.doctor.values import Tally, unlinked
 from adapters.documents.document import Document, parse_document
 from adapters.examination import Verdict
-from adapters.mapped.slots import Shift
+from adapters.mapping.hours import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
 
 MONDAY = date(2026, 3, 2)
@@ -20,10 +20,10 @@ MAPPING = """\
 resources:
   appointments:
     fields:
-      reason: {sql: a.reason, codes: {A: TODO}}
+      reason: {source: a.reason, codes: {A: TODO}}
       color: a.TODO_COLOUR
 booking:
-  writes:
+  steps:
     - insert: visits
       values: {branch: "TODO: which?", state: P}
 """
@@ -32,7 +32,7 @@ booking:
 class Maker(FindingMaker):
     """Makes findings about one mapping."""
 
-    def __init__(self, text: str = "version: 1") -> None:
+    def __init__(self, text: str = "version: 2") -> None:
         self.file = parse_document(text.encode(), "mine.yaml")
 
     @property
@@ -93,8 +93,8 @@ def test_vets_of_the_same_hours_are_told_together_and_many_weeks_are_cut() -> No
 def test_a_decision_that_was_left_open_is_named_at_its_place() -> None:
     found = [(each.verdict, each.place, each.subject) for each in todos(Maker(MAPPING))]
     assert found == [
-        (Verdict.WARNING, "mine.yaml:4:42", "appointments.reason.codes.A"),
-        (Verdict.FAILED, "mine.yaml:9:24", "booking.writes.0.branch"),
+        (Verdict.WARNING, "mine.yaml:4:45", "appointments.reason.codes.A"),
+        (Verdict.FAILED, "mine.yaml:9:24", "booking.steps.0.branch"),
     ]
     assert all(each.remedy for each in todos(Maker(MAPPING)))
 
@@ -121,7 +121,7 @@ diary:  # no TODOS here
 
 @pytest.mark.parametrize(("more", "said"), [(1, "1 line more"), (5, "5 lines more")])
 def test_of_many_open_comments_the_first_are_told(more: int, said: str) -> None:
-    text = "version: 1\n" + "# TODO: this\n" * (MOST_COMMENTS + more)
+    text = "version: 2\n" + "# TODO: this\n" * (MOST_COMMENTS + more)
     *told, last = todos(Maker(text))
     assert [each.place for each in told] == [
         f"mine.yaml:{line}:3" for line in range(2, MOST_COMMENTS + 2)

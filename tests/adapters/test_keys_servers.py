@@ -128,7 +128,7 @@ def _native(mapping: str) -> str:
     """The mapping, with the UUIDs as ids of vets, clients and patients."""
     for table in ("vet", "client", "patient"):
         mapping = mapping.replace(
-            f"{{from: {table}, key: id", f"{{from: {table}, key: {{sql: id, as: native id}}"
+            f"{{from: {table}, key: id", f"{{from: {table}, key: {{source: id, as: native id}}"
         )
     return mapping
 
@@ -246,7 +246,7 @@ async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
     with practice("sqlite", tmp_path, more) as made:
         key = "{from: client, key: id"
         assert key in made.mapping
-        hashed = made.mapping.replace(key, "{from: client, key: {sql: id, as: hashed id}")
+        hashed = made.mapping.replace(key, "{from: client, key: {source: id, as: hashed id}")
         shelf = Shelf()
         adapter = made.open(tmp_path, hashed, ids=shelf)
         looked = Examination(now=datetime.now(UTC), booking=False, rows=None)
@@ -264,14 +264,14 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
     with practice(kind, tmp_path, *_with_uuids(kind, "varchar(38)", str.upper), *many) as made:
         await made.run(analyze)
         mapping = made.mapping.replace(
-            "{from: client, key: id", "{from: client, key: {sql: id, as: native id}"
+            "{from: client, key: id", "{from: client, key: {source: id, as: native id}"
         )
         adapter = made.open(tmp_path, mapping)
-        reader, speech = adapter._readers["clients"], adapter._runner.speech
+        reader, speech = adapter.readers["clients"], adapter.driver.engine.speech
         for statement in (reader._one, reader._exists):
             bound = reader._bound(reader.key_of(OWNER))
             explain = partial(speech.explain, statement=statement, parameters=bound)
-            steps = await adapter._runner.read(explain)
+            steps = await adapter.driver.engine.read(explain)
             assert [each.scans for each in steps] == [False]
         await adapter.aclose()
 
@@ -290,7 +290,7 @@ async def test_a_booking_whose_id_cannot_be_kept_is_of_unknown_outcome_and_found
     shelf = Failing()
     booked = "SELECT count(*) FROM appointment WHERE source = 'gateway'"
     with practice("sqlite", tmp_path) as made:
-        text = made.mapping.replace("    key: a.id\n", "    key: {sql: a.id, as: hashed id}\n")
+        text = made.mapping.replace("    key: a.id\n", "    key: {source: a.id, as: hashed id}\n")
         adapter = made.open(tmp_path, text, ids=shelf)
         draft = await a_draft(adapter)
         shelf.is_down = True

@@ -7,8 +7,8 @@ import pytest
 
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
+from adapters.mapping.loading import load_mapping
 from adapters.sample import MAPPING
-from adapters.sql.load import load_mapping
 from gateway.backend import shapes
 from tests.adapters.clinic import WITHOUT_REFERENCE, mapping_without
 
@@ -20,7 +20,7 @@ def problems(tmp_path: Path, text: str) -> list[str]:
     file = tmp_path / "clinic.yaml"
     file.write_text(text)
     with pytest.raises(DocumentErrors) as caught:
-        load_mapping(file, shapes())
+        load_mapping(file, shapes(), "sql")
     return [f"{each.line}: {each.text}" for each in caught.value.problems]
 
 
@@ -46,9 +46,13 @@ MISTAKES = [
         "codes: {O: DONE,",
         "DONE is no value of this field: use ACTIVE, DECEASED or INACTIVE",
     ),
-    ("firstName: p.PRENOM", "firstName: {sql: 1}", "sql: must be a text: put it in quotes"),
-    ("firstName: p.PRENOM", "firstName: {sql: {a: b}}", "sql: must be a text, or a list of texts"),
-    ("firstName: p.PRENOM", "firstName:", "firstName: is empty: write a column or another SQL"),
+    ("firstName: p.PRENOM", "firstName: {source: 1}", "source: must be a text: put it in quotes"),
+    (
+        "firstName: p.PRENOM",
+        "firstName: {source: {a: b}}",
+        "source: must be a text, or a list of texts",
+    ),
+    ("firstName: p.PRENOM", "firstName:", "firstName: is empty: write a text, or leave it out"),
     ("zone: Europe/Paris", "# Europe/Paris", "zone is missing, such as zone: Europe/Paris"),
     (
         "  clients:\n",
@@ -71,23 +75,24 @@ MISTAKES = [
     ("  stock:\n", "  stocks:\n", "stocks is no resource (did you mean stock?)"),
     (
         "vetId: r.ID_VETO",
-        "vetId: {sql: r.ID_VETO, of: vet}",
+        "vetId: {source: r.ID_VETO, of: vet}",
         "of must name a resource (did you mean vets?)",
     ),
-    ("version: 1", "version: 2", "version: must be 1"),
+    ("version: 2", "version: 3", "version: must be 2"),
+    ("version: 2", "version: 1", "`clinic-gateway backend upgrade clinic.yaml` rewrites it"),
     ("diary:\n", "step: 15\ndiary:\n", "step is not known here: indent it under diary:"),
     ("key: p.ID_PERS", "key: 5", "key: must be a text: put it in quotes"),
     ("step: 15 ", "step: 1 ", "step: must be greater than or equal to 5"),
     (
         "QUI: PASSERELLE",
         "QUI: {made: rdv, draft: reason}",
-        "takes one of draft, made, sql, not draft and made",
+        "sql, constant, not draft and made",
     ),
     (":number)", ":numbre)", "no step before this one is called numbre (did you mean number?)"),
     ("  reference: r.REF_EXT", "", "reference is missing: say where the reference"),
     (
         "start: r.D_DEBUT",
-        "start: {sql: r.D_DEBUT, as: local tim}",
+        "start: {source: r.D_DEBUT, as: local tim}",
         "no converter is called local tim (did you mean local time?)",
     ),
     (
@@ -105,12 +110,12 @@ MISTAKES = [
     ),
     (
         "scheduledAt: r.D_DEBUT",
-        'scheduledAt: {sql: r.D_DEBUT, pattern: "%Y-%m-%d"}',
+        'scheduledAt: {source: r.D_DEBUT, pattern: "%Y-%m-%d"}',
         "pattern must write what can be read again",
     ),
     (
         "start: r.D_DEBUT",
-        'start: {sql: r.D_DEBUT, pattern: "%d/%m/%Y %H:%M"}',
+        'start: {source: r.D_DEBUT, pattern: "%d/%m/%Y %H:%M"}',
         "pattern must sort as they do",
     ),
 ]
@@ -122,7 +127,7 @@ JOURNAL = "    - insert: RDV_JOURNAL\n"
 LANGUAGE = [
     (
         "key: p.ID_PERS",
-        "key: {sql: [p.A, p.B], as: id}",
+        "key: {source: [p.A, p.B], as: id}",
         "a key of several columns is no id; leave `as` out",
     ),
     ("name: a.NOM", "name: [a.NOM, a.NOM2]", "as: text reads one column, and here are 2"),
@@ -133,20 +138,24 @@ LANGUAGE = [
     ),
     (
         "scheduledAt: r.D_DEBUT",
-        'scheduledAt: {sql: [r.A, r.B], pattern: "%Y-%m-%dT%H:%M"}',
+        'scheduledAt: {source: [r.A, r.B], pattern: "%Y-%m-%dT%H:%M"}',
         "needs a blank between day and time",
     ),
-    ("name: a.NOM", "name: {sql: a.NOM, as: part of text, part: 0}", "part must be 1 or more"),
-    ("name: a.NOM", "name: {sql: a.NOM, encoding: cp1525}", "no encoding is called cp1525"),
-    ("color: t.COULEUR", "color: {sql: t.COULEUR, codes: {A: red}}", "A: must be a colour such as"),
+    ("name: a.NOM", "name: {source: a.NOM, as: part of text, part: 0}", "part must be 1 or more"),
+    ("name: a.NOM", "name: {source: a.NOM, encoding: cp1525}", "no encoding is called cp1525"),
+    (
+        "color: t.COULEUR",
+        "color: {source: t.COULEUR, codes: {A: red}}",
+        "A: must be a colour such as",
+    ),
     (
         "durationMinutes: t.DUREE_MIN",
-        'durationMinutes: {sql: t.C, codes: {A: "20"}}',
+        'durationMinutes: {source: t.C, codes: {A: "20"}}',
         "A: must be a whole number",
     ),
     (HOURS, "    - days: [monday]\n      times: []\n" + HOURS, "monday is no day of the week"),
     (HOURS, "    - days: [mon]\n      times: [8-12]\n" + HOURS, "8-12 are no hours: write them"),
-    (HOURS, "    - days: [mon]\n" + HOURS, "needs from, weekday, start and end, or else days"),
+    (HOURS, "    - days: [mon]\n" + HOURS, "needs rows with weekday, start and end, or else days"),
     ("weekday: h.JOUR", "weekday: h.JOUR\n      days: [mon]", "days does not go with rows (from)"),
     ("weekday: h.JOUR", "day: h.D\n      weekday: h.JOUR", "need weekday or day, one of both"),
     ("vet: h.ID_VETO", "schedule: h.ID", "a schedule needs diary.schedules"),
@@ -154,7 +163,7 @@ LANGUAGE = [
     ("step: 15", "closed: [25.12.2026]\n  step: 15", "25.12.2026 is no day: write 2026-12-25"),
     (
         "end: r.D_FIN",
-        "end: {sql: r.D_DEBUT, plus: r.MIN}",
+        "end: {source: r.D_DEBUT, plus: r.MIN}",
         "write it as minutes, beside start",
     ),
     (COUNTER, "    - update: RDV\n      values: {A: 1}\n" + COUNTER, "an update needs where"),
@@ -241,9 +250,9 @@ def test_what_may_be_one_or_several_is_one_problem(tmp_path: Path, wrong: str, s
 
 
 def test_steps_without_dashes_are_said_to_need_them(tmp_path: Path) -> None:
-    text = SAMPLE[: SAMPLE.index("  writes:\n")] + "  writes:\n    insert: RDV\n"
-    said = "writes: must be a list: begin each of its items with `- `"
-    assert problems(tmp_path, text) == [f"{line_of('  writes:') + 1}: {said}"]
+    text = SAMPLE[: SAMPLE.index("  steps:\n")] + "  steps:\n    insert: RDV\n"
+    said = "steps: must be a list: begin each of its items with `- `"
+    assert problems(tmp_path, text) == [f"{line_of('  steps:') + 1}: {said}"]
 
 
 def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> None:
@@ -251,7 +260,7 @@ def test_with_a_reference_the_time_of_making_may_be_missing(tmp_path: Path) -> N
     del data["resources"]["appointments"]["fields"]["createdAt"]
     file = tmp_path / "clinic.yaml"
     file.write_text(json.dumps(data))
-    load_mapping(file, shapes())
+    load_mapping(file, shapes(), "sql")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +289,7 @@ def test_what_blocks_must_show_which_row_is_the_booking_itself(tmp_path: Path) -
 
 def test_a_reference_that_nothing_writes_is_refused(tmp_path: Path) -> None:
     [found] = problems(tmp_path, mapping_without("REF_EXT: {draft: reference}"))
-    assert "no write has {draft: reference}" in found
+    assert "no step has {draft: reference}" in found
 
 
 @pytest.mark.parametrize(
@@ -290,7 +299,7 @@ def test_a_pattern_that_reads_back_is_taken(tmp_path: Path, pattern: str) -> Non
     file = tmp_path / "clinic.yaml"
     wanted = f'D_FIN: {{draft: endTime, pattern: "{pattern}"}}'
     file.write_text(SAMPLE.replace("D_FIN: {draft: endTime}", wanted))
-    load_mapping(file, shapes())
+    load_mapping(file, shapes(), "sql")
 
 
 def test_a_doubled_name_hides_no_other_problem_and_makes_none(tmp_path: Path) -> None:
@@ -308,7 +317,7 @@ def test_a_missing_resource_is_named(tmp_path: Path) -> None:
 
 
 def test_the_sample_maps_every_field_of_every_resource() -> None:
-    mapping, _ = load_mapping(MAPPING, shapes())
+    mapping, _ = load_mapping(MAPPING, shapes(), "sql")
     for name, fields in shapes().items():
         if name == "slots":
             continue

@@ -241,7 +241,7 @@ async def test_an_id_can_be_a_condition_too(adapter: SqlAdapter) -> None:
 async def test_conditions_may_name_ids_that_only_the_table_knows(database: Path) -> None:
     shelf = Shelf()
     mapping = MAPPING.read_text().replace(
-        "key: p.ID_PERS\n", "key: {sql: p.ID_PERS, as: hashed id}\n"
+        "key: p.ID_PERS\n", "key: {source: p.ID_PERS, as: hashed id}\n"
     )
 
     def another() -> SqlAdapter:
@@ -278,8 +278,8 @@ FIELDS = """
       updatedAt: changed
       expiresAt: day
       purchasePrice: price
-      salePrice: {sql: cents, as: cents}
-      category: {sql: code, codes: {O: MEDICINE, N: FOOD, "": OTHER}}
+      salePrice: {source: cents, as: cents}
+      category: {source: code, codes: {O: MEDICINE, N: FOOD, "": OTHER}}
       isLow: yes
       quantity: price
 """
@@ -352,7 +352,7 @@ async def test_what_only_looks_different_is_left_out_too(tmp_path: Path) -> None
 
 async def test_times_as_numbers_are_judged_as_times(tmp_path: Path) -> None:
     mapping = with_things(MAPPING.read_text()).replace(
-        "updatedAt: changed", "updatedAt: {sql: seen, as: epoch}"
+        "updatedAt: changed", "updatedAt: {source: seen, as: epoch}"
     )
     adapter = connect(odd(tmp_path), mapping=mapping)
     whole = await everything(adapter, "stock")
@@ -381,19 +381,19 @@ async def test_rows_without_a_key_are_counted_where_they_would_exist(tmp_path: P
         ("address", "", Condition("address", "in", ("x",)), "address is not in the mapping"),
         (
             "firstName",
-            "{sql: p.NOM, as: part of text, part: 1}",
+            "{source: p.NOM, as: part of text, part: 1}",
             Condition("firstName", "in", ("x",)),
             "firstName is kept in a way that the database does not compare: leave it out",
         ),
         (
             "createdAt",
-            "{sql: p.DT_CREATION, as: zoned time}",
+            "{source: p.DT_CREATION, as: zoned time}",
             Condition("createdAt", "min", NOW),
             "createdAt is kept in a way that the database does not sort: leave it out",
         ),
         (
             "createdAt",
-            "{sql: [p.DT_CREATION, p.DT_MODIF], as: local time}",
+            "{source: [p.DT_CREATION, p.DT_MODIF], as: local time}",
             Condition("createdAt", "min", NOW),
             "createdAt is kept in several columns: leave it out",
         ),

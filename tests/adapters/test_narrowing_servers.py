@@ -67,9 +67,9 @@ STOCK = """
       purchasePrice: price
       salePrice: exact
       quantity: rough
-      reorderThreshold: {sql: cents, as: number}
-      category: {sql: code, codes: {O: MEDICINE, N: FOOD, "": OTHER}}
-      reference: {sql: flag, codes: {"1": ON, "0": "OFF"}}
+      reorderThreshold: {source: cents, as: number}
+      category: {source: code, codes: {O: MEDICINE, N: FOOD, "": OTHER}}
+      reference: {source: flag, codes: {"1": ON, "0": "OFF"}}
       isLow: "yes"
 """
 VALUES = {

@@ -128,4 +128,4 @@ def test_a_mapping_with_a_line_of_the_other_kind_is_still_taken_for_its_own(tmp_
         open_adapter("sql", replace(OPTIONS, url="sqlite:///clinic.db", mapping=mapping))
     texts = [each.text for each in caught.value.problems]
     assert texts
-    assert not [each for each in texts if "of the rest adapter" in each]
+    assert not [each for each in texts if "write adapter: rest" in each]

@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
+from adapters.mapping.loading import load_mapping
+from adapters.mapping.schema import mapping_schema
 from adapters.sample import MAPPING
-from adapters.sql.load import load_mapping
-from adapters.sql.schema import mapping_schema
 from gateway.backend import shapes
 from gateway.cli import main
 
@@ -34,14 +34,14 @@ WRONG = [
     ("from: RDV r\n", "form: RDV r\n"),
     ("  stock:\n", "  stocks:\n"),
     ("      lines:\n", "      line:\n"),
-    ("version: 1", "version: 2"),
+    ("version: 2", "version: 3"),
     ("  step: 15 ", "  step: 3 "),
 ]
 
 
 @cache
 def validator() -> Draft202012Validator:
-    return Draft202012Validator(mapping_schema(shapes()))
+    return Draft202012Validator(mapping_schema(shapes(), "sql"))
 
 
 def wrong_with(text: str) -> list[Any]:
@@ -51,7 +51,7 @@ def wrong_with(text: str) -> list[Any]:
 
 
 def test_it_is_a_schema() -> None:
-    Draft202012Validator.check_schema(mapping_schema(shapes()))
+    Draft202012Validator.check_schema(mapping_schema(shapes(), "sql"))
 
 
 @pytest.mark.parametrize("file", SQL, ids=lambda file: file.parent.name)
@@ -69,11 +69,11 @@ def test_what_the_gateway_refuses_an_editor_refuses_too(
     file = tmp_path / "mapping.yaml"
     file.write_text(text)
     with pytest.raises(DocumentErrors):
-        load_mapping(file, shapes())
+        load_mapping(file, shapes(), "sql")
 
 
 def test_an_editor_can_complete_every_resource_field_list_converter_and_draft() -> None:
-    schema = mapping_schema(shapes())
+    schema = mapping_schema(shapes(), "sql")
     resources = schema["properties"]["resources"]["properties"]
     assert set(resources) == set(shapes()) - {"slots"}
     for name, resource in resources.items():
@@ -86,7 +86,7 @@ def test_an_editor_can_complete_every_resource_field_list_converter_and_draft() 
     assert set(resources["invoices"]["properties"]["lists"]["properties"]) == {"lines", "payments"}
     described = resources["patients"]["properties"]["fields"]["properties"]["sex"]
     assert described["description"] == "One of MALE, FEMALE, UNKNOWN."
-    value = schema["$defs"]["Value"]["anyOf"][-1]["properties"]
+    value = schema["$defs"]["WrittenValue"]["anyOf"][-1]["properties"]
     assert "scheduledAt" in value["draft"]["enum"]
     assert "local time" in value["as"]["enum"]
 
@@ -94,4 +94,4 @@ def test_an_editor_can_complete_every_resource_field_list_converter_and_draft() 
 def test_the_command_prints_it() -> None:
     result = CliRunner().invoke(main, ["backend", "schema"])
     assert result.exit_code == 0
-    assert json.loads(result.output) == mapping_schema(shapes())
+    assert json.loads(result.output) == mapping_schema(shapes(), "sql")

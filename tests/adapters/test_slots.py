@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.mapped.slots import (
-    Interval,
-    Shift,
-    closed_days,
-    day_window,
-    days_of_week,
-    free_slots,
-    hours_of_day,
-)
+from adapters.mapped.slots import Interval, day_window, free_slots
+from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 PARIS = ZoneInfo("Europe/Paris")
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)

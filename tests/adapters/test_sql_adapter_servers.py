@@ -34,7 +34,7 @@ SCHEMA = (
     " VALUES (1, 1, 1, '2026-03-05 09:00:00', '2026-03-05 10:00:00', FALSE, 'S')",
 )
 MAPPING = """
-version: 1
+version: 2
 zone: Europe/Paris
 resources:
   vets: {from: vet, key: id, fields: {name: name}}
@@ -57,7 +57,7 @@ resources:
       scheduledAt: starts
       endTime: ends
       isUrgent: urgent
-      status: {sql: state, codes: {S: SCHEDULED}}
+      status: {source: state, codes: {S: SCHEDULED}}
       reason: note
   consultations: {from: visit, key: id, fields: {}}
   invoices: {from: visit, key: id, fields: {}}
@@ -69,7 +69,7 @@ diary:
 booking:
   appointment: visit
   reference: reference
-  writes:
+  steps:
     - insert: visit
       name: visit
       key: id

@@ -11,9 +11,8 @@ import aiohttp
 from argon2 import PasswordHasher
 from yarl import URL
 
-from gateway.administrators.failures import Failures, of_name
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore
+from gateway.administrators.administrator import AdministratorStore, Role
+from gateway.administrators.passwords import AttemptLimiter, of_name
 from gateway.store import Store
 from tests.waiting import GENEROUS
 
@@ -156,7 +155,7 @@ async def guessed(store: Store, name: str, times: int) -> None:
 
 async def tried(store: Store, subject: str, times: int) -> None:
     """So many passwords that count together are tried, from now on, each once it may be."""
-    failures, at, done = Failures(store), datetime.now(UTC), 0
+    failures, at, done = AttemptLimiter(store), datetime.now(UTC), 0
     while done < times:
         wait = await failures.try_now(subject, at)
         at += wait

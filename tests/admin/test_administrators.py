@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gateway.admin.visit import number_of
-from gateway.administrators.failures import FREE, Failures
+from gateway.administrators.administrator import AdministratorStore, LastAdmin, Role
 from gateway.administrators.log import Deed, DeedLog
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore, LastAdmin
+from gateway.administrators.passwords import FREE, AttemptLimiter
 from gateway.store import Store
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -37,7 +36,7 @@ async def test_two_admins_who_depose_each_other_at_once_do_not_both_succeed(
 
 
 async def test_a_clock_that_was_ahead_locks_nobody_out_once_it_is_right(store: Store) -> None:
-    failures, ahead = Failures(store), NOW + timedelta(days=300)
+    failures, ahead = AttemptLimiter(store), NOW + timedelta(days=300)
     for _ in range(FREE):
         assert await failures.try_now("name claire", ahead) == timedelta()
     assert await failures.try_now("name claire", ahead) == timedelta(seconds=1)
@@ -45,7 +44,7 @@ async def test_a_clock_that_was_ahead_locks_nobody_out_once_it_is_right(store: S
 
 
 async def test_attempts_made_at_once_in_two_processes_are_counted_one_by_one(store: Store) -> None:
-    doors = [Failures(store), Failures(store)]
+    doors = [AttemptLimiter(store), AttemptLimiter(store)]
     waits = await asyncio.gather(
         *(doors[number % 2].try_now("name claire", NOW) for number in range(9))
     )

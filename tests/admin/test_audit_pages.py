@@ -19,17 +19,14 @@ import pytest
 from click.testing import CliRunner
 from markupsafe import escape
 
-from gateway.admin.views import PAGES
-from gateway.admin.views.audit import export
-from gateway.admin.views.audit.deeds import NONE
+from gateway.admin.views import PAGES, audit
 from gateway.admin.words import FOLDER, words
+from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.log import DONE, FAILED, LOOKED, Deed, DeedLog
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore
 from gateway.audit import buffer as buffering
 from gateway.audit.secrets import Secret
 from gateway.cli import main
-from gateway.inquiries import entries as inquiring
+from gateway.inquiries import audit as inquiring
 from gateway.keys.key import Key
 from gateway.policy.running.versions import APPROVED, DECLINED
 from tests.admin.manager import Manager, Page, after, manager_of
@@ -144,7 +141,7 @@ async def test_where_the_time_is_over_the_page_says_how_far_it_came_and_goes_on(
 async def test_a_page_of_many_leads_to_older_ones_and_nothing_comes_twice(
     manager: Manager, partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.admin.views.audit.listing.PAGE", 4)
+    monkeypatch.setattr("gateway.admin.views.audit.PAGE", 4)
     await called(partner, *["/appointments/types"] * 10)
     wanted = {each["requestId"] for each in partner.gateway.entries()}
     page, found = await manager.get("/audit"), list[str]()
@@ -242,7 +239,7 @@ async def test_what_the_index_lacks_is_said(
 
     with monkeypatch.context() as patched:
         patched.setattr("gateway.audit.index.Index.catch_up", never)
-        patched.setattr("gateway.admin.views.audit.who.WITHIN", 0.01)
+        patched.setattr("gateway.admin.views.record_readers.WITHIN", 0.01)
         page = await manager.get(at)
         await until(lambda: partner.gateway.entries() != [])
         page = await manager.get(at)
@@ -267,7 +264,7 @@ async def test_a_file_for_spreadsheets_holds_what_is_filtered_and_no_formula(
     assert page.headers["X-Content-Type-Options"] == "nosniff"
     assert page.text.startswith("\ufeffHeure,Clé,")
     [head, line] = csv.reader(io.StringIO(page.text.removeprefix("\ufeff"), newline=""))
-    row = dict(zip(export.COLUMNS, line, strict=True))
+    row = dict(zip(audit.COLUMNS, line, strict=True))
     assert len(head) == len(line)
     assert row["key"] == f"'{formula}"
     assert row["outcome"] == "répondu"
@@ -293,8 +290,8 @@ def read(file: Path) -> list[dict[str, Any]]:
 async def test_a_file_that_would_be_too_long_says_where_it_was_cut_off(
     manager: Manager, partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "MOST", 5)
-    monkeypatch.setattr(export, "PIECE", 2)
+    monkeypatch.setattr(audit, "MOST", 5)
+    monkeypatch.setattr(audit, "PIECE", 2)
     await called(partner, *["/appointments/types"] * 7)
     page = await manager.fill("/audit", {}, "/audit/export")
     lines = page.text.splitlines()
@@ -378,7 +375,7 @@ async def test_deeds_name_what_they_were_done_to(
     assert f'<a href="/keys/{partner._key_id}"' in made
     assert f">{escape(NASTY)}</a>" in made
     assert NASTY not in made
-    for said in ("stock: FULL", "A, B", NONE):
+    for said in ("stock: FULL", "A, B", audit.NONE):
         assert f"<dd>{said}</dd>" in made
     for gone in (removed, changed):
         assert f'<span title="{denis.id}">Denis</span>' in gone
@@ -462,3 +459,25 @@ async def test_a_deed_about_something_without_a_name_is_listed_by_its_id(
     listed = await manager.get("/audit/deeds")
     assert listed.status == 200
     assert of_nobody.subject in listed.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=yesterday",
+        "from=0001-01-01T00:00",
+        "to=9999-12-31T23:59-12:00",
+        "operation=drop_table",
+        "outcome=lost",
+        "key=nobody",
+    ],
+)
+async def test_a_filter_that_means_nothing_is_marked_and_nothing_is_shown(
+    running_gateway: RunningGateway, session: aiohttp.ClientSession, query: str
+) -> None:
+    manager = await manager_of(running_gateway, session)
+    page = await manager.get(f"/audit?{query}")
+    assert page.status == 422
+    assert page.text.count('aria-invalid="true"') == 1
+    assert f'aria-describedby="{query.partition("=")[0]}-wrong"' in page.text
+    assert "Download as CSV" not in page.plain

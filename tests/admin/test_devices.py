@@ -12,19 +12,20 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from gateway.administrators import passwords
-from gateway.administrators.administrator import Administrator
-from gateway.administrators.devices import LASTS, device_of, device_token
-from gateway.administrators.failures import FREE, Failures, of_device, of_name
+from gateway.administrators.administrator import Administrator, AdministratorStore, Credential, Role
 from gateway.administrators.passwords import (
+    FREE,
     MOST_WAITING,
-    Busy,
+    AttemptLimiter,
     Passwords,
+    TooManyWaiting,
     is_one_time,
     made_up,
+    of_device,
+    of_name,
     one_time_digest,
 )
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore, Kept
+from gateway.administrators.sessions import DEVICE_LASTS, device_of, device_token
 from gateway.cli import main
 from gateway.store import Store
 from tests.admin.manager import PASSWORD, Manager, Page, guessed, manager_of, tried
@@ -114,7 +115,7 @@ async def test_whoever_stole_a_cookie_does_not_shut_out_the_browser_it_came_from
     await tried(store, stolen, 4)
     assert (await owner.sign_in()).status == 303
     # the thief is forgiven nothing, and the owner has another cookie with a count of its own
-    assert await Failures(store).try_now(stolen, datetime.now(UTC)) > timedelta()
+    assert await AttemptLimiter(store).try_now(stolen, datetime.now(UTC)) > timedelta()
     await guessed(store, "Claire", FREE + 4)
     assert (await signed_out(claire).sign_in()).status == 429
     assert (await signed_out(owner).sign_in()).status == 303
@@ -169,7 +170,7 @@ async def test_a_known_browser_is_told_the_shorter_of_the_two_pauses(
     claire = await manager_of(running, session)
     own = of_device(claire.cookies[device(claire)].split(".")[0])
     longest, shortest = (own, of_name("Claire"))[:: 1 if longer == "browser" else -1]
-    failures = Failures(running.gateway.store)
+    failures = AttemptLimiter(running.gateway.store)
     for subject in [longest] * (FREE + 3) + [shortest] * FREE:
         while wait := await failures.try_now(subject, clock.at):
             clock.at += wait
@@ -267,13 +268,13 @@ async def test_a_known_browser_is_known_to_every_gateway_of_the_store(
 
 def test_a_token_ends_and_nothing_is_one_of_somebody_without_a_password() -> None:
     somebody = Administrator(id="a", name="A", role=Role.ADMIN, one_time=False, created_at=NOW)
-    kept = Kept(somebody, "argon2")
+    kept = Credential(somebody, "argon2")
     token = device_token("a", "argon2", NOW)
-    assert device_of(token, kept, NOW + LASTS - HOUR) == token.split(".")[0]
+    assert device_of(token, kept, NOW + DEVICE_LASTS - HOUR) == token.split(".")[0]
     assert device_of(token, kept, NOW - HOUR) is not None  # a clock that was set back
-    assert device_of(token, kept, NOW + LASTS) is None
-    assert device_of(token, Kept(somebody, "another"), NOW) is None
-    assert device_of(token, Kept(somebody, ""), NOW) is None
+    assert device_of(token, kept, NOW + DEVICE_LASTS) is None
+    assert device_of(token, Credential(somebody, "another"), NOW) is None
+    assert device_of(token, Credential(somebody, ""), NOW) is None
     assert device_of(token, None, NOW) is None
     with pytest.raises(ValueError, match="no password"):
         device_token("a", "", NOW)
@@ -283,7 +284,7 @@ async def test_strangers_guess_at_one_name_seventeen_times_in_an_hour_and_then_f
     store: Store,
 ) -> None:
     """However many they are and wherever they are: docs/panel.md tells these numbers."""
-    failures, at, guesses = Failures(store), NOW, list[datetime]()
+    failures, at, guesses = AttemptLimiter(store), NOW, list[datetime]()
     while at < NOW + timedelta(days=1):
         wait = await failures.try_now(of_name("Claire"), at)
         if not wait:
@@ -304,7 +305,7 @@ async def test_a_flood_of_strangers_is_bounded_and_leaves_the_turn_of_those_who_
 
     waiting = [asyncio.create_task(stranger()) for _ in range(MOST_WAITING)]
     await asyncio.sleep(0)
-    with pytest.raises(Busy):
+    with pytest.raises(TooManyWaiting):
         await stranger()
     async with words.turn(is_known=True):
         assert not await words.is_right("", PASSWORD)
@@ -353,7 +354,7 @@ async def test_a_password_that_was_handed_over_lets_in_while_strangers_go_on_gue
     form = {"csrf": people.csrf, "id": found.administrator.id, "do": "password"}
     made = await claire.send("/people/act", form)
     password = made.text.split("data-secret>")[1].split("<")[0]
-    assert await Failures(store).try_now(of_name("Denis"), datetime.now(UTC)) == timedelta()
+    assert await AttemptLimiter(store).try_now(of_name("Denis"), datetime.now(UTC)) == timedelta()
     await guessed(store, "Denis", FREE + 8)
     stranger = signed_out(denis, known=False)
     assert (await stranger.sign_in("a guess of mine")).status == 429

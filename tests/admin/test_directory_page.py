@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from adapters.base import BackendUnavailable, NotFound, Page, Query, Record
-from gateway.admin.views.directory import checking
+from gateway.admin.views import directory
+from gateway.administrators.administrator import Role
 from gateway.administrators.log import FAILED, DeedLog
-from gateway.administrators.roles import Role
 from gateway.contract.resources import RESOURCES
 from gateway.store import open_store
 from tests.admin.manager import Manager, after, manager_of
@@ -101,7 +101,7 @@ async def test_a_check_tells_what_failed_first_and_outlasts_the_process(
     assert "Partners would get errors" in page.plain
     assert page.text.index('mark bad">') < page.text.index('mark whole">')
     assert "get_client" in page.text.split('mark bad">')[1].split("</details>")[0]
-    kept = await partner.gateway.gateway.store.meta(checking.KEPT)
+    kept = await partner.gateway.gateway.store.meta(directory.KEPT)
     assert kept is not None
     assert '"who": "Olga"' in kept
     world.ping, world.many = broken, lambda query: broken() or Page(records=[])
@@ -114,9 +114,9 @@ async def test_a_check_tells_what_failed_first_and_outlasts_the_process(
 async def test_one_check_runs_at_a_time_and_no_more_findings_are_kept_than_may_be(
     manager: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "MOST", 3)
+    monkeypatch.setattr(directory, "MOST_FINDINGS", 3)
     waits, goes_on = asyncio.Event(), asyncio.Event()
-    examine = checking.examine
+    examine = directory.examine
 
     async def slow(*args: Any) -> Any:
         waits.set()
@@ -125,7 +125,7 @@ async def test_one_check_runs_at_a_time_and_no_more_findings_are_kept_than_may_b
         async for each in examine(*args):
             yield each
 
-    monkeypatch.setattr(checking, "examine", slow)
+    monkeypatch.setattr(directory, "examine", slow)
     await manager.fill("/directory", {}, "/directory/check")
     await waits.wait()
     page = await manager.get("/directory")
@@ -155,17 +155,17 @@ async def test_what_goes_on_as_the_gateway_stops_is_cut_off_and_noted_so(
         await asyncio.sleep(LONG)
         yield args
 
-    monkeypatch.setattr(checking, "examine", endless)
+    monkeypatch.setattr(directory, "examine", endless)
     async with begun(template, tmp_path / "state") as running:
         manager = await manager_of(running, session)
         await manager.fill("/directory", {}, "/directory/check")
         await waits.wait()
     files = (tmp_path / "state" / "audit").glob("*.jsonl")
     lines = [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
-    results = [each["result"] for each in lines if each.get("deed") == checking.DEED]
+    results = [each["result"] for each in lines if each.get("deed") == directory.DEED]
     assert results == ["begun", "failed"]
     async with asyncio.timeout(LONG):
         store = open_store(tmp_path / "state" / "gateway.db")
-        [deed] = await DeedLog(store).last(1, deeds=(checking.DEED,))
+        [deed] = await DeedLog(store).last(1, deeds=(directory.DEED,))
         await store.aclose()
     assert deed.outcome == FAILED

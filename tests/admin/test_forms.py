@@ -6,8 +6,8 @@ import json
 import aiohttp
 import pytest
 
-from gateway.admin.access.guard import HEADERS
-from gateway.administrators.store import AdministratorStore
+from gateway.admin.guard import HEADERS
+from gateway.administrators.administrator import AdministratorStore
 from gateway.assembly.sides import PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start

@@ -7,14 +7,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.admin.access.guard import POLICY
-from gateway.admin.assets import static
+from gateway.admin.guard import POLICY
+from gateway.admin.panel import static
 from gateway.admin.views import PAGES
-from gateway.administrators.failures import LONGEST, pause_after
+from gateway.administrators.administrator import RIGHTS, AdministratorStore, Right, Role
 from gateway.administrators.log import DeedLog
-from gateway.administrators.roles import RIGHTS, Right, Role
+from gateway.administrators.passwords import LONGEST_PAUSE, pause_after
 from gateway.administrators.sessions import IDLE, LASTS, SessionStore
-from gateway.administrators.store import AdministratorStore
 from gateway.assembly.sides import check_panel
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
@@ -212,7 +211,7 @@ def test_the_wait_grows_and_has_an_end() -> None:
     assert waits[:5] == [timedelta()] * 5
     assert waits[5:9] == [timedelta(seconds=each) for each in (1, 2, 4, 8)]
     assert waits == sorted(waits)
-    assert waits[-1] == LONGEST
+    assert waits[-1] == LONGEST_PAUSE
 
 
 async def test_a_session_ends_after_its_time_and_when_it_is_idle(store: Store) -> None:

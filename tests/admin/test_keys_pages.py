@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from gateway.administrators.roles import Role
+from gateway.administrators.administrator import Role
 from tests.admin.manager import Manager, Page, manager_of
 from tests.conftest import RunningGateway
 

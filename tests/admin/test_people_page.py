@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.administrators.store import AdministratorStore
+from gateway.administrators.administrator import AdministratorStore
 from tests.admin.manager import manager_of
 from tests.conftest import RunningGateway
 

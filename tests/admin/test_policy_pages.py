@@ -16,14 +16,14 @@ from click.testing import CliRunner
 
 from gateway.admin.policy_words import PolicyWords
 from gateway.admin.words import words
+from gateway.administrators.administrator import Role
 from gateway.administrators.log import Deed, DeedLog
-from gateway.administrators.roles import Role
 from gateway.cli.policy import policy as command
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import new_key
 from gateway.policy.masks import KINDS, Mask
-from gateway.policy.running import follow
+from gateway.policy.running import follower
 from gateway.policy.running.versions import Event, Versions
 from gateway.policy.telling.sheets import as_csv
 from gateway.usage.store import Sums, add, minute_of
@@ -58,9 +58,9 @@ class Held:
         self.file.write_text(text)
         keeper = self.running.gateway.keeper
         digest = sha256(text.encode()).hexdigest()
-        await until(lambda: keeper.standing.file_hash == digest and not keeper.unwritten)
-        assert keeper.standing.state == state
-        waiting = keeper.standing.waiting
+        await until(lambda: keeper.status.file_hash == digest and not keeper.unwritten)
+        assert keeper.status.state == state
+        waiting = keeper.status.waiting
         versions = Versions(self.running.gateway.store)
         while waiting is not None:
             [process] = await versions.running(datetime.now(UTC))
@@ -80,7 +80,7 @@ class Held:
 
 @pytest.fixture
 async def held(start_gateway: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Held:
-    monkeypatch.setattr(follow, "POLL", 0.05)
+    monkeypatch.setattr(follower, "POLL", 0.05)
     file = tmp_path / "policies.yaml"
     file.write_text(TEXT)
     return Held(await start_gateway(policy=file, policy_widening="approve"), file)

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import aiohttp
 import pytest
 
+from gateway.administrators.administrator import Role
 from gateway.administrators.log import Deed, DeedLog
-from gateway.administrators.roles import Role
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import new_key
@@ -108,7 +108,7 @@ async def test_each_field_stands_beside_the_whole_one_with_the_line_that_decides
     assert f'<li id="L{line}"><code>{MASKED.rstrip()}</code></li>' in version.text
     # the file says something else by now that is not in force, so it is no longer named
     running.gateway.settings.policy.write_text("version: 2\n")
-    await until(lambda: bool(running.gateway.keeper.standing.problems))
+    await until(lambda: bool(running.gateway.keeper.status.problems))
     stale = await manager.get("/preview?level=BASIC&resource=clients")
     runs = running.gateway.policy().short_hash
     assert row_of(stale, "lastName")[2] == f"BASIC opens it {runs}:{line}"

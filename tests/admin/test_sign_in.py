@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from gateway.administrators.failures import FREE, Failures, of_session
-from gateway.administrators.passwords import Passwords
+from gateway.administrators.administrator import AdministratorStore
+from gateway.administrators.passwords import FREE, AttemptLimiter, Passwords, of_session
 from gateway.administrators.sessions import SessionStore
-from gateway.administrators.store import AdministratorStore
 from tests.admin.manager import PASSWORD, guessed, manager_of, tried
 from tests.conftest import RunningGateway
 
@@ -62,7 +61,7 @@ async def test_one_name_is_one_name_however_it_is_spelt(
     manager = await manager_of(running_gateway, session)
     for name in ("Claire", "CLAIRE", "\uff23laire", "Cl\uff41ire", "  claire"):
         assert (await manager.other(name).sign_in("a guess of mine")).status == 401
-    failures = Failures(running_gateway.gateway.store)
+    failures = AttemptLimiter(running_gateway.gateway.store)
     assert await failures.try_now("name claire", datetime.now(UTC)) > timedelta()
 
 
@@ -119,7 +118,7 @@ async def test_the_old_password_cannot_be_guessed_without_waiting(
     assert int(told.headers["Retry-After"]) >= 1
     deeds = (await manager.get("/audit/deeds")).plain
     assert "password change refused" in deeds
-    await Failures(store).forgive(of_session(signed_in.id))
+    await AttemptLimiter(store).forgive(of_session(signed_in.id))
     assert (
         await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     ).status == 303

@@ -20,11 +20,11 @@ from adapters.base import (
     Query,
     Record,
 )
-from gateway.admin.asked import Asked
+from gateway.admin.chores import Question
 from gateway.admin.sampler import SAMPLER, Sampler
-from gateway.admin.views.traffic.health import ORDER, parts_told
+from gateway.admin.views.traffic import ORDER, part_states
 from gateway.admin.words import words
-from gateway.administrators.roles import Role
+from gateway.administrators.administrator import Role
 from gateway.administrators.sessions import IDLE
 from gateway.booking import reconcile
 from gateway.inquiries.traffic import KINDS
@@ -34,13 +34,14 @@ from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.world import OTHER_ID, SOME_ID, World
 
+FAILING = {"text": "1 of its cases fails", "problems": [], "more": 0}
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait for news: a test has nothing else to do."""
-    monkeypatch.setattr("gateway.admin.asked.MOMENT", 10.0)
+    monkeypatch.setattr("gateway.admin.chores.MOMENT", 10.0)
 
 
 @pytest.fixture
@@ -128,8 +129,8 @@ async def test_a_key_near_no_limit_is_not_told_and_nobody_knows_where_what_count
     async def nobody(key_ids: Sequence[str]) -> None:
         return None
 
-    parts = sampler_of(running_gateway)._parts
-    object.__setattr__(parts, "used", nobody)
+    context = sampler_of(running_gateway)._context
+    object.__setattr__(context, "used", nobody)
     text = await looked(manager, running_gateway)
     assert "nobody can say how much of its limit" in section(text, "near")
     assert "A test's partner 1 0 0" in section(text, "top")
@@ -219,7 +220,7 @@ async def test_while_the_store_is_down_the_page_says_so_and_keeps_what_it_knew(
 
     await looked(manager, running_gateway)
     monkeypatch.setattr("gateway.admin.sampler.unknown", fails)
-    monkeypatch.setattr("gateway.inquiries.key_hours.recent", fails)
+    monkeypatch.setattr("gateway.inquiries.keys.recent", fails)
     text = await looked(manager, running_gateway, "/traffic/live")
     assert "database cannot be read just now" in section(text, "bookings")
     assert "There is none" in section(text, "bookings")
@@ -272,7 +273,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
 def test_every_state_of_every_part_has_its_words(name: str, more: Mapping[str, Any]) -> None:
     said = words("fr")
     for part in (more, {"ready": True, **PARTS.get(name, {})}):
-        [told] = parts_told({name: part})
+        [told] = part_states({name: part})
         assert said.has(told.said)
         assert told.do is None or said.has(told.do)
         assert said.has(f"traffic.part_{name}")
@@ -284,7 +285,7 @@ def test_every_state_of_every_part_has_its_words(name: str, more: Mapping[str, A
     ("state", "text"), [("stale", "stale"), ("held back", "held_back"), ("current", None)]
 )
 def test_a_policy_that_does_not_run_as_it_is_written_is_told(state: str, text: str | None) -> None:
-    [told] = parts_told({"policy": {"ready": True, "state": state}})
+    [told] = part_states({"policy": {"ready": True, "state": state}})
     assert told.do == (text and f"traffic.do_{text}")
 
 
@@ -301,7 +302,7 @@ def test_of_the_workers_each_part_is_told_once_and_the_worst_of_them() -> None:
 
     def told(*each: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         parts = {"store": {"ready": True}, "workers": {"ready": True, "each": each}}
-        return {part.name: (part.mark, part.reason) for part in parts_told(parts)}
+        return {part.name: (part.mark, part.reason) for part in part_states(parts)}
 
     assert told(worker(1, good), worker(2, good)) == {
         "store": ("whole", ""), "limiter": ("whole", ""), "workers": ("whole", "")
@@ -320,7 +321,7 @@ def test_every_way_to_end_has_its_words() -> None:
 async def test_an_answer_that_takes_long_is_not_waited_for_while_there_is_an_older_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gateway.admin.asked.MOMENT", 0.02)
+    monkeypatch.setattr("gateway.admin.chores.MOMENT", 0.02)
     goes_on, asked, now = asyncio.Event(), 0, 0.0
     goes_on.set()
 
@@ -333,7 +334,7 @@ async def test_an_answer_that_takes_long_is_not_waited_for_while_there_is_an_old
             raise StoreError("down")
         return number
 
-    question = Asked(ask, lambda: now)
+    question = Question(ask, lambda: now)
     await question.fresh(5.0)
     assert (question.value, question.has_failed) == (1, False)
     now = 4.9
@@ -355,3 +356,23 @@ async def test_an_answer_that_takes_long_is_not_waited_for_while_there_is_an_old
     await question.fresh(5.0)
     assert (question.value, question.has_failed) == (2, True)
     await question.aclose()
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"state": "current", "cases": FAILING}, "cases"),
+        ({"state": "held back", "waitsFor": "cases", "cases": FAILING}, "cases_wait"),
+        ({"state": "held back", "waitsFor": "approval", "cases": None}, "held_back"),
+        ({"state": "current", "waitsFor": None, "cases": None}, None),
+    ],
+)
+def test_cases_that_fail_are_told_with_what_to_do(
+    more: Mapping[str, Any], text: str | None, language: str
+) -> None:
+    [told] = part_states({"policy": {"ready": True, **more}})
+    assert told.do == (text and f"traffic.do_{text}")
+    said = words(language)
+    assert said.has(told.said)
+    assert told.do is None or said.has(told.do)

@@ -12,11 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.documents.problems import DocumentErrors
-from gateway.admin import vocabulary
-from gateway.admin.shown import Clock
-from gateway.admin.vocabulary import check_words, needed
-from gateway.admin.words import FOLDER, LANGUAGES, Text, catalogue, language_of, words
-from gateway.administrators.roles import Role
+from gateway.admin import words as vocabulary
+from gateway.admin.words import (
+    FOLDER,
+    LANGUAGES,
+    PageClock,
+    Text,
+    catalogue,
+    check_words,
+    language_of,
+    needed,
+    words,
+)
+from gateway.administrators.administrator import Role
 from gateway.contract.access import LEVELS, Permission
 from gateway.contract.resources import RESOURCES
 from gateway.policy.masks import KINDS
@@ -158,8 +166,8 @@ def test_in_french_no_line_begins_with_a_mark_and_a_month_has_its_first() -> Non
     assert [text for text in every if re.search(" [:;?!]", text)] == []
     assert any("\u00a0:" in text for text in every)
     now = datetime(2026, 3, 1, 9, tzinfo=UTC)
-    assert Clock(ZoneInfo("Europe/Paris"), said, lambda: now).day(now) == "1er mars 2026"
-    assert Clock(ZoneInfo("Europe/Paris"), words("en"), lambda: now).day(now) == "1 Mar 2026"
+    assert PageClock(ZoneInfo("Europe/Paris"), said, lambda: now).day(now) == "1er mars 2026"
+    assert PageClock(ZoneInfo("Europe/Paris"), words("en"), lambda: now).day(now) == "1 Mar 2026"
 
 
 def test_no_template_holds_words_of_its_own() -> None:

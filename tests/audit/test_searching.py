@@ -15,7 +15,7 @@ from gateway.audit.entries import ANSWERED, REFUSED, UNKNOWN, Line
 from gateway.audit.index import Index
 from gateway.audit.searching import Place, read_place
 from gateway.audit.wanted import Wanted
-from gateway.inquiries.entries import find_entries
+from gateway.inquiries.audit import find_entries
 from tests.audit.chains import KEY, OTHER_KEY, Machine, entry, machine
 
 RECORDS = [str(UUID(int=number)) for number in range(100, 112)]

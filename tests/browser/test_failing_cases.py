@@ -29,7 +29,7 @@ async def gateway(
     async with begun(template, folder / "state", policy=file) as running:
         file.write_text(MIXED)
         async with asyncio.timeout(30):
-            while running.gateway.keeper.standing.waiting is None:  # noqa: ASYNC110 - as told
+            while running.gateway.keeper.status.waiting is None:  # noqa: ASYNC110 - as told
                 await asyncio.sleep(0.05)
         yield running
 

@@ -14,11 +14,9 @@ import pytest
 from argon2 import Type, extract_parameters
 from click.testing import CliRunner, Result
 
-from gateway.administrators.failures import FREE, Failures, of_name
+from gateway.administrators.administrator import AdministratorStore, Credential, Role
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
-from gateway.administrators.passwords import LONGEST, SHORTEST
-from gateway.administrators.roles import Role
-from gateway.administrators.store import AdministratorStore, Kept
+from gateway.administrators.passwords import FREE, LONGEST, SHORTEST, AttemptLimiter, of_name
 from gateway.audit.tail import Tail
 from gateway.cli import main
 from gateway.store import Store, open_store
@@ -70,7 +68,7 @@ def test_two_commands_at_once_are_told_of_each_other(
         admin(config, "password", "Denis", "--one-time")
     find = AdministratorStore.find
 
-    async def overtaken(self: AdministratorStore, name: str) -> Kept | None:
+    async def overtaken(self: AdministratorStore, name: str) -> Credential | None:
         found = await find(self, name)
         if found is None:
             await self.add(name, Role.ADMIN, "", datetime.now(UTC), one_time=False)
@@ -109,7 +107,7 @@ def test_whoever_is_kept_out_by_guesses_is_let_in_by_a_new_password(config: Path
         store = open_store(config.with_name("gateway.db"))
         try:
             await guessed(store, "Claire", guesses)
-            return bool(await Failures(store).try_now(of_name("Claire"), datetime.now(UTC)))
+            return bool(await AttemptLimiter(store).try_now(of_name("Claire"), datetime.now(UTC)))
         finally:
             await store.aclose()
 

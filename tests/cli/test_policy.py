@@ -14,8 +14,7 @@ from gateway.cli.describe import openapi
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
-from gateway.policy.running.presence import Presence
-from gateway.policy.running.versions import Versions
+from gateway.policy.running.versions import Presence, Versions
 from gateway.store import open_store
 from tests.policies import TEXT
 from tests.states import begin_state

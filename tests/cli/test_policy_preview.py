@@ -16,7 +16,7 @@ from gateway.cli.policy import policy
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import CLIENT, GOVERNED
 from gateway.policy.reading.document import load_policy
-from gateway.policy.telling.specimen import specimen
+from gateway.policy.telling.preview import specimen
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
 from tests.policies import NEW, TEXT
@@ -77,7 +77,9 @@ def test_every_resource_can_be_previewed_at_every_level(resource: str, level: st
     assert max(map(len, result.stdout.splitlines())) <= 80
     found = json.loads(CliRunner().invoke(policy, [*arguments, "--json"]).stdout)
     sights = [each["sight"] for each in found["fields"].values()]
-    visible = load_policy(SHIPPED, lambda trouble: None).visible(resource, AccessLevel(level))
+    visible = (
+        load_policy(SHIPPED, lambda trouble: None).redactor(resource, AccessLevel(level)).visible
+    )
     assert sights.count("whole") == len(visible)
 
 

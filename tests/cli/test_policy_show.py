@@ -15,8 +15,7 @@ from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.telling.page import as_page
-from gateway.policy.telling.sheets import escaped, plain
+from gateway.policy.telling.sheets import as_page, escaped, plain
 from tests.policies import TEXT
 
 # A policy with masks and row conditions.

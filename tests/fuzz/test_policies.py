@@ -27,7 +27,7 @@ from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.rows import closed
-from gateway.policy.shape import value_type
+from gateway.policy.values import value_type
 from tests.policy.records import records
 
 CASES = int(os.environ.get("FUZZ_CASES", "100"))
@@ -178,9 +178,9 @@ def matrix(policy: Policy) -> dict[tuple[str, str, str], str]:
     cells = {}
     for resource in GOVERNED:
         for level in LEVELS:
-            masks = policy.masked(resource.name, level)
+            masks = policy.redactor(resource.name, level).masks
             for path in resource.paths:
-                whole = path in policy.visible(resource.name, level)
+                whole = path in policy.redactor(resource.name, level).visible
                 cells[resource.name, level.value, path] = (
                     "whole" if whole else str(masks.get(path, "hidden"))
                 )

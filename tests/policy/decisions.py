@@ -6,7 +6,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, fitting
-from gateway.policy.rows import Rows, Wanted, closed, in_closed
+from gateway.policy.rows import RowFilter, ValueTest, closed, in_closed
 from gateway.policy.rules import WHOLE, ResourceRules, Rules, Sights, opening
 
 OPEN = {
@@ -52,9 +52,9 @@ def resource_rules(draw: st.DrawFn, resource: Resource) -> ResourceRules:
         name = draw(st.sampled_from(usable))
         values = sorted(closed(resource.at(name)) or ())
         shown = draw(st.sets(st.sampled_from(values), min_size=1))
-        wanted = in_closed(resource.at(name), Wanted(allowed=frozenset(shown)))
+        wanted = in_closed(resource.at(name), ValueTest(allowed=frozenset(shown)))
         levels = LEVELS[: draw(st.integers(1, 3))]
-        rows = {level: Rows({name: wanted}) for level in levels}
+        rows = {level: RowFilter({name: wanted}) for level in levels}
     return ResourceRules(fields, rows)
 
 

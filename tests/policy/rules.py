@@ -11,7 +11,15 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, fitting
-from gateway.policy.rows import Bound, Rows, Wanted, comparable, in_closed, is_ordered, shown
+from gateway.policy.rows import (
+    Bound,
+    RowFilter,
+    ValueTest,
+    comparable,
+    in_closed,
+    is_ordered,
+    shown,
+)
 from gateway.policy.rules import ResourceRules, Rules, Sights, opening
 
 _LEVELS_OR_NONE = st.sampled_from([*LEVELS, None])
@@ -55,18 +63,18 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def wanted(draw: st.DrawFn, field: Field) -> Wanted:
+def wanted(draw: st.DrawFn, field: Field) -> ValueTest:
     """A condition that a file can have, or one that nothing meets."""
     answered = values(field).map(lambda value: comparable(field, shown(field, value)))
     some = st.frozensets(answered, min_size=1, max_size=3)
     if draw(st.booleans()):
-        return in_closed(field, Wanted(allowed=draw(some)))
+        return in_closed(field, ValueTest(allowed=draw(some)))
     bounds = [None, None]
     if is_ordered(field):
         bound = st.one_of(st.none(), st.builds(Bound, values(field), st.booleans()))
         bounds = [draw(bound), draw(bound)]
     barred = draw(some) if bounds == [None, None] else draw(st.one_of(st.just(frozenset()), some))
-    return in_closed(field, Wanted(barred=barred, low=bounds[0], high=bounds[1]))
+    return in_closed(field, ValueTest(barred=barred, low=bounds[0], high=bounds[1]))
 
 
 def conditionable(resource: Resource) -> list[str]:
@@ -76,9 +84,9 @@ def conditionable(resource: Resource) -> list[str]:
 
 
 @st.composite
-def rows(draw: st.DrawFn, resource: Resource) -> Rows:
+def rows(draw: st.DrawFn, resource: Resource) -> RowFilter:
     named = draw(st.lists(st.sampled_from(conditionable(resource)), max_size=2, unique=True))
-    return Rows({name: draw(wanted(resource.at(name))) for name in named})
+    return RowFilter({name: draw(wanted(resource.at(name))) for name in named})
 
 
 @st.composite

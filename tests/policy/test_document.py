@@ -274,7 +274,9 @@ def test_never_may_be_left_out_and_hides_what_it_names() -> None:
     without = TEXT.replace("  never: []\n", "")
     assert parse(without).rules == parse(TEXT).rules
     hidden = moved("clients.phone", "never", moved("clients.address", "never"))
-    assert {"phone", "address"}.isdisjoint(parse(hidden).visible("clients", AccessLevel.FULL))
+    assert {"phone", "address"}.isdisjoint(
+        parse(hidden).redactor("clients", AccessLevel.FULL).visible
+    )
 
 
 @pytest.mark.parametrize("word", ["no", "on", "yes", "off", "y", "NO"])

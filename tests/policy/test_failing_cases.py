@@ -10,10 +10,8 @@ import pytest
 from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
-from gateway.policy.running.examiner import Examiner
-from gateway.policy.running.found import find
-from gateway.policy.running.keeper import Keeper
-from gateway.policy.running.standing import MOST
+from gateway.policy.running.file import Examiner, find
+from gateway.policy.running.keeper import MOST, Keeper
 from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
 from tests.policies import TEXT, cases, moved
@@ -102,14 +100,14 @@ class Kept:
 
     async def look(self, *, asked: bool = False) -> str:
         await self.keeper.look(asked=asked)
-        return self.keeper.standing.state
+        return self.keeper.status.state
 
     def sees(self, path: str, level: AccessLevel = STANDARD) -> bool:
-        return path in self.keeper.policy().visible("clients", level)
+        return path in self.keeper.policy().redactor("clients", level).visible
 
     @property
     def waits_for(self) -> str | None:
-        return self.keeper.standing.waits_for
+        return self.keeper.status.waits_for
 
     @property
     def is_files_own(self) -> bool:
@@ -123,7 +121,7 @@ class Kept:
 
     def ran(self) -> Version:
         """The text of what runs, as the store has it."""
-        return self.keeper.running
+        return self.keeper.status.version
 
 
 @pytest.fixture
@@ -140,7 +138,7 @@ async def test_a_change_that_only_hides_is_wholly_in_force_and_names_the_outdate
     await kept.begin(approve=approve)
     assert await kept.save(NARROW) == "current"
     assert (kept.sees("email"), kept.sees("email", FULL), kept.is_files_own) == (False, True, True)
-    told = kept.keeper.standing.told()
+    told = kept.keeper.status.members()
     line = CASES[: CASES.index("- name: STANDARD")].count("\n") + 1
     text = "STANDARD sees a client: clients.email: hidden, expected 'a@example.org'"
     place = {"file": str(kept.cases), "line": line}
@@ -157,9 +155,9 @@ async def test_a_change_that_only_hides_is_wholly_in_force_and_names_the_outdate
 async def test_the_warning_stays_until_the_cases_are_mended(kept: Kept) -> None:
     await kept.begin()
     await kept.save(NARROW)
-    assert (await kept.look(), bool(kept.keeper.standing.failing)) == ("current", True)
+    assert (await kept.look(), bool(kept.keeper.status.failing)) == ("current", True)
     mended = cases(NARROW)
-    assert (await kept.expect(mended), kept.keeper.standing.failing) == ("current", ())
+    assert (await kept.expect(mended), kept.keeper.status.failing) == ("current", ())
     assert kept.heard.said == ["loaded", "cases fail", "unchanged", "cases pass"]
 
 
@@ -193,7 +191,7 @@ async def test_of_a_mixed_change_what_it_hides_is_hidden_at_once_and_the_rest_wa
     await kept.begin(approve=approve)
     assert (await kept.save(MIXED), kept.waits_for) == ("held back", "cases")
     assert (kept.sees("email", FULL), kept.sees("address")) == (False, False)
-    assert kept.keeper.standing.made_of is not None
+    assert kept.keeper.status.made_of is not None
     assert kept.heard.said == ["loaded", "waits for cases", "cases fail"]
     assert kept.events() == [("ran", False), ("ran", False), ("held", True)]
     before = list(kept.heard.said)
@@ -208,7 +206,7 @@ async def test_a_change_that_is_taken_back_waits_no_more(kept: Kept) -> None:
     await kept.begin()
     await kept.save(MIXED)
     assert (await kept.save(TEXT), kept.sees("email"), kept.waits_for) == ("current", True, None)
-    assert kept.keeper.standing.failing == ()
+    assert kept.keeper.status.failing == ()
 
 
 BROKEN = {
@@ -226,8 +224,8 @@ async def test_cases_that_cannot_be_read_count_as_cases_that_fail(kept: Kept, br
     kept.cases.write_text(BROKEN[broken])
     assert (await kept.save(MIXED), kept.waits_for) == ("held back", "cases")
     assert (kept.sees("email", FULL), kept.sees("address")) == (False, False)
-    assert {each.code for each in kept.keeper.standing.failing} == {UNREADABLE}
-    assert kept.keeper.standing.told()["cases"]["text"] == "its cases cannot be read"
+    assert {each.code for each in kept.keeper.status.failing} == {UNREADABLE}
+    assert kept.keeper.status.members()["cases"]["text"] == "its cases cannot be read"
 
 
 async def test_a_folder_in_the_place_of_the_cases_hides_nothing_from_view(kept: Kept) -> None:
@@ -235,7 +233,7 @@ async def test_a_folder_in_the_place_of_the_cases_hides_nothing_from_view(kept: 
     kept.cases.unlink()
     kept.cases.mkdir()
     assert (await kept.save(MIXED), kept.sees("email", FULL)) == ("held back", False)
-    [problem] = kept.keeper.standing.told()["cases"]["problems"]
+    [problem] = kept.keeper.status.members()["cases"]["problems"]
     assert problem["text"] == "cannot be read: it is no plain file"
 
 
@@ -251,7 +249,7 @@ async def test_a_fault_in_trying_the_cases_keeps_no_field_from_being_hidden(kept
         verify=broken,  # type: ignore[arg-type]
     )
     assert (await kept.save(MIXED), kept.sees("email", FULL)) == ("held back", False)
-    [problem] = kept.keeper.standing.told()["cases"]["problems"]
+    [problem] = kept.keeper.status.members()["cases"]["problems"]
     assert problem["text"].startswith(
         "cannot be tried, a fault of the gateway (ZeroDivisionError at"
     )
@@ -266,7 +264,7 @@ async def test_a_file_that_is_no_policy_changes_nothing_whatever_its_cases(
     await kept.begin()
     await kept.save(NARROW)
     assert await kept.save(spoil(MIXED)) == "stale"
-    assert (kept.sees("email", FULL), kept.keeper.standing.failing) == (True, ())
+    assert (kept.sees("email", FULL), kept.keeper.status.failing) == (True, ())
     assert await kept.save(NARROW) == "current"
     assert kept.heard.said[2:] == ["refused", "unchanged", "cases fail"]
 
@@ -317,7 +315,7 @@ async def test_of_two_masks_of_which_neither_shows_less_nothing_is_shown_meanwhi
     await kept.begin()
     kept.cases.write_text(CASES)
     assert await kept.save(at_basic("phone: initial", hidden)) == "held back"
-    assert "phone" not in kept.keeper.policy().masked("clients", BASIC)
+    assert "phone" not in kept.keeper.policy().redactor("clients", BASIC).masks
     assert not kept.sees("phone", BASIC)
 
 
@@ -329,10 +327,10 @@ async def test_a_restart_goes_on_as_before_where_cases_fail(
     await kept.begin(approve=approve)
     await kept.save(text)
     again = await Kept(kept.file).begin(approve=approve, last=kept.ran())
-    assert again.keeper.standing.told() == kept.keeper.standing.told()
+    assert again.keeper.status.members() == kept.keeper.status.members()
     assert again.keeper.policy().hash == kept.keeper.policy().hash
     assert again.heard.said[-1] == "cases fail"
-    assert await again.look() == kept.keeper.standing.state
+    assert await again.look() == kept.keeper.status.state
 
 
 @pytest.mark.parametrize("approve", [False, True])
@@ -342,7 +340,7 @@ async def test_who_hides_a_field_while_nothing_runs_finds_a_gateway_that_starts(
     await kept.begin(approve=approve)
     kept.file.write_text(MIXED)
     again = await Kept(kept.file).begin(approve=approve, last=kept.ran())
-    assert (again.keeper.standing.state, again.waits_for) == ("held back", "cases")
+    assert (again.keeper.status.state, again.waits_for) == ("held back", "cases")
     assert (again.sees("email", FULL), again.sees("address")) == (False, False)
 
 
@@ -367,7 +365,7 @@ async def test_of_many_failing_cases_so_many_are_told_and_the_rest_is_counted(ke
     names = (each.replace("sees a client", f"sees a client, {number}") for number in range(40))
     await kept.expect(head + "cases:\n" + "".join(names))
     await kept.save(NARROW)
-    told = kept.keeper.standing.told()["cases"]
+    told = kept.keeper.status.members()["cases"]
     assert (told["text"], len(told["problems"]), told["more"]) == (
         "40 of its cases fail",
         MOST,

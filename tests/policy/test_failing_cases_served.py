@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from adapters.documents.problems import DocumentErrors
-from gateway.administrators.roles import Role
+from gateway.administrators.administrator import Role
 from gateway.app import build
 from gateway.settings import Settings
 from tests.admin.manager import manager_of
@@ -33,9 +33,9 @@ def file(tmp_path: Path) -> Path:
 
 async def save(gateway: RunningGateway, file: Path, text: str) -> None:
     """Another policy, once it is looked at and the store knows what came of it."""
-    keeper, before = gateway.gateway.keeper, gateway.gateway.keeper.standing.file_hash
+    keeper, before = gateway.gateway.keeper, gateway.gateway.keeper.status.file_hash
     write(file, text)
-    await until(lambda: keeper.standing.file_hash != before and not keeper.unwritten)
+    await until(lambda: keeper.status.file_hash != before and not keeper.unwritten)
 
 
 async def test_a_hidden_field_is_hidden_from_partners_and_what_waits_is_told_with_its_lines(
@@ -103,13 +103,13 @@ async def test_the_command_line_approves_once_the_cases_pass(
 ) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
     await save(gateway, file, WIDE)
-    keeper, waiting = gateway.gateway.keeper, gateway.gateway.keeper.standing.waiting
+    keeper, waiting = gateway.gateway.keeper, gateway.gateway.keeper.status.waiting
     assert waiting is not None
     words = ("approve", waiting.hash, "--by", "A", "--reason", "B")
     assert (await command(gateway, *words))[0] == 1
     mended = cases(WIDE)
     file.with_name("policies.test.yaml").write_text(mended)
-    await until(lambda: keeper.standing.waits_for == "approval")
+    await until(lambda: keeper.status.waits_for == "approval")
     code, shown, _ = await command(gateway, "status")
     assert (code, f"policy approve {waiting.hash}" in shown) == (1, True)
     assert (await command(gateway, *words))[0] == 0
@@ -126,9 +126,9 @@ async def test_who_hides_a_field_and_starts_anew_finds_it_hidden(
     write(file, MIXED)
     again = await build(settings)
     try:
-        visible = again.policy().visible("clients", STANDARD)
+        visible = again.policy().redactor("clients", STANDARD).visible
         assert not {"email", "address"} & visible
-        assert again.keeper.standing.waits_for == "cases"
+        assert again.keeper.status.waits_for == "cases"
     finally:
         await again.aclose()
 
@@ -204,9 +204,9 @@ async def test_the_panel_names_the_cases_and_what_waits_for_them(
     }
     for each in words[language]:
         assert each in page.plain
-    standing = gateway.gateway.keeper.standing
+    standing = gateway.gateway.keeper.status
     assert standing.waiting is not None
     form = {"hash": standing.waiting.hash, "running": standing.policy.hash, "reason": "x"}
     forged = await manager.send("/policy/approve", {"csrf": page.csrf, **form})
     assert forged.status == 422
-    assert "address" not in gateway.gateway.policy().visible("clients", STANDARD)
+    assert "address" not in gateway.gateway.policy().redactor("clients", STANDARD).visible

@@ -14,8 +14,7 @@ from adapters.documents.problems import Problem
 from gateway.contract.access import LEVELS
 from gateway.policy.policy import Policy
 from gateway.policy.running import keeper
-from gateway.policy.running.examiner import Examiner
-from gateway.policy.running.found import find
+from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import Event, Version
 from gateway.settings import StartRefused
@@ -97,14 +96,14 @@ class Kept:
 
     async def look(self, *, asked: bool = False) -> str:
         await self.keeper.look(asked=asked)
-        return self.keeper.standing.state
+        return self.keeper.status.state
 
     @property
     def policy(self) -> Policy:
         return self.keeper.policy()
 
     def sees(self, path: str, level: str = "STANDARD") -> bool:
-        return path in self.policy.visible("clients", level)  # type: ignore[arg-type]
+        return path in self.policy.redactor("clients", level).visible  # type: ignore[arg-type]
 
     def events(self) -> list[str]:
         return [each.event for each in self.keeper.unwritten]
@@ -124,7 +123,7 @@ async def test_a_changed_file_runs_and_an_unchanged_one_does_nothing(kept: Kept)
     assert kept.policy is first
     assert await kept.write(NARROW) == "current"
     assert not kept.sees("email")
-    assert kept.policy.hash == kept.keeper.standing.file_hash != first.hash
+    assert kept.policy.hash == kept.keeper.status.file_hash != first.hash
     assert await kept.look() == "current"
     assert (kept.heard.said, kept.events()) == (["loaded"], ["ran", "ran"])
 
@@ -213,7 +212,7 @@ async def test_what_cannot_be_taken_is_said_once_and_the_last_good_one_goes_on(
     [said] = kept.heard.said
     assert said.startswith(f"refused: {kept.file}")
     assert SPOILS[spoil] in said
-    error = kept.keeper.standing.told()["lastError"]
+    error = kept.keeper.status.members()["lastError"]
     assert error["at"] == "2026-03-01T09:00:00Z"
     assert error["text"] in said or "more)" in error["text"]
     assert kept.events() == ["ran", "refused"]
@@ -222,7 +221,7 @@ async def test_what_cannot_be_taken_is_said_once_and_the_last_good_one_goes_on(
     kept.file.unlink(missing_ok=True)
     assert await kept.write(TEXT) == "current"
     assert kept.policy is first
-    assert kept.keeper.standing.told()["lastError"] is None
+    assert kept.keeper.status.members()["lastError"] is None
     assert await kept.write(NARROW) == "current"
     assert kept.heard.said[1:] == ["unchanged", "loaded"]
 
@@ -232,7 +231,7 @@ async def test_the_refused_line_is_told(kept: Kept) -> None:
     unsound(kept.file)
     await kept.look()
     line = TEXT[: TEXT.index("firstName")].count("\n") + 1
-    assert kept.keeper.standing.told()["lastError"]["line"] == line
+    assert kept.keeper.status.members()["lastError"]["line"] == line
 
 
 async def test_a_file_that_becomes_whole_in_time_is_never_refused(kept: Kept) -> None:
@@ -295,7 +294,7 @@ async def test_changed_cases_beside_the_file_are_looked_at(kept: Kept) -> None:
         kept.wrong[:] = problems
         cases.write_text(text)
         assert await kept.look() == "current"
-        failing.append(bool(kept.keeper.standing.failing))
+        failing.append(bool(kept.keeper.status.failing))
     assert failing == [True, False, True]
 
 
@@ -311,7 +310,7 @@ async def test_a_policy_that_shows_more_waits_for_its_approval(kept: Kept) -> No
     await kept.begin(approve=True)
     assert await kept.write(WIDE) == "held back"
     assert not kept.sees("address")
-    waiting = kept.keeper.standing.told()["waiting"]
+    waiting = kept.keeper.status.members()["waiting"]
     assert waiting == find(kept.file).hash
     assert await kept.look(asked=True) == "held back"
     kept.approvals.add(waiting)
@@ -336,13 +335,13 @@ async def test_of_a_mixed_change_what_it_hides_holds_at_once(kept: Kept) -> None
     assert await kept.write(MIXED) == "held back"
     assert not kept.sees("email")
     assert not kept.sees("address")
-    told = kept.keeper.standing.told()
+    told = kept.keeper.status.members()
     assert told["madeOf"] == [first[:12], find(kept.file).hash[:12]]
     assert told["hash"] not in told["madeOf"]
     kept.approvals.add(told["waiting"])
     assert await kept.look(asked=True) == "current"
     assert (kept.sees("address"), kept.sees("email")) == (True, False)
-    assert "madeOf" not in kept.keeper.standing.told()
+    assert "madeOf" not in kept.keeper.status.members()
     assert kept.heard.said == ["loaded", "held", "loaded"]
 
 
@@ -372,7 +371,7 @@ async def test_a_file_that_is_taken_back_no_longer_waits(kept: Kept) -> None:
     await kept.write(WIDE)
     assert await kept.write(TEXT) == "current"
     kept.approvals.add(find(kept.file).hash)
-    assert kept.keeper.standing.waiting is None
+    assert kept.keeper.status.waiting is None
 
 
 async def test_while_the_store_cannot_be_asked_what_shows_less_holds_all_the_same(
@@ -397,13 +396,13 @@ async def test_a_restart_goes_on_from_the_policy_that_ran_last(kept: Kept) -> No
     await kept.begin(approve=True)
     await kept.write(MIXED)
     again = await Kept(kept.file).begin(approve=True, last=last_of(kept))
-    assert again.keeper.standing.state == "held back"
+    assert again.keeper.status.state == "held back"
     assert again.policy.hash == kept.policy.hash
-    assert again.keeper.standing.told() == kept.keeper.standing.told()
+    assert again.keeper.status.members() == kept.keeper.status.members()
     assert again.events() == ["held"]
     kept.file.write_text(TEXT)
     third = await Kept(kept.file).begin(approve=True, last=last_of(kept))
-    assert third.keeper.standing.state == "held back"
+    assert third.keeper.status.state == "held back"
     assert not third.sees("email")
 
 
@@ -412,9 +411,9 @@ async def test_a_restart_with_a_file_that_shows_more_waits_too(kept: Kept) -> No
     last = last_of(kept)
     kept.file.write_text(WIDE)
     again = await Kept(kept.file).begin(approve=True, last=last)
-    assert (again.keeper.standing.state, again.sees("address")) == ("held back", False)
+    assert (again.keeper.status.state, again.sees("address")) == ("held back", False)
     without = await Kept(kept.file).begin(last=last)
-    assert (without.keeper.standing.state, without.sees("address")) == ("current", True)
+    assert (without.keeper.status.state, without.sees("address")) == ("current", True)
 
 
 async def test_a_last_policy_that_nobody_can_read_stops_the_start(kept: Kept) -> None:

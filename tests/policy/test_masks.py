@@ -25,7 +25,7 @@ from gateway.policy.masks import (
     read_mask,
 )
 from gateway.policy.redactor import Redactor
-from gateway.policy.shape import value_type
+from gateway.policy.values import value_type
 from tests.policy.records import JUNK, good, records
 
 FIELDS = [(resource, path) for resource in GOVERNED for path in resource.paths]

@@ -25,10 +25,9 @@ from gateway.policy.cases.run import FAILED, cases_beside
 from gateway.policy.policy import Policy
 from gateway.policy.rows import closed
 from gateway.policy.rules import Rules, no_more
-from gateway.policy.running.examiner import Examiner
-from gateway.policy.running.found import find
+from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import Keeper
-from gateway.policy.running.writer import write_rules
+from gateway.policy.running.text import write_rules
 from gateway.policy.values import at
 from tests.policy.decisions import OPEN, resource_rules
 from tests.policy.test_failing_cases import AT, Heard
@@ -107,7 +106,7 @@ async def _saved_one_after_the_other(
             else:
                 shows_no_more(resource, now, before)
             whole = now.hash == said.hash
-            assert whole == (keeper.standing.state == "current")
+            assert whole == (keeper.status.state == "current")
             event(f"{'wholly' if whole else 'in part'}, may widen: {may_widen}")
 
 

@@ -63,14 +63,14 @@ def test_the_shipped_policy_opens_what_was_decided_and_hides_the_rest(resource: 
     seen: list[str] = []
     for level, added in zip(LEVELS, DECISION[resource], strict=True):
         seen += added.split()
-        assert policy.visible(resource, level) == frozenset(seen)
+        assert policy.redactor(resource, level).visible == frozenset(seen)
 
 
 def test_the_shipped_policy_gives_the_highest_level_everything() -> None:
     policy = load_policy(SHIPPED, ignore)
     assert set(DECISION) == {resource.name for resource in GOVERNED}
     for resource in GOVERNED:
-        assert policy.visible(resource.name, FULL) == frozenset(resource.paths)
+        assert policy.redactor(resource.name, FULL).visible == frozenset(resource.paths)
 
 
 def test_resources_that_no_level_governs_are_shown_whole() -> None:
@@ -143,7 +143,7 @@ def test_whatever_an_operator_decides_a_level_shows_all_that_the_one_before_it_s
     }
     policy = compile_policy("file", "0" * 64, rules, ignore)
     for resource in GOVERNED:
-        basic, standard, full = (policy.visible(resource.name, level) for level in LEVELS)
+        basic, standard, full = (policy.redactor(resource.name, level).visible for level in LEVELS)
         assert basic <= standard <= full
         assert full == {path for path, level in opens[resource.name].items() if level}
     views = [json.loads(policy.redactor(INVOICE.name, each).one(FULL_INVOICE)) for each in LEVELS]

@@ -26,7 +26,7 @@ from gateway.contract.resources import (
     SLOT,
     STOCK_ITEM,
 )
-from gateway.policy import shape
+from gateway.policy import values
 from gateway.policy.redactor import NoUsableId, Redactor
 from tests.policy.records import JUNK, good, records
 
@@ -274,9 +274,9 @@ def test_every_format_has_a_type_to_read_it_and_a_form_to_write_it() -> None:
     assert len(known) > 10
     for each in known:
         field = Field(name="value", format=each)
-        assert shape.value_type(field) is not None
-        shape.written_value(field)
-        assert each.pattern or each.name in shape._FORMS
+        assert values.value_type(field) is not None
+        values.written_value(field)
+        assert each.pattern or each.name in values._FORMS
 
 
 def test_long_lists_of_awkward_texts_are_read_in_one_go() -> None:

@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 
 from gateway.app import build
-from gateway.policy.running import follow
 from gateway.policy.running.file import PATIENCE, STEADY
+from gateway.policy.running.follower import POLL
 from gateway.settings import StartRefused, load_settings
 from gateway.store import StoreError
 from tests.command import clinic_gateway
@@ -44,17 +44,17 @@ def hash_of(gateway: RunningGateway) -> str:
 
 
 def test_a_change_is_taken_in_within_two_seconds() -> None:
-    assert follow.POLL + STEADY + 0.5 < 2
-    assert follow.POLL + PATIENCE + 2 * STEADY <= 2
+    assert POLL + STEADY + 0.5 < 2
+    assert POLL + PATIENCE + 2 * STEADY <= 2
 
 
 @pytest.mark.parametrize("told_of_changes", [True, False])
 async def test_a_saved_policy_holds_for_the_next_calls(
     partner_of: Begin, file: Path, told_of_changes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "POLL", 60.0 if told_of_changes else 0.01)
+    monkeypatch.setattr("gateway.policy.running.follower.POLL", 60.0 if told_of_changes else 0.01)
     if not told_of_changes:
-        monkeypatch.setattr(follow, "awatch", lambda *_, **__: nothing())
+        monkeypatch.setattr("gateway.policy.running.follower.awatch", lambda *_, **__: nothing())
     partner = await partner_of(World(), policy=file)
     assert "email" in (await partner.get(f"/clients/{SOME_ID}")).data
     before = hash_of(partner.gateway)
@@ -87,7 +87,7 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert first["hash"] == first["fileHash"] == hash_of(gateway)[:12]
     write(file, TEXT.replace("lastName]", "lastNam]"))
     keeper = gateway.gateway.keeper
-    await until(lambda: keeper.standing.state == "stale")
+    await until(lambda: keeper.status.state == "stale")
     stale = await ready(session, gateway)
     assert (stale["state"], stale["hash"]) == ("stale", first["hash"])
     assert stale["fileHash"] != first["hash"]
@@ -98,7 +98,7 @@ async def test_readiness_and_the_figures_tell_how_the_file_stands(
     assert "gateway_policy_stale 1.0" in said
     assert 'gateway_policy_reloads_total{outcome="refused"} 1.0' in said
     write(file, NARROW)
-    await until(lambda: keeper.standing.state == "current")
+    await until(lambda: keeper.status.state == "current")
     said = await figures(session, gateway)
     assert "gateway_policy_stale 0.0" in said
     runs = hash_of(gateway)[:12]
@@ -121,8 +121,8 @@ async def test_the_command_line_shows_reloads_and_approves(
     code, shown, _ = await command(gateway, "reload")
     assert (code, "held back" in shown) == (1, True)
     keeper = gateway.gateway.keeper
-    assert keeper.standing.state == "held back"
-    waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
+    assert keeper.status.state == "held back"
+    waiting = keeper.status.waiting.hash  # type: ignore[union-attr]
     assert waiting in shown
     code, shown, _ = await command(gateway, "check", str(file))
     assert (code, "in order; " in shown) == (0, True)
@@ -133,7 +133,7 @@ async def test_the_command_line_shows_reloads_and_approves(
     assert (code, said) == (1, f"the policy {'0' * 64} does not wait: {waiting} does\n")
     for beginning in (waiting[:8], waiting[:12], waiting[:63]):  # another file's may be the same
         assert (await command(gateway, "approve", beginning, *words))[0] == 2
-        assert keeper.standing.state == "held back"
+        assert keeper.status.state == "held back"
     code, shown, said = await command(gateway, "approve", waiting, *words)
     assert (code, said, hash_of(gateway)) == (0, "", waiting), shown
     code, _, said = await command(gateway, "approve", waiting, *words)
@@ -202,7 +202,7 @@ async def test_what_ran_and_who_approved_it_is_kept(start_gateway: Start, file: 
     first = hash_of(gateway)
     write(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.status.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     with closing(sqlite3.connect(gateway.folder / "gateway.db")) as store:
         history = store.execute(
@@ -226,7 +226,7 @@ async def test_a_policy_that_waits_is_declined_on_the_shell(
     running = hash_of(gateway)
     write(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.status.waiting.hash  # type: ignore[union-attr]
     code, _, said = await command(gateway, "decline", "0" * 64, "--reason", "no")
     assert (code, said) == (1, f"the policy {'0' * 64} does not wait: {waiting} does\n")
     code, shown, said = await command(gateway, "decline", waiting, "--reason", "nobody asked")
@@ -250,7 +250,7 @@ async def test_nothing_is_decided_where_the_audit_cannot_be_written(
     running = hash_of(gateway)
     write(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.status.waiting.hash  # type: ignore[union-attr]
     audit = gateway.folder / "audit"
     audit.rename(gateway.folder / "elsewhere")
     audit.touch()
@@ -271,7 +271,7 @@ async def test_an_approval_counts_until_another_policy_has_run(
     gateway = await start_gateway(policy=file, policy_widening="approve")
     write(file, WIDE)
     await command(gateway, "reload")
-    waiting = gateway.gateway.keeper.standing.waiting.hash  # type: ignore[union-attr]
+    waiting = gateway.gateway.keeper.status.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     assert hash_of(gateway) == waiting
     for text in (NARROW, WIDE):
@@ -305,8 +305,8 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
     first = hash_of(gateway)
     write(file, WIDE)
-    await until(lambda: keeper.standing.waiting is not None)
-    waiting = keeper.standing.waiting.hash  # type: ignore[union-attr]
+    await until(lambda: keeper.status.waiting is not None)
+    waiting = keeper.status.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
     assert hash_of(gateway) == waiting
 
@@ -317,12 +317,12 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     write(file, TEXT)
     await until(lambda: hash_of(gateway) == first)
     write(file, WIDE)
-    await until(lambda: keeper.standing.file_hash == waiting)
-    assert (keeper.standing.state, hash_of(gateway)) == ("held back", first)
+    await until(lambda: keeper.status.file_hash == waiting)
+    assert (keeper.status.state, hash_of(gateway)) == ("held back", first)
     monkeypatch.undo()
     await until(lambda: not keeper.unwritten)
     await command(gateway, "reload")
-    assert (keeper.standing.state, hash_of(gateway)) == ("held back", first)
+    assert (keeper.status.state, hash_of(gateway)) == ("held back", first)
 
 
 async def test_a_store_that_is_down_keeps_no_change_from_running(
@@ -343,7 +343,7 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     write(file, NARROW)
     await until(lambda: hash_of(gateway) != first)
     assert [each.event for each in gateway.gateway.keeper.unwritten] == ["ran"]
-    await asyncio.sleep(2 * follow.POLL)
+    await asyncio.sleep(2 * POLL)
     said = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
     untold = "the policy's file is followed, but the store can be neither told of it nor asked"
     assert said.count(untold) == 1
@@ -386,7 +386,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
         await until(lambda: hash_of(gateway) != before)
         world.asked.clear()
         policy = gateway.gateway.policy()
-        fields[policy.short_hash] = frozenset(policy.visible("clients", "FULL"))
+        fields[policy.short_hash] = frozenset(policy.redactor("clients", "FULL").visible)
 
     clients = [asyncio.create_task(ask(partner)) for _ in range(4)]
     for number in range(10):

@@ -19,16 +19,16 @@ from gateway.policy.reading.only import read_only
 from gateway.policy.rows import (
     EVERY,
     Bound,
-    Rows,
-    Wanted,
+    RowFilter,
+    ValueTest,
     closed,
     comparable,
+    conditions_in_file,
     in_closed,
     is_ordered,
     shown,
 )
 from gateway.policy.rules import ResourceRules, opening
-from gateway.policy.spelling import conditions_in_file
 from tests.policy.records import JUNK, good, records
 
 PLAIN = [
@@ -41,32 +41,32 @@ OPEN = {each: opening(LEVELS[0]) for each in {path for _, path in PLAIN}}
 
 
 @st.composite
-def wanted_of(draw: st.DrawFn, field: Field) -> Wanted:
+def wanted_of(draw: st.DrawFn, field: Field) -> ValueTest:
     """What may be let be of a field, as the language can say it."""
     value = good(field).map(lambda each: comparable(field, each))
     few = st.frozensets(value, min_size=1, max_size=3)
     if draw(st.booleans()):
-        return in_closed(field, Wanted(allowed=draw(few)))
+        return in_closed(field, ValueTest(allowed=draw(few)))
     low = high = None
     if is_ordered(field):
         low = draw(st.none() | st.builds(Bound, value, st.booleans()))
         high = draw(st.none() | st.builds(Bound, value, st.booleans()))
-    return in_closed(field, Wanted(barred=draw(few), low=low, high=high))
+    return in_closed(field, ValueTest(barred=draw(few), low=low, high=high))
 
 
 @st.composite
-def rows_of(draw: st.DrawFn, resource: Resource) -> Rows:
+def rows_of(draw: st.DrawFn, resource: Resource) -> RowFilter:
     names = [path for each, path in PLAIN if each is resource]
     chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
-    return Rows({name: draw(wanted_of(resource.at(name))) for name in chosen})
+    return RowFilter({name: draw(wanted_of(resource.at(name))) for name in chosen})
 
 
 resources = st.sampled_from(GOVERNED)
 
 
-def records_for(resource: Resource, *rows: Rows, broken: Any = None) -> st.SearchStrategy[Any]:
+def records_for(resource: Resource, *rows: RowFilter, broken: Any = None) -> st.SearchStrategy[Any]:
     """Records of the fields that conditions are about."""
-    names = dict.fromkeys(name for each in rows for name in each.wanted)
+    names = dict.fromkeys(name for each in rows for name in each.tests)
     return records(tuple(map(resource.at, names)), broken)
 
 
@@ -116,9 +116,9 @@ def test_what_adapters_are_told_is_what_a_record_is_judged_by(data: st.DataObjec
 def test_a_value_that_no_record_can_show_stands_for_no_other(
     resource: Resource, name: str, never: Any, near: tuple[Any, ...]
 ) -> None:
-    for test, exist in ((Wanted(allowed=frozenset({never})), False),
-                        (Wanted(barred=frozenset({never})), True)):  # fmt: skip
-        rows = Rows({name: test})
+    for test, exist in ((ValueTest(allowed=frozenset({never})), False),
+                        (ValueTest(barred=frozenset({never})), True)):  # fmt: skip
+        rows = RowFilter({name: test})
         for each in near:
             record = {name: each}
             assert rows.admits(resource)(record) is exist
@@ -132,7 +132,7 @@ def test_a_record_without_the_value_or_with_a_broken_one_does_not_exist(
     resource = data.draw(resources)
     rows = data.draw(rows_of(resource))
     record = data.draw(records_for(resource, rows, broken=JUNK))
-    name = next(iter(rows.wanted))
+    name = next(iter(rows.tests))
     admits = rows.admits(resource)
     assert admits({**record, name: None}) is False
     assert admits({key: each for key, each in record.items() if key != name}) is False
@@ -171,7 +171,7 @@ def test_what_a_file_would_say_is_read_back(data: st.DataObject) -> None:
     assert set(found) == set(meant)
 
 
-def satisfiable(rows: Rows) -> bool:
+def satisfiable(rows: RowFilter) -> bool:
     """The language refuses what no record can meet; YAML has no whole numbers beyond 18 digits."""
     return "".join(re.findall(r"[0-9]{17,}", str(rows))) == "" and all(
         (each.allowed is None or any(map(each.admits, each.allowed)))
@@ -181,7 +181,7 @@ def satisfiable(rows: Rows) -> bool:
             or each.low.value < each.high.value
             or (each.low == each.high and each.low.included)
         )
-        for each in rows.wanted.values()
+        for each in rows.tests.values()
     )
 
 

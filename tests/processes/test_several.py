@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from gateway.policy.running.handed import Handed, take
+from gateway.policy.running.follower import Handover, take
+from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
 from gateway.state import make_run, sole_use
 from tests.command import clinic_gateway, serving
@@ -489,9 +490,9 @@ def test_a_lock_that_this_user_may_not_open_is_not_taken_for_free(
 def test_a_policy_that_another_user_has_put_there_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    what = Handed(
-        hash="0", content=b"", file="policies.yaml", made_of=None,
-        loaded_at=datetime.now(UTC), told={}, revision=1,
+    what = Handover(
+        version=Version(hash="0", content=b"", file="policies.yaml"),
+        loaded_at=datetime.now(UTC), status={}, revision=1,
     )  # fmt: skip
     path = tmp_path / "policy.json"
     path.write_bytes(json.encode(what))

@@ -90,7 +90,7 @@ INSERT INTO payment (invoice, paid, amount) VALUES (1, '2026-02-02 10:00:00', 45
 INSERT INTO stock (name, quantity, least) VALUES ('Bandage', 3, 5), ('Syringe', 90, 10)
 """
 _MAPPING = """\
-version: 1
+version: 2
 zone: Europe/Paris
 resources:
   vets: {from: vet, key: id, fields: {name: name}}
@@ -106,7 +106,7 @@ resources:
       patientId: SELECT p.patient FROM attendance p WHERE p.appointment = a.id
       appointmentTypeId: a.kind
       vetId: a.vet
-      status: {sql: a.state, codes: {BOOKED: SCHEDULED, DONE: COMPLETED, GONE: CANCELLED}}
+      status: {source: a.state, codes: {BOOKED: SCHEDULED, DONE: COMPLETED, GONE: CANCELLED}}
       scheduledAt: a.starts
       endTime: a.ends
       isUrgent: a.urgent
@@ -147,7 +147,7 @@ HOURS
     - {from: absence, vet: vet, start: starts, end: ends}
 booking:
   appointment: appointment
-  writes:
+  steps:
 FIRST
     - insert: attendance
       key: id

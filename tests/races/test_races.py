@@ -23,7 +23,11 @@ NO_LOCK = (
     "from adapters.sql.engines.postgres_speech import PostgresSpeech\n"
     "PostgresSpeech.lock = lambda *_: None"
 )
-NO_SECOND_LOOK = "import adapters.sql.diary as diary\ndiary.Diary._same = lambda *_: True"
+NO_SECOND_LOOK = (
+    "import adapters.mapped.booking as booking\n"
+    "async def nothing(*_): return None\n"
+    "booking.BookingFlow._clash = nothing"
+)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from gateway.app import build
 from gateway.cli import main
-from gateway.inquiries.key_book import KeyBook, Which
+from gateway.inquiries.keys import KeyBook, Which
 from gateway.keys.base import OddTime
 from gateway.keys.ring import REST, LatestTime
 from gateway.keys.store import LATEST, KeyStore

@@ -53,7 +53,7 @@ async def test_a_key_sees_the_fields_that_are_open_at_its_levels(
     policy = partner.gateway.gateway.policy()
     document = await described(partner, level=level)
     for resource in GOVERNED:
-        opened = policy.visible(resource.name, level)
+        opened = policy.redactor(resource.name, level).visible
         assert fields(document, resource.title) == [p for p in resource.paths if p in opened]
     scoped = await described(partner, level=level, scopes={"clients": "STANDARD"})
     assert "phone" in fields(scoped, "Client")

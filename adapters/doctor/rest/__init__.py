@@ -6,31 +6,33 @@ values, what leads where, pages, filters, the diary, clocks, and what a booking 
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 
-from adapters.base import AdapterError, Trouble
-from adapters.doctor.findings import short
+from adapters.base import Trouble
+from adapters.doctor.case import Look, examined
+from adapters.doctor.clocks import newest
+from adapters.doctor.diary import diary
+from adapters.doctor.links import links
 from adapters.doctor.rest.answers import answers
 from adapters.doctor.rest.booking import booking
-from adapters.doctor.rest.case import Case, Look, WatchedClient
-from adapters.doctor.rest.clocks import clocks
-from adapters.doctor.rest.diary import diary
+from adapters.doctor.rest.calls import clock, login, logins, speed
+from adapters.doctor.rest.case import RestCase, WatchedClient
 from adapters.doctor.rest.filters import filters
-from adapters.doctor.rest.links import links
-from adapters.doctor.rest.login import login, logins
 from adapters.doctor.rest.pages import pages
-from adapters.doctor.rest.paths import paths
-from adapters.doctor.rest.speed import speed
 from adapters.doctor.rest.survey import left_out
-from adapters.doctor.rest.values import values
+from adapters.doctor.rest.values import paths, values
 from adapters.doctor.todos import todos
+from adapters.doctor.zones import zones
 from adapters.examination import Examination, Finding, Survey
 from adapters.rest.adapter import RestAdapter
-from adapters.rest.parts import open_parts
 
 # Seconds that one call may take, so that a slow one is found out and not given up.
 PATIENCE = 20.0
+AHEAD, MOST_VETS = timedelta(days=14), 10
 LOOKS: tuple[Look, ...] = (
-    login, answers, paths, values, links, pages, filters, diary, clocks, booking, logins, speed
+    login, answers, paths, values, links, pages, filters, partial(diary, ahead=AHEAD), zones, clock,
+    newest, booking, logins, speed,
 )  # fmt: skip
 
 
@@ -39,32 +41,31 @@ async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterat
 
     It opens connections of its own, which have more time than a call's.
     """
-    options = adapter.options
     troubles: list[Trouble] = []
+    options = adapter.options
     patience = max(PATIENCE, options.timeout)
     client = WatchedClient(options.url, timeout=patience)
-    patient = replace(options, report=troubles.append, timeout=patience)
-    case = Case(
-        open_parts(patient, client), examination, options.shapes, client, troubles, options.timeout
+    own = RestAdapter(replace(options, report=troubles.append, timeout=patience), client)
+    case = RestCase(
+        adapter=own,
+        core=own.core,
+        client=client,
+        examination=examination,
+        shapes=options.shapes,
+        troubles=troubles,
+        most_vets=MOST_VETS,
+        patience=options.timeout,
     )
-    case.parts.tools.values.converters.keep_no_ids()
+    own.core.converters.keep_no_ids()
     try:
         for left in todos(case):
             yield left
-        for look in LOOKS:
-            for step in look(case):
-                try:
-                    async for each in step.run():
-                        yield each
-                except AdapterError as error:
-                    text = f"could not be looked at: {short(error)}"
-                    yield case.failed(step.check, step.subject, text, step.place)
-            if case.is_shut:
-                return
+        async for found in examined(case, LOOKS):
+            yield found
     finally:
-        await case.parts.tools.backend.aclose()
+        await own.aclose()
 
 
 async def survey(adapter: RestAdapter) -> Survey:
     """Returns the members of a sample of records that no field is made of; AdapterErrors."""
-    return await left_out(adapter.parts)
+    return await left_out(adapter)

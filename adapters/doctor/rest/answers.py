@@ -1,15 +1,15 @@
 """Whether each call that reads a resource answers, and the records that the other looks need."""
 
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from typing import Any
 
 from adapters.base import AdapterError
+from adapters.doctor.case import CheckStep
 from adapters.doctor.findings import short
-from adapters.doctor.rest.case import Case, Step, records
+from adapters.doctor.rest.case import RestCase, looking, records
 from adapters.documents.document import Place
 from adapters.examination import Finding
-from adapters.rest.mapping import ListCall
+from adapters.mapping.models import ListCall
 from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.reading import ResourceReader
 
@@ -18,15 +18,15 @@ ALL, DETAILED = 20_000, 60
 READ_AGAIN = 3
 
 
-def answers(case: Case) -> Iterator[Step]:
+def answers(case: RestCase) -> Iterator[CheckStep]:
     """One look at each resource."""
-    for name, reader in case.parts.readers.items():
+    for name, reader in case.adapter.readers.items():
         place = ("resources", name)
-        yield Step("calls", name, partial(_resource, case=case, reader=reader), place)
+        yield CheckStep("calls", name, looking(_resource, case, reader), place)
 
 
-async def _resource(case: Case, reader: ResourceReader) -> AsyncIterator[Finding]:
-    call = case.parts.mapping.resources[reader.name].list_
+async def _resource(case: RestCase, reader: ResourceReader) -> AsyncIterator[Finding]:
+    call = case.core.mapping.resources[reader.name].list_
     if call is None or reader.listing() is None:
         text = "no list without an id: its values were not looked at"
         yield case.warning("calls", reader.name, text, ("resources", reader.name))
@@ -43,17 +43,19 @@ async def _resource(case: Case, reader: ResourceReader) -> AsyncIterator[Finding
     if reader.name not in case.whole:
         count += ", the first ones"
     yield case.ok("calls", reader.name, count)
-    if case.parts.mapping.resources[reader.name].one is not None:
+    if case.core.mapping.resources[reader.name].one is not None:
         async for each in _one(case, reader, raws):
             yield each
 
 
-def _most(case: Case, call: ListCall) -> int:
+def _most(case: RestCase, call: ListCall) -> int:
     most = ALL if case.examination.rows is None else case.examination.rows
     return min(most, DETAILED) if call.details else most
 
 
-def _unanswered(case: Case, reader: ResourceReader, call: ListCall, error: AdapterError) -> Finding:
+def _unanswered(
+    case: RestCase, reader: ResourceReader, call: ListCall, error: AdapterError
+) -> Finding:
     place: Place = ("resources", reader.name, "list")
     if isinstance(error, NoArray):
         remedy = f"near: {', '.join(error.near)}" if error.near else ""
@@ -62,9 +64,9 @@ def _unanswered(case: Case, reader: ResourceReader, call: ListCall, error: Adapt
     return case.failed("calls", reader.name, short(error), (*place, call.method))
 
 
-async def _one(case: Case, reader: ResourceReader, raws: list[Any]) -> AsyncIterator[Finding]:
+async def _one(case: RestCase, reader: ResourceReader, raws: list[Any]) -> AsyncIterator[Finding]:
     """Some records of the list, read again by their ids."""
-    one = case.parts.mapping.resources[reader.name].one
+    one = case.core.mapping.resources[reader.name].one
     if one is None:
         return
     shown = [each for each in (reader.id_of(raw) for raw in raws) if each is not None]

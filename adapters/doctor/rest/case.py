@@ -1,23 +1,30 @@
-"""What every look of the doctor is given, and a client that notes what was asked."""
+"""A mapped backend of JSON that the doctor looks at, and a client that notes what was asked."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from adapters.base import Record, Shapes, Trouble
-from adapters.doctor.findings import FindingMaker
-from adapters.documents.document import Document, Place
-from adapters.examination import Examination, Finding
+from adapters.base import AdapterError, NotFound
+from adapters.doctor.case import DoctorCase
+from adapters.doctor.findings import short
+from adapters.documents.document import Place
+from adapters.examination import Finding
+from adapters.rest.adapter import RestAdapter
 from adapters.rest.client import Client, Received, Request
-from adapters.rest.parts import Parts
+from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.reading import ResourceReader
+from adapters.rest.session import RestSession
+
+T = TypeVar("T")
+# So many ids of one field cost a call each.
+MOST_ASKED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CallMade:
     """A call that was made: its label, how long it took, and what came; 0 for no answer.
 
     `apart` is how many seconds the server's clock is ahead of ours, where it says its time.
@@ -34,7 +41,7 @@ class WatchedClient(Client):
 
     def __init__(self, address: str, *, timeout: float) -> None:
         super().__init__(address, timeout=timeout)
-        self.seen: list[Seen] = []
+        self.seen: list[CallMade] = []
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
         begun, status, apart = time.monotonic(), 0, None
@@ -42,7 +49,7 @@ class WatchedClient(Client):
             received = await super().read(request, headers)
             status, apart = received.status, _apart(received.date)
         finally:
-            self.seen.append(Seen(request.label, time.monotonic() - begun, status, apart))
+            self.seen.append(CallMade(request.label, time.monotonic() - begun, status, apart))
         return received
 
 
@@ -56,50 +63,78 @@ def _apart(date: str) -> float | None:
     return (there - datetime.now(UTC)).total_seconds()
 
 
-@dataclass(slots=True)
-class Case(FindingMaker):
+@dataclass(slots=True, kw_only=True)
+class RestCase(DoctorCase):
     """A mapped backend, and what is known of it so far.
 
     `raws` are the records that were looked at, by resource, as the backend gave them, `samples`
     what was made of those that the mapping's `where` lets through. `whole` are the resources of
-    which these are all. `patience` is what one read may take when the gateway serves. Nothing more
-    is asked of one that `is_shut`.
+    which these are all. `patience` is what one read may take when the gateway serves.
     """
 
-    parts: Parts
-    examination: Examination
-    shapes: Shapes
+    adapter: RestAdapter
     client: WatchedClient
-    troubles: list[Trouble]
     patience: float
     raws: dict[str, list[Any]] = field(default_factory=dict)
-    samples: dict[str, list[Record]] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
-    is_shut: bool = False
 
-    @property
-    def document(self) -> Document:
-        return self.parts.document
+    async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
+        """With no time for all calls together: each has its own."""
+        return await self.adapter.driver.look(flow)
 
     def looked_at(self) -> Iterator[tuple[str, ResourceReader]]:
         """The resources of which there are records."""
-        for name, reader in self.parts.readers.items():
+        for name, reader in self.adapter.readers.items():
             if self.raws.get(name):
                 yield name, reader
 
+    def converter(self, resource: str, name: str) -> Any:
+        found = self.adapter.readers[resource].maker.fields.by_name.get(name)
+        return None if found is None or resource not in self.samples else found.converter
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One look; `run` makes the findings."""
+    async def missing(
+        self, session: Any, target: str, ids: set[str]
+    ) -> tuple[set[str], set[str], set[str]]:
+        """A few that are not known yet are asked for."""
+        if target not in self.raws:
+            return set(), set(), set()
+        reader = self.adapter.readers[target]
+        shown = {each["id"] for each in self.samples.get(target, ()) if each["id"]}
+        all_ = {each for raw in self.raws[target] if (each := reader.id_of(raw)) is not None}
+        hidden = all_ - shown
+        unsure = sorted(ids - all_)
+        if target in self.whole:
+            return ids, set(unsure), hidden & ids
+        asked = unsure[:: max(1, len(unsure) // MOST_ASKED)][:MOST_ASKED]
+        gone, more = await self._lost(reader, asked)
+        return ids - set(unsure) | set(asked), gone, (hidden | more) & ids
 
-    check: str
-    subject: str
-    run: Callable[[], AsyncIterator[Finding]]
-    place: Place = ()
+    async def _lost(self, reader: ResourceReader, ids: list[str]) -> tuple[set[str], set[str]]:
+        """Those that lead to nothing at all, and those that `where` hides."""
+        gone, hidden = set(), set()
+        await self.adapter.learn(reader.name, ids)
+        for each in ids:
+            try:
+                if self.core.mapping.resources[reader.name].one is None:
+                    await reader.one(each)
+                elif not reader.maker.exists(await reader.answer(each)):
+                    hidden.add(each)
+            except NotFound:
+                gone.add(each)
+        return gone, hidden
 
-
-Look = Callable[[Case], Iterator[Step]]
+    def refused(
+        self, check: str, subject: str, place: Place, error: AdapterError, ids: Iterable[str] = ()
+    ) -> Finding:
+        judged = self.warning if may_be_empty(error) else self.failed
+        at = "items" if isinstance(error, NoArray) else "get"
+        return judged(check, subject, short(error), (*place, at), ids=ids)
 
 
 def records(count: int) -> str:
     return "1 record" if count == 1 else f"{count:,} records"
+
+
+def looking(look: Callable[..., Any], *given: Any) -> Callable[[RestSession], Any]:
+    """A look that asks through the parts of the adapter, and needs no session."""
+    return lambda _: look(*given)

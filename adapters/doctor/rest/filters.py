@@ -4,40 +4,41 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from adapters.base import Filter, NotFound, Record
-from adapters.doctor.rest.case import Case, Step
+from adapters.doctor.case import CheckStep
+from adapters.doctor.rest.case import RestCase, looking
 from adapters.examination import Finding
-from adapters.rest.filters import SEARCH, NothingFits, fits
-from adapters.rest.mapping import FilterBy
+from adapters.mapping.checker import SEARCH
+from adapters.mapping.models import FilterParameter
+from adapters.rest.filters import NothingFits, fits
 from adapters.rest.reading import ResourceReader
 
 FEW = 10
 _word = re.compile(r"[^\W_]{2,}").search
 
 
-def filters(case: Case) -> Iterator[Step]:
+def filters(case: RestCase) -> Iterator[CheckStep]:
     """One look at each parameter, and a word on what has none."""
     for name, reader in case.looked_at():
-        call = case.parts.mapping.resources[name].list_
+        call = case.core.mapping.resources[name].list_
         if call is None:
             continue
         for field, by in call.filters.items():
             place = ("resources", name, "list", "filters", field)
-            run = partial(_filter, case, reader, field, by)
-            yield Step("filters", f"{name}.{field}", run, place)
+            run = looking(_filter, case, reader, field, by)
+            yield CheckStep("filters", f"{name}.{field}", run, place)
         if call.sift:
-            yield Step("filters", name, partial(_sifted, case, name, call.sift))
+            yield CheckStep("filters", name, looking(_sifted, case, name, call.sift))
 
 
-async def _sifted(case: Case, name: str, fields: tuple[str, ...]) -> AsyncIterator[Finding]:
+async def _sifted(case: RestCase, name: str, fields: tuple[str, ...]) -> AsyncIterator[Finding]:
     yield case.ok("filters", name, f"sifted by the gateway: {', '.join(fields)}")
 
 
 async def _filter(
-    case: Case, reader: ResourceReader, field: str, by: FilterBy
+    case: RestCase, reader: ResourceReader, field: str, by: FilterParameter
 ) -> AsyncIterator[Finding]:
     subject, place = f"{reader.name}.{field}", ("resources", reader.name, "list", "filters", field)
     wanted = _wanted(case, reader.name, field, by)
@@ -78,7 +79,7 @@ def _made(reader: ResourceReader, row: Any) -> Record | None:
         return None
 
 
-def _wanted(case: Case, name: str, field: str, by: FilterBy) -> Filter | None:
+def _wanted(case: RestCase, name: str, field: str, by: FilterParameter) -> Filter | None:
     """A filter that one of the records fulfils, and others hardly do."""
     records = case.samples.get(name, [])
     if field == SEARCH:

@@ -4,14 +4,14 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 
+from adapters.doctor.case import CheckStep
 from adapters.doctor.findings import rows
-from adapters.doctor.rest.case import Case, Step, records
+from adapters.doctor.rest.case import RestCase, looking, records
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
+from adapters.mapping.models import Paging
 from adapters.rest.backend import Answer
-from adapters.rest.mapping import Paging
 from adapters.rest.paging import Ask, Pager, Params
 from adapters.rest.reading import ResourceReader
 from adapters.rest.rows import Rows
@@ -29,15 +29,15 @@ class Asked:
     marks: list[str]
 
 
-def pages(case: Case) -> Iterator[Step]:
+def pages(case: RestCase) -> Iterator[CheckStep]:
     """One look at each list that was read."""
     for name, reader in case.looked_at():
         place = ("resources", name, "list", "page")
-        yield Step("pages", name, partial(_list, case, reader, place), place)
+        yield CheckStep("pages", name, looking(_list, case, reader, place), place)
 
 
-async def _list(case: Case, reader: ResourceReader, place: Place) -> AsyncIterator[Finding]:
-    call = case.parts.mapping.resources[reader.name].list_
+async def _list(case: RestCase, reader: ResourceReader, place: Place) -> AsyncIterator[Finding]:
+    call = case.core.mapping.resources[reader.name].list_
     listing = reader.listing()
     if call is None or listing is None:
         return
@@ -69,7 +69,7 @@ async def _first_two(pager: Pager, ask: Ask, page: Paging) -> list[Asked]:
 
 
 def _wrong(
-    case: Case, name: str, place: Place, page: Paging, asked: list[Asked]
+    case: RestCase, name: str, place: Place, page: Paging, asked: list[Asked]
 ) -> Iterator[Finding]:
     first, second = asked[0].marks, asked[1].marks if len(asked) > 1 else []
     # by offset the second page begins with the row that was read last
@@ -97,7 +97,7 @@ def _wrong(
 
 
 async def _order(
-    case: Case, name: str, listing: tuple[Rows, Ask], first: Asked
+    case: RestCase, name: str, listing: tuple[Rows, Ask], first: Asked
 ) -> AsyncIterator[Finding]:
     pager = listing[0].pager
     again = pager.marks(pager.rows(await listing[1](first.params, first.link)))
@@ -108,7 +108,7 @@ async def _order(
         yield case.warning("pages", name, text, place, remedy=remedy)
 
 
-async def _cost(case: Case, reader: ResourceReader) -> Finding:
+async def _cost(case: RestCase, reader: ResourceReader) -> Finding:
     before, begun = len(case.client.seen), time.monotonic()
     page = await reader.page((), USUAL, None)
     calls, seconds = len(case.client.seen) - before, time.monotonic() - begun

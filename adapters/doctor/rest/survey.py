@@ -9,27 +9,27 @@ import jmespath
 from adapters.documents.document import Document
 from adapters.examination import LeftOut, Survey
 from adapters.mapping.filled import filled_fields
-from adapters.rest.mapping import Found, ListOf, ResourceMap
-from adapters.rest.parts import Parts
-from adapters.rest.paths import plain_steps
+from adapters.mapping.models import ListMap, ResourceMap, ValueSource
+from adapters.mapping.paths import plain_steps
+from adapters.rest.adapter import RestAdapter
 
 SAMPLE, MOST_NAMES, DEEPEST = 200, 60, 6
 # Other names may be somebody's own, as keys of an object often are.
 _NAME = re.compile(r"[^\W\d]\w{0,40}").fullmatch
 
 
-async def left_out(parts: Parts) -> Survey:
+async def left_out(adapter: RestAdapter) -> Survey:
     """What the records of a sample have; AdapterErrors."""
     found = []
-    for name, reader in parts.readers.items():
-        resource = parts.mapping.resources[name]
+    for name, reader in adapter.readers.items():
+        resource = adapter.core.mapping.resources[name]
         used = _Used(resource)
         seen: dict[str, None] = {}
         for record in await reader.sample(SAMPLE):
             seen |= dict.fromkeys(_unused(record, (), used))
         if seen:
-            found.append(_left_out(name, [*seen][:MOST_NAMES], parts.document))
-    return Survey(left_out=tuple(found), filled=filled_fields(parts.mapping.resources))
+            found.append(_left_out(name, [*seen][:MOST_NAMES], adapter.core.document))
+    return Survey(left_out=tuple(found), filled=filled_fields(adapter.core.mapping.resources))
 
 
 def _left_out(name: str, names: Iterable[str], document: Document) -> LeftOut:
@@ -55,13 +55,13 @@ class _Used:
         self.names: set[str] = set()
         self._part(resource, ())
         for nested in resource.lists.values():
-            within = self._expression(nested.items, ())
+            within = self._expression(nested.items or "@", ())
             self._part(nested, within or ())
 
-    def _part(self, part: ResourceMap | ListOf, within: tuple[str, ...]) -> None:
-        found: list[Found] = [*part.fields.values(), *([part.key] if part.key else [])]
+    def _part(self, part: ResourceMap | ListMap, within: tuple[str, ...]) -> None:
+        found: list[ValueSource] = [*part.fields.values(), *([part.key] if part.key else [])]
         for each in found:
-            self._expression(each.path, within)
+            self._expression(each.text, within)
             if each.plus is not None:
                 self._expression(each.plus, within)
 

@@ -2,28 +2,29 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from adapters.base import Record
+from adapters.doctor.case import CheckStep
 from adapters.doctor.findings import rows
-from adapters.doctor.rest.case import Case, Step, records
+from adapters.doctor.rest.case import RestCase, looking, records
 from adapters.doctor.values import Tally, judged, unmapped
 from adapters.examination import Finding
 from adapters.rest.reading import ResourceReader
 from adapters.rest.records import Fields
+from adapters.rest.unfilled import written_paths
 from adapters.values.convert import Unreadable
 
 
-def values(case: Case) -> Iterator[Step]:
+def values(case: RestCase) -> Iterator[CheckStep]:
     """One look at each resource."""
-    for name, reader in case.parts.readers.items():
+    for name, reader in case.adapter.readers.items():
         if name in case.raws:
-            run = partial(_resource, case=case, reader=reader)
-            yield Step("values", name, run, ("resources", name))
+            run = looking(_resource, case, reader)
+            yield CheckStep("values", name, run, ("resources", name))
 
 
-async def _resource(case: Case, reader: ResourceReader) -> AsyncIterator[Finding]:
+async def _resource(case: RestCase, reader: ResourceReader) -> AsyncIterator[Finding]:
     name, place = reader.name, ("resources", reader.name)
     raws = [each for each in case.raws[name] if isinstance(each, dict)]
     odd = len(case.raws[name]) - len(raws)
@@ -50,7 +51,7 @@ async def _resource(case: Case, reader: ResourceReader) -> AsyncIterator[Finding
 
 
 def _judged(
-    case: Case, place: tuple[str, ...], owner: str, tallies: dict[str, Tally], count: int
+    case: RestCase, place: tuple[str, ...], owner: str, tallies: dict[str, Tally], count: int
 ) -> Iterator[Finding]:
     for field, tally in tallies.items():
         yield from judged(case, place, owner, field, tally, count)
@@ -81,7 +82,7 @@ def _id_in(fields: Fields, raw: Any) -> str | None:
 
 
 def _lists(
-    case: Case, reader: ResourceReader, owned: list[tuple[str | None, Any]]
+    case: RestCase, reader: ResourceReader, owned: list[tuple[str | None, Any]]
 ) -> Iterator[Finding]:
     """The lists inside the records."""
     for name, items, fields in reader.maker.lists:
@@ -107,13 +108,13 @@ def _lists(
             yield case.warning("rows", subject, text, (*place, "items"))
 
 
-def _ids(case: Case, reader: ResourceReader, known: list[Any]) -> Iterator[Finding]:
+def _ids(case: RestCase, reader: ResourceReader, known: list[Any]) -> Iterator[Finding]:
     place = ("resources", reader.name, "key")
     shown = [reader.id_of(each) for each in known]
     lost = shown.count(None)
     if lost:
         text = f"{records(lost)} of {len(known):,} without a usable id: they are never shown"
-        remedy = "see `path` and `match`; a long or composite key is written `as: hashed id`"
+        remedy = "see `source` and `match`; a long or composite key is written `as: hashed id`"
         yield case.failed("rows", reader.name, text, place, remedy=remedy)
     doubled = [each for each, many in Counter(shown).items() if each is not None and many > 1]
     if doubled:
@@ -122,15 +123,33 @@ def _ids(case: Case, reader: ResourceReader, known: list[Any]) -> Iterator[Findi
         yield case.failed("rows", reader.name, text, place, remedy=remedy, ids=doubled)
 
 
-def _nothing(case: Case, name: str, count: int) -> Finding:
+def _nothing(case: RestCase, name: str, count: int) -> Finding:
     if count:
         place, text = ("resources", name, "where"), "though there are rows: is `where` right?"
         return case.failed("rows", name, f"0 records, {text}", place)
     return case.warning("rows", name, "0 records: the list is empty", ("resources", name, "list"))
 
 
-def _unmapped(case: Case, reader: ResourceReader) -> Iterator[Finding]:
+def _unmapped(case: RestCase, reader: ResourceReader) -> Iterator[Finding]:
     shapes = case.shapes[reader.name]
     names = dict.fromkeys(each.split("[].")[0] for each in shapes)
     mapped = [*reader.maker.fields.by_name, *(each[0] for each in reader.maker.lists)]
     return unmapped(case, reader.name, names, mapped)
+
+
+def paths(case: RestCase) -> Iterator[CheckStep]:
+    """One look at whether each path of the mapping leads to something in what the backend gives."""
+    yield CheckStep("mapping", "paths", lambda _: _paths(case))
+
+
+def _paths(case: RestCase) -> Iterator[Finding]:
+    count, bad = 0, 0
+    for name, raws in case.raws.items():
+        for written in written_paths(name, case.core.mapping.resources[name], raws):
+            count += 1
+            for text in written.complaints():
+                bad += 1
+                yield case.warning("mapping", written.subject, text, written.place)
+    if not bad:
+        many = records(sum(map(len, case.raws.values())))
+        yield case.ok("mapping", "paths", f"all {count} paths lead somewhere in {many}")

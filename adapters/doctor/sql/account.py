@@ -6,11 +6,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, insert, null, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from adapters.doctor.sql.case import Case, Step
+from adapters.doctor.case import CheckStep
+from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding
+from adapters.mapping.models import NAMED, StepMap
 from adapters.sql.engines.base import Kind
-from adapters.sql.mapping import NAMED, Write
+from adapters.sql.session import SqlSession
 from adapters.sql.steps import named_table
 
 _USAGE = "GRANT USAGE ON SEQUENCE, as the page on connecting shows"
@@ -23,18 +25,18 @@ _SERIAL = text(
 _GRANTS = "take from it what the page on connecting does not grant"
 
 
-def account(case: Case) -> Iterator[Step]:
+def account(case: SqlCase) -> Iterator[CheckStep]:
     """One look at the rights, and one at each table that a booking writes."""
-    yield Step("rights", "account", lambda connection: _too_much(connection, case))
-    for number, write in enumerate(case.parts.mapping.booking.writes):
-        if not case.is_lost("booking", "writes", number):
-            yield from _of_write(case, ("booking", "writes", number), write)
-    for name in case.parts.mapping.booking.without_transactions:
+    yield CheckStep("rights", "account", lambda session: _too_much(session.connection, case))
+    for number, write in enumerate(case.core.mapping.booking.steps):
+        if not case.is_lost("booking", "steps", number):
+            yield from _of_write(case, ("booking", "steps", number), write)
+    for name in case.core.mapping.booking.without_transactions:
         yield _undone_by_hand(case, name)
 
 
-def _too_much(connection: Connection, case: Case) -> Iterator[Finding]:
-    more = case.parts.engine.speech.rights(connection)
+def _too_much(connection: Connection, case: SqlCase) -> Iterator[Finding]:
+    more = case.speech.rights(connection)
     for sentence in more:
         yield case.warning(
             "rights", "account", f"{sentence}, which it does not need", (), remedy=_GRANTS
@@ -43,25 +45,40 @@ def _too_much(connection: Connection, case: Case) -> Iterator[Finding]:
         yield case.ok("rights", "account", "it may do no more than it needs")
 
 
-def _of_write(case: Case, place: Place, write: Write) -> Iterator[Step]:
+def _of_write(case: SqlCase, place: Place, write: StepMap) -> Iterator[CheckStep]:
     if write.table:
-        yield Step("rights", write.table, lambda c: _may_write(c, case, place, write), place)
+        yield CheckStep(
+            "rights",
+            write.table,
+            lambda session: _may_write(session.connection, case, place, write),
+            place,
+        )
     else:
-        yield Step(
-            "rights", write.sequence or "", lambda c: _may_count(c, case, place, write), place
+        yield CheckStep(
+            "rights",
+            write.sequence or "",
+            lambda session: _may_count(session.connection, case, place, write),
+            place,
         )
     if write.counter is not None and not NAMED(write.where or ""):
-        yield Step("booking", write.counter, lambda c: _one_counter(c, case, place, write), place)
+        yield CheckStep(
+            "booking",
+            write.counter,
+            lambda session: _one_counter(session.connection, case, place, write),
+            place,
+        )
 
 
-def _may_write(connection: Connection, case: Case, place: Place, write: Write) -> Iterator[Finding]:
+def _may_write(
+    connection: Connection, case: SqlCase, place: Place, write: StepMap
+) -> Iterator[Finding]:
     """The whole statement is explained: some rights are only looked at for all its columns."""
     columns = list(write.values) or [write.column or ""]
     rows = named_table(write.table, columns)
     nothing: dict[str, ColumnElement[Any]] = {each: null() for each in columns}
     statement = insert(rows).values(nothing) if write.insert else update(rows).values(nothing)
     what = "insert into" if write.insert else "update"
-    speech = case.parts.engine.speech
+    speech = case.speech
     try:
         speech.explain(connection, statement, {})
     except DBAPIError as error:
@@ -83,7 +100,9 @@ def _may_write(connection: Connection, case: Case, place: Place, write: Write) -
     yield case.ok("rights", write.table, f"the account may {what} it", place)
 
 
-def _may_count(connection: Connection, case: Case, place: Place, write: Write) -> Iterator[Finding]:
+def _may_count(
+    connection: Connection, case: SqlCase, place: Place, write: StepMap
+) -> Iterator[Finding]:
     name = write.sequence or ""
     may = connection.dialect.name != "postgresql" or connection.scalar(
         select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
@@ -101,7 +120,7 @@ def quoted(connection: Connection, name: str) -> str:
     return ".".join(preparer.quote(each) for each in name.split("."))
 
 
-def _unnumbered(connection: Connection, write: Write) -> list[str]:
+def _unnumbered(connection: Connection, write: StepMap) -> list[str]:
     """The columns of a new row whose sequence the account may not use; PostgreSQL alone asks."""
     if connection.dialect.name != "postgresql" or write.insert is None:
         return []
@@ -115,7 +134,7 @@ def _unnumbered(connection: Connection, write: Write) -> list[str]:
 
 
 def _one_counter(
-    connection: Connection, case: Case, place: Place, write: Write
+    connection: Connection, case: SqlCase, place: Place, write: StepMap
 ) -> Iterator[Finding]:
     rows = named_table(write.table, [write.column or ""])
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
@@ -130,9 +149,9 @@ def _one_counter(
     )
 
 
-def _undone_by_hand(case: Case, name: str) -> Step:
-    def said(_: Connection) -> Iterator[Finding]:
+def _undone_by_hand(case: SqlCase, name: str) -> CheckStep:
+    def said(_: SqlSession) -> Iterator[Finding]:
         told = f"{name} may be without transactions: a booking that stops there is deleted by hand"
         yield case.warning("booking", name, told, ("booking", "without_transactions"))
 
-    return Step("booking", name, said)
+    return CheckStep("booking", name, said)

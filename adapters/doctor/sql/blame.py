@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from adapters.doctor.sql.case import Case
+from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 
 NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _COLUMN = re.compile(rf"(?:(\w+)\.)?({NAME})").fullmatch
 
 
-def blamed(case: Case, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:
+def blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:
     """What of the mapping makes it scan, and the columns that an index should have."""
     for at, expressions in _compared(case, place):
         columns = [
@@ -28,50 +28,50 @@ def blamed(case: Case, place: Place, alias: str, table: str) -> tuple[Place, lis
     return place, []
 
 
-def _compared(case: Case, place: Place) -> Iterator[tuple[Place, list[str]]]:
+def _compared(case: SqlCase, place: Place) -> Iterator[tuple[Place, list[str]]]:
     """Expressions that the gateway itself compares, by their places."""
-    mapping = case.parts.mapping
+    mapping = case.core.mapping
     if place[0] == "diary":
         for kind in ("busy", "slots"):
             for number, each in enumerate(getattr(mapping.diary, kind)):
-                owner = each.vet or each.schedule
+                owner = each.owner.text if each.owner else ""
                 yield (
                     ("diary", kind, number, "start"),
-                    [*([owner] if owner else []), each.start.sql[0]],
+                    [*([owner] if owner else []), each.start.text],
                 )
         for number, hours in enumerate(mapping.diary.hours):
-            yield ("diary", "hours", number), [hours.vet or hours.schedule or ""]
+            yield ("diary", "hours", number), [hours.owner.text if hours.owner else ""]
     elif place[0] == "booking":
         yield place, [mapping.booking.reference or ""]
     else:
         resource = mapping.resources[str(place[1])]
         if "fields" in place:
-            yield place, list(resource.fields[str(place[3])].sql)
+            yield place, list(resource.fields[str(place[3])].source)
         elif "lists" in place:
-            yield (*place, "parent"), list(resource.lists[str(place[3])].parent)
+            yield (*place, "parent"), list(resource.lists[str(place[3])].parent or ())
         else:
-            yield (*place, "key"), list(resource.key.sql)
+            yield (*place, "key"), list(resource.key.source)
 
 
-def _names(case: Case, place: Place, table: str) -> bool:
+def _names(case: SqlCase, place: Place, table: str) -> bool:
     """Whether the rows at a place are of that table."""
-    source = getattr(case.parts.mapping.diary, str(place[1]))[place[2]]
+    source = getattr(case.core.mapping.diary, str(place[1]))[place[2]]
     return (
         re.search(rf"\b{re.escape(table.strip(chr(34)))}\b", source.from_ or "", re.IGNORECASE)
         is not None
     )
 
 
-def _pieces(case: Case, place: Place) -> Iterator[tuple[Place, str]]:
+def _pieces(case: SqlCase, place: Place) -> Iterator[tuple[Place, str]]:
     """The SQL of the mapping there, piece by piece."""
     if place[0] != "resources":
         return
-    rows_: Any = case.parts.mapping.resources[str(place[1])]
+    rows_: Any = case.core.mapping.resources[str(place[1])]
     base = place[:2]
     if "lists" in place:
         rows_, base = rows_.lists[str(place[3])], place[:4]
     for name, each in rows_.fields.items():
-        yield (*base, "fields", name), " ".join(each.columns)
+        yield (*base, "fields", name), " ".join(each.expressions)
     yield (*base, "from"), rows_.from_
     yield (*base, "where"), rows_.where or ""
 

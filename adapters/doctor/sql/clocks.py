@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
 
-from adapters.doctor.clocks import WRITTEN, beside, future
-from adapters.doctor.sql.case import Case, Step
-from adapters.doctor.sql.values import every_record
+from adapters.doctor.case import CheckStep
+from adapters.doctor.clocks import beside
+from adapters.doctor.sql.case import SqlCase
 from adapters.examination import Finding
 
 # The wall clock of the server, by the names that the engines have for it.
@@ -21,28 +19,23 @@ _now = re.compile(
 ).search
 
 
-def clocks(case: Case) -> Iterator[Step]:
-    """One look at the server's clock, and one at each resource's newest times."""
-    yield Step("clock", "server", lambda connection: _server(connection, case))
-    for name, reader in case.readers():
-        for field in WRITTEN:
-            if field in reader.table.by_name:
-                run = partial(_future, case=case, name=name, field=field)
-                yield Step("clock", f"{name}.{field}", run)
+def clocks(case: SqlCase) -> Iterator[CheckStep]:
+    """One look at the server's clock."""
+    yield CheckStep("clock", "server", lambda session: _server(session.connection, case))
 
 
-def _server(connection: Connection, case: Case) -> Iterator[Finding]:
-    clock = case.parts.engine.speech.clock(connection)
+def _server(connection: Connection, case: SqlCase) -> Iterator[Finding]:
+    clock = case.speech.clock(connection)
     here = datetime.now(UTC)
     utc, local = _read(clock.utc), _read(clock.local)
     apart = (utc - here.replace(tzinfo=None)).total_seconds()
-    clinic = here.astimezone(case.parts.converters.zone).replace(tzinfo=None)
+    clinic = here.astimezone(case.core.diary.zone).replace(tzinfo=None)
     said = "the database uses this machine's zone"
     if clock.zone:
         said = f"the server's zone is {clock.zone}"
     spelt = _now_in(case.document.data)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
-        zone = case.parts.mapping.zone
+        zone = case.core.mapping.zone
         said += f", so {spelt} in the mapping is not the clinic's time ({zone})"
     yield beside(case, apart, said)
 
@@ -58,11 +51,3 @@ def _now_in(data: Any) -> str:
 
 def _read(shown: str) -> datetime:
     return datetime.fromisoformat(shown[:19])
-
-
-def _future(connection: Connection, case: Case, name: str, field: str) -> Iterator[Finding]:
-    parts = case.parts
-    records = chain.from_iterable(every_record(connection, case, name))
-    converter = parts.readers[name].table.by_name[field].converter
-    zone, now = parts.converters.zone, case.examination.now
-    yield from future(case, (name, field), records, converter, zone, now)

@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.doctor.sql.case import Case, Step
+from adapters.doctor.case import CheckStep
+from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding
 from adapters.sql.checks import Fault, checks_of, cut_short, faults_in
@@ -43,14 +44,14 @@ _GROUPS = ("resources", "fields", "lists")
 Known = dict[str, list[str]]
 
 
-def names(case: Case) -> Iterator[Step]:
+def names(case: SqlCase) -> Iterator[CheckStep]:
     """One look at all pieces of SQL."""
-    yield Step("mapping", "names", lambda connection: _faults(connection, case))
+    yield CheckStep("mapping", "names", lambda session: _faults(session.connection, case))
 
 
-def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
-    parts = case.parts
-    faults = list(faults_in(connection, parts.mapping, parts.engine.speech, parts.converters.ids))
+def _faults(connection: Connection, case: SqlCase) -> Iterator[Finding]:
+    mapping, ids = case.core.mapping, case.adapter.converters.ids
+    faults = list(faults_in(connection, mapping, case.speech, ids))
     known = columns_known(connection) if faults else {}
     for fault in faults:
         if not fault.only_sampled:
@@ -59,10 +60,10 @@ def _faults(connection: Connection, case: Case) -> Iterator[Finding]:
         subject = ".".join(str(each) for each in fault.place if each not in _GROUPS)
         part = fault.place[: 2 if fault.place[0] == "resources" else 3]
         more = _remedy(fault, known, str(_said_at(case, part)), _said_at(case, fault.place))
-        text = fault.text + cut_short(parts.document, fault.place)
+        text = fault.text + cut_short(case.document, fault.place)
         judged = case.warning if fault.only_sampled else case.failed
         yield judged(check, subject, text, fault.place, remedy=more)
-    count = len(list(checks_of(parts.mapping)))
+    count = len(list(checks_of(mapping)))
     if not faults:
         yield case.ok("mapping", "names", f"the database knows all {count} names and expressions")
 
@@ -72,9 +73,9 @@ def _rows_of(place: Place) -> Place:
     return place[: 2 if place[0] == "resources" else 3]
 
 
-def _said_at(case: Case, place: Place) -> Any:
+def _said_at(case: SqlCase, place: Place) -> Any:
     """What the file has at the place; None where that is no place of the file."""
-    found = case.parts.document.data
+    found = case.core.document.data
     for part in place:
         is_list = isinstance(found, list) and isinstance(part, int)
         if is_list or (isinstance(found, dict) and part in found):
@@ -109,7 +110,7 @@ def _remedy(fault: Fault, known: Known, part: str, said: Any) -> str:
 
 def _quoted(word: str, place: Place, said: Any) -> str:
     """What to write where a bare word stands that is meant as the value itself."""
-    bare = said["sql"] if isinstance(said, dict) and "sql" in said else said
+    bare = said["source"] if isinstance(said, dict) and "source" in said else said
     if not {"fields", "values"} & {*place} or not isinstance(bare, str) or not _BARE(bare):
         return ""
     if bare.lower() != word.lower():

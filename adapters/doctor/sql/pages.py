@@ -4,15 +4,17 @@ No more than a page of rows is held at a time, however large the table is.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Select, not_
 
 from adapters.base import Record
+from adapters.doctor.values import Tally
 from adapters.examination import SAMPLE
 from adapters.sql.columns import Columns
 from adapters.sql.keyed import KeyedRows
+from adapters.values.convert import Unreadable
 
 PAGE = 2_000
 # So many records from either end are kept for the looks that need some.
@@ -60,7 +62,7 @@ def _of_both_ends(
     return first[: most // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
 
 
-class Sample:
+class SampleEnds:
     """The first and the last of so many records as are taken, in their order."""
 
     def __init__(self) -> None:
@@ -74,3 +76,36 @@ class Sample:
     @property
     def records(self) -> list[Record]:
         return [*self._first, *self._last]
+
+
+def read(
+    table: KeyedRows, found: Iterable[Any], tallies: dict[str, Tally], offset: int = 0
+) -> Iterator[Record]:
+    """The rows as records, each value counted."""
+    for row in found:
+        record: Record = dict.fromkeys(table.names)
+        shown = shown_id(table, table.key.take(row, offset))
+        record["id"] = shown
+        at = offset + table.key.width
+        for column in table.columns:
+            raw, is_time = column.take(row, at), hasattr(column.converter, "zero")
+            tally = tallies[column.name]
+            record[column.name] = tally.take(column.converter.decode, raw, shown, is_time=is_time)
+            at += column.width
+        yield record
+
+
+def shown_id(table: KeyedRows, key: Any) -> str | None:
+    """The public id of a key; None where it makes none."""
+    try:
+        return table.ids.shown(key)
+    except Unreadable:
+        return None
+
+
+def referred_id(table: KeyedRows, key: Any) -> str | None:
+    """The same of a key in another table, where it may be spelt otherwise."""
+    try:
+        return table.ids.referred(key)
+    except Unreadable:
+        return None

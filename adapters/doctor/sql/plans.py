@@ -1,7 +1,7 @@
 """How the database comes at the rows of each call: what scans a big table, and the index for it."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,16 +12,17 @@ from sqlalchemy import Connection, Executable, Select, event, func, literal_colu
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter
+from adapters.doctor.case import CheckStep
 from adapters.doctor.findings import rows
 from adapters.doctor.sql.account import quoted
 from adapters.doctor.sql.blame import NAME, blamed
-from adapters.doctor.sql.case import Case
-from adapters.doctor.sql.case import Step as LookStep
-from adapters.doctor.sql.diary import vets
+from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
+from adapters.mapped.repeated import KnownTimes
 from adapters.sql.columns import sql
 from adapters.sql.reading import ResourceReader
+from adapters.sql.session import SqlSession
 from adapters.sql.steps import named_table
 
 # Rows of a table that may be read for one call, and those from which on it fails a partner.
@@ -36,11 +37,11 @@ _TABLES = re.compile(
 ).findall
 _QUOTES = '"`[]'
 
-Call = Callable[[Connection], Any]
+Call = Callable[[SqlSession], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedCall:
     """A call whose statements are looked at: `places` say where each of them comes from."""
 
     what: str
@@ -50,19 +51,19 @@ class Asked:
     strict: bool = True
 
 
-def plans(case: Case) -> Iterator[LookStep]:
+def plans(case: SqlCase) -> Iterator[CheckStep]:
     """One look at each kind of call."""
     for asked in _calls(case):
         run = partial(_plan, case=case, asked=asked)
-        yield LookStep("plans", asked.subject, run, asked.places[0])
-    for number, busy in enumerate(case.parts.mapping.diary.busy):
+        yield CheckStep("plans", asked.subject, run, asked.places[0])
+    for number, busy in enumerate(case.core.mapping.diary.busy):
         place = ("diary", "busy", number)
         if busy.end is not None and busy.longest is None and not case.is_lost(*place):
-            run = partial(_unbounded, case=case, source=busy.from_, place=place)
-            yield LookStep("plans", "busy", run, place)
+            look = partial(_unbounded, case=case, source=busy.from_ or "", place=place)
+            yield CheckStep("plans", "busy", look, place)
 
 
-def _calls(case: Case) -> Iterator[Asked]:
+def _calls(case: SqlCase) -> Iterator[AskedCall]:
     for name, reader in case.readers():
         yield from _of_resource(case, name, reader)
     for name, field in REFERRING:
@@ -70,71 +71,74 @@ def _calls(case: Case) -> Iterator[Asked]:
     yield from _of_diary(case)
 
 
-def _of_resource(case: Case, name: str, reader: ResourceReader) -> Iterator[Asked]:
+def _of_resource(case: SqlCase, name: str, reader: ResourceReader) -> Iterator[AskedCall]:
     records = [each for each in case.samples.get(name, ()) if each.get("id")]
     # of more than a million hashed ids some have been forgotten again
     records = [each for each in records if reader.table.ids.keys(each["id"])]
     if not records:
         return
-    key = reader.key_of(records[len(records) // 2]["id"])
+    shown = records[len(records) // 2]["id"]
     nested = tuple(("resources", name, "lists", each.name) for each in reader.children)
     places = (("resources", name), *nested)
-    yield Asked("a single read", name, lambda c: reader.one(c, key), places)
-    yield Asked("a page", name, lambda c: reader.pages.read(c, (), 50, None), places, strict=False)
+    yield AskedCall("a single read", name, lambda session: session.one(name, shown), places)
+    yield AskedCall(
+        "a page", name, lambda session: session.page(name, (), 50, None, ()), places, strict=False
+    )
 
 
-def _filtered(case: Case, name: str, field: str) -> Iterator[Asked]:
-    reader = case.parts.readers[name]
+def _filtered(case: SqlCase, name: str, field: str) -> Iterator[AskedCall]:
     wanted = next((each[field] for each in case.samples.get(name, ()) if each[field]), None)
     if wanted is None or case.is_lost("resources", name):
         return
     filters = [Filter("equals", (field,), wanted)]
     place = ("resources", name, "fields", field)
-    yield Asked(
+    yield AskedCall(
         f"a list by {field}",
         name,
-        lambda c: reader.pages.read(c, filters, 50, None),
+        partial(_page, name=name, filters=filters),
         (place,),
         strict=False,
     )
 
 
-def _of_diary(case: Case) -> Iterator[Asked]:
-    known = vets(case)
+def _of_diary(case: SqlCase) -> Iterator[AskedCall]:
+    known = case.vets()
     if known and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
         now = case.examination.now
-        day = now.astimezone(case.parts.converters.zone).date() + timedelta(days=1)
-        wanted = {"vetId": known[0][0], "date": day, "appointmentTypeId": None}
-        yield Asked(
+        day = now.astimezone(case.core.diary.zone).date() + timedelta(days=1)
+        wanted = {"vetId": known[0], "date": day, "appointmentTypeId": None}
+        yield AskedCall(
             "a day's slots",
             "slots",
-            lambda c: case.parts.openings.slots(c, wanted, now),
+            lambda session: case.core.diary.slots(session, wanted, now, KnownTimes()),
             (("diary",),),
         )
-    reference = case.parts.mapping.booking.reference
+    reference = case.core.mapping.booking.reference
     if (
         reference is not None
         and not case.is_lost("booking")
         and not case.is_lost("resources", "appointments")
     ):
-        reader = case.parts.readers["appointments"]
+        reader = case.adapter.readers["appointments"]
         mark = sql(reference)
-        yield Asked(
+        yield AskedCall(
             "a look for a reference",
             "booking",
-            lambda c: reader.marked(c, mark, "0" * 16, 1),
+            lambda session: _marked(session, reader, mark),
             (("booking", "reference"),),
         )
 
 
-def _plan(connection: Connection, case: Case, asked: Asked) -> Iterator[Finding]:
+async def _plan(session: SqlSession, case: SqlCase, asked: AskedCall) -> AsyncIterator[Finding]:
+    connection = session.connection
     with _heard(connection) as statements:
-        asked.call(connection)
+        await asked.call(session)
     found = []
     for number, (statement, parameters) in enumerate(list(statements)):
         place = asked.places[min(number, len(asked.places) - 1)]
         found += list(_scans(connection, case, asked, place, statement, parameters))
-    yield from {(each.text, each.place): each for each in found}.values()
+    for finding in {(each.text, each.place): each for each in found}.values():
+        yield finding
     if not found:
         many = "1 statement" if len(statements) == 1 else f"{len(statements)} statements"
         yield case.ok(
@@ -161,14 +165,14 @@ def _heard(connection: Connection) -> Iterator[list[tuple[Executable, dict[str, 
 
 def _scans(
     connection: Connection,
-    case: Case,
-    asked: Asked,
+    case: SqlCase,
+    asked: AskedCall,
     place: Place,
     statement: Executable,
     parameters: dict[str, Any],
 ) -> Iterator[Finding]:
     written = str(statement)
-    for step in case.parts.engine.speech.explain(connection, statement, parameters):
+    for step in case.speech.explain(connection, statement, parameters):
         if not step.scans or (
             place[0] == "resources" and not asked.strict and _in_order(step.index)
         ):
@@ -228,10 +232,18 @@ def _count(connection: Connection, table: str) -> int:
         return 0
 
 
-def _unbounded(connection: Connection, case: Case, source: str, place: Place) -> Iterator[Finding]:
+def _unbounded(session: SqlSession, case: SqlCase, source: str, place: Place) -> Iterator[Finding]:
     table = source.split(maxsplit=1)[0]
-    count = _count(connection, table)
+    count = _count(session.connection, table)
     if count > BIG:
         said = f"it holds {rows(min(count, HUGE))} or more, and says nowhere how long one can last"
         remedy = "write `longest` (days), so that an index on start serves"
         yield case.warning("plans", "busy", said, place, remedy=remedy)
+
+
+async def _marked(session: SqlSession, reader: ResourceReader, mark: Any) -> None:
+    reader.marked(session.connection, mark, "0" * 16, 1)
+
+
+async def _page(session: SqlSession, name: str, filters: Sequence[Filter]) -> None:
+    await session.page(name, filters, 50, None, ())

@@ -12,15 +12,16 @@ from sqlalchemy import Connection
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
 from adapters.doctor.findings import agreeing, short
-from adapters.doctor.sql.case import Case
-from adapters.doctor.sql.diary import vets
+from adapters.doctor.sql.case import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
 from adapters.documents.document import Place
 from adapters.examination import Finding
 from adapters.mapped.booked import DECEASED
+from adapters.mapped.repeated import KnownTimes
+from adapters.mapped.session import BookingProgress, complete
 from adapters.mapping.conversion import DRAFT_FIELDS
-from adapters.sql.mapping import NAMED
-from adapters.sql.steps import Done
+from adapters.mapping.models import NAMED
+from adapters.sql.session import SqlSession
 from adapters.values.convert import Converter, Unreadable
 
 DAYS = 14
@@ -36,7 +37,7 @@ class _Undone(Exception):
     record: Record = field(default_factory=dict)
 
 
-async def rehearsal(case: Case) -> AsyncIterator[Finding]:
+async def rehearsal(case: SqlCase) -> AsyncIterator[Finding]:
     """Tries each vet's next free time until one works; says what was written and undone."""
     try:
         yield await _rehearsed(case)
@@ -45,13 +46,13 @@ async def rehearsal(case: Case) -> AsyncIterator[Finding]:
         yield case.failed("booking", "rehearsal", text)
 
 
-async def _rehearsed(case: Case) -> Finding:
+async def _rehearsed(case: SqlCase) -> Finding:
     for check in (_lost, _untransactional):
         refused = await check(case)
         if refused is not None:
             return refused
-    for shown, _ in vets(case):
-        draft = await case.parts.engine.read(partial(_draft, case=case, vet=shown))
+    for shown in case.vets():
+        draft = await case.run(partial(_draft, case=case, vet=shown))
         found = None if draft is None else await _booked(case, draft)
         if found is not None:
             return found
@@ -59,31 +60,31 @@ async def _rehearsed(case: Case) -> Finding:
     return case.warning("booking", "rehearsal", text)
 
 
-async def _lost(case: Case) -> Finding | None:
+async def _lost(case: SqlCase) -> Finding | None:
     if not case.lost:
         return None
     text = "no booking was tried, as the database lacks what the mapping names"
     return case.warning("booking", "rehearsal", text)
 
 
-async def _untransactional(case: Case) -> Finding | None:
-    tables = [each.table for each in case.parts.mapping.booking.writes if each.table]
-    speech = case.parts.engine.speech
-    unsafe = await case.parts.engine.read(lambda c: list(speech.transactional(c, tables)))
+async def _untransactional(case: SqlCase) -> Finding | None:
+    tables = [each.table for each in case.core.mapping.booking.steps if each.table]
+    speech = case.speech
+    unsafe = await case.engine.read(lambda c: list(speech.transactional(c, tables)))
     if not unsafe:
         return None
     text = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
-    return case.warning("booking", "rehearsal", text, ("booking", "writes"))
+    return case.warning("booking", "rehearsal", text, ("booking", "steps"))
 
 
-def _draft(connection: Connection, case: Case, vet: str) -> Draft | None:
+async def _draft(session: SqlSession, case: SqlCase, vet: str) -> Draft | None:
     """A draft that fits the vet's next free time; None where there is none."""
-    patient = _patient(connection, case)
+    patient = await _patient(session, case)
     kind = next((each["id"] for each in case.samples.get("appointmentTypes", ())), None)
-    today = case.examination.now.astimezone(case.parts.converters.zone).date()
+    today = case.examination.now.astimezone(case.core.diary.zone).date()
     for ahead in range(DAYS + 1):
         wanted = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
-        free = case.parts.openings.slots(connection, wanted, case.examination.now)
+        free = await case.core.diary.slots(session, wanted, case.examination.now, KnownTimes())
         if free and patient:
             return Draft(
                 client_id=patient["clientId"],
@@ -99,36 +100,36 @@ def _draft(connection: Connection, case: Case, vet: str) -> Draft | None:
     return None
 
 
-def _patient(connection: Connection, case: Case) -> Record | None:
+async def _patient(session: SqlSession, case: SqlCase) -> Record | None:
     """An animal that has not died, of a client who exists."""
-    clients = case.parts.readers["clients"]
     for each in case.samples.get("patients", [])[:MOST_PATIENTS]:
         if each.get("status") == DECEASED:
             continue
         try:
-            clients.must_exist(connection, clients.key_of(each["clientId"] or ""))
+            await session.exists("clients", each["clientId"] or "")
         except (NotFound, ValueError):
             continue
         return each
     return None
 
 
-async def _booked(case: Case, draft: Draft) -> Finding | None:
+async def _booked(case: SqlCase, draft: Draft) -> Finding | None:
     """What came of it; None where the time was taken meanwhile."""
-    done, begun, also = Done(), time.monotonic(), ""
+    done, begun, also = BookingProgress(), time.monotonic(), ""
 
     def work(connection: Connection) -> Any:
         nonlocal done, also
-        done = Done()
+        done = BookingProgress()
+        session = case.adapter.driver.session(connection, done)
         try:
-            record = case.parts.diary.book(connection, draft, done)
+            record = complete(case.core.bookings.book(session, draft, KnownTimes()))
         except BackendNonsense:
             also = _found(connection, case, done)
             raise
         raise _Undone(record)
 
     try:
-        await case.parts.engine.book(work)
+        await case.engine.book(work)
     except SlotTaken:
         return None
     except AdapterError as error:
@@ -136,8 +137,8 @@ async def _booked(case: Case, draft: Draft) -> Finding | None:
         text = f"it was refused, and undone: {short(error)}{also}"
         name = _drafted(place)
         if name:
-            text += f"; booking.writes must write what {name} is read from, as {{draft: {name}}}"
-            place = place if _is_written(case, name) else ("booking", "writes")
+            text += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
+            place = place if _is_written(case, name) else ("booking", "steps")
         return case.failed("booking", "rehearsal", text, place)
     except _Undone as undone:
         seconds = time.monotonic() - begun
@@ -151,22 +152,22 @@ def _drafted(place: Place) -> str:
     return field if isinstance(field, str) and field in DRAFT_FIELDS else ""
 
 
-def _is_written(case: Case, name: str) -> bool:
+def _is_written(case: SqlCase, name: str) -> bool:
     """Whether a booking writes it at all: an end may be written as minutes."""
     names = {name, "minutes"} if name == "endTime" else {name}
     return any(
         value.draft in names or names & {*NAMED(value.sql or "")}
-        for write in case.parts.mapping.booking.writes
+        for write in case.core.mapping.booking.steps
         for value in write.values.values()
     )
 
 
-def _found(connection: Connection, case: Case, done: Done) -> str:
+def _found(connection: Connection, case: SqlCase, done: BookingProgress) -> str:
     """Which code the new appointment's status has, where that is what was refused."""
-    key = done.made.get(case.parts.mapping.booking.appointment)
+    key = done.made.get(case.core.mapping.booking.appointment)
     if done.place != ("resources", "appointments", "fields", "status") or key is None:
         return ""
-    reader = case.parts.readers["appointments"]
+    reader = case.adapter.readers["appointments"]
     table = reader.table
     row = connection.execute(reader.every_row.where(table.key.among([key]))).first()
     if row is None:
@@ -189,11 +190,10 @@ def _code_and_meaning(raw: Any, converter: Converter) -> str:
         return f": {code or repr(code)}, which its codes do not name"
 
 
-async def _gone(case: Case, record: Record, done: Done, seconds: float) -> Finding:
+async def _gone(case: SqlCase, record: Record, done: BookingProgress, seconds: float) -> Finding:
     """Whether it is truly undone."""
-    reader = case.parts.readers["appointments"]
     try:
-        await case.parts.engine.read(lambda c: reader.one(c, reader.key_of(record["id"])))
+        await case.run(lambda session: session.one("appointments", record["id"]))
     except NotFound:
         tables = list(dict.fromkeys(done.tables))
         written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"

@@ -9,7 +9,7 @@ from adapters.doctor.sql.names import columns_known
 from adapters.documents.document import Document
 from adapters.examination import LeftOut, Survey
 from adapters.mapping.filled import filled_fields
-from adapters.sql.mapping import ListOf, Mapping, ResourceMap
+from adapters.mapping.models import ListMap, MappingFile, ResourceMap
 
 # A name, with what stands before its dot: a table or an alias.
 _NAMES = re.compile(r"(?:(\w+)[\"`\]]?\s*\.\s*)?[\"`\[]?(\w+)").findall
@@ -20,7 +20,7 @@ _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE).search
 _QUOTED = re.compile(r"'(?:[^']|'')*'").sub
 
 
-def left_out(connection: Connection, mapping: Mapping, document: Document) -> Survey:
+def left_out(connection: Connection, mapping: MappingFile, document: Document) -> Survey:
     """What the database has in the tables that the mapping's resources name."""
     known = {
         table.lower().rpartition(".")[2]: (table, columns)
@@ -48,25 +48,25 @@ def left_out(connection: Connection, mapping: Mapping, document: Document) -> Su
     return Survey(left_out=tuple(found), filled=filled_fields(mapping.resources))
 
 
-def _parts(resource: ResourceMap) -> Iterator[ResourceMap | ListOf]:
+def _parts(resource: ResourceMap) -> Iterator[ResourceMap | ListMap]:
     yield resource
     yield from resource.lists.values()
 
 
-def _expressions(part: ResourceMap | ListOf) -> Iterator[str]:
+def _expressions(part: ResourceMap | ListMap) -> Iterator[str]:
     """All SQL that makes a value; what joins rows makes none, but a sub-select may."""
-    yield from part.key.sql
-    if _SELECTS(part.from_):
-        yield part.from_
-    if isinstance(part, ListOf):
-        yield from part.parent
+    yield from part.key.source if part.key else ()
+    if _SELECTS(part.from_ or ""):
+        yield part.from_ or ""
+    if isinstance(part, ListMap):
+        yield from part.parent or ()
     for each in part.fields.values():
-        yield from each.columns
+        yield from each.expressions
 
 
 def _names(resource: ResourceMap, table: str) -> bool:
     """Whether the resource reads the table at all."""
-    texts = (text for part in _parts(resource) for text in (part.from_, *_expressions(part)))
+    texts = (text for part in _parts(resource) for text in (part.from_ or "", *_expressions(part)))
     return any(name.lower() == table for text in texts for pair in _NAMES(text) for name in pair)
 
 

@@ -1,39 +1,51 @@
-"""Real rows through the mapping's converters: what none of them covers, and what is never there."""
+"""Real rows through the mapping's converters, and lists whose rows lead to no record."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from adapters.base import Record
-from adapters.doctor.findings import MOST_IDS, rows
-from adapters.doctor.sql.case import Case, Step
-from adapters.doctor.sql.pages import Sample, pages
+from adapters.doctor.case import CheckStep
+from adapters.doctor.findings import MOST_IDS, agreeing, rows, weighed
+from adapters.doctor.sql.case import SqlCase, lost_ids
+from adapters.doctor.sql.pages import SampleEnds, pages, read, referred_id, shown_id
 from adapters.doctor.values import Tally, judged, unlinked, unmapped
 from adapters.documents.document import Place
-from adapters.examination import Finding
-from adapters.sql.columns import rows_of, sql
+from adapters.examination import Finding, Verdict
+from adapters.mapping.models import ListMap, ValueSource
+from adapters.sql.children import Children
+from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.keyed import KeyedRows
-from adapters.sql.mapping import Expression
 from adapters.sql.pages import MOST_BLANK
 from adapters.sql.reading import ResourceReader
-from adapters.values.convert import Unreadable
+from adapters.sql.session import SqlSession
 
+AHEAD = timedelta(days=90)
+MOST_VETS = 50
+# A larger share of rows without a record is no accident.
+ORPHANS = 0.2
 _SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 
 
-def values(case: Case) -> Iterator[Step]:
+def values(case: SqlCase) -> Iterator[CheckStep]:
     """One look at each resource."""
     for name, reader in case.readers():
         place = ("resources", name)
-        yield Step("values", name, partial(_resource, case=case, reader=reader), place)
+        yield CheckStep("values", name, _of_connection(_resource, case=case, reader=reader), place)
 
 
-def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Iterator[Finding]:
+def _of_connection(
+    look: Callable[..., Iterator[Finding]], **given: Any
+) -> Callable[[SqlSession], Any]:
+    """A look that is given the connection of its session."""
+    return lambda session: look(session.connection, **given)
+
+
+def _resource(connection: Connection, case: SqlCase, reader: ResourceReader) -> Iterator[Finding]:
     tallies = {column.name: Tally() for column in reader.table.columns}
-    keys, sample, count = Keys(reader.table), Sample(), 0
+    keys, sample, count = Keys(reader.table), SampleEnds(), 0
     for found in pages(connection, reader.every_row, reader.table, most=case.examination.rows):
         keys.take(found)
         for record in read(reader.table, found, tallies):
@@ -44,7 +56,7 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
     if not count:
         yield _nothing(connection, case, reader)
         return
-    place, fields = ("resources", reader.name), case.parts.mapping.resources[reader.name].fields
+    place, fields = ("resources", reader.name), case.core.mapping.resources[reader.name].fields
     said = list(fields_judged(case, place, reader.name, fields, tallies, count))
     yield from said
     names = [*reader.table.names, *sorted(reader.lists)]
@@ -56,51 +68,18 @@ def _resource(connection: Connection, case: Case, reader: ResourceReader) -> Ite
 
 
 def fields_judged(
-    case: Case,
+    case: SqlCase,
     place: Place,
     owner: str,
-    fields: Mapping[str, Expression],
+    fields: Mapping[str, ValueSource],
     tallies: Mapping[str, Tally],
     count: int,
 ) -> Iterator[Finding]:
     """What is to be said of the fields of so many rows, at that place of the mapping."""
     for name, tally in tallies.items():
         yield from judged(case, place, owner, name, tally, count)
-        if any(map(_SUB_SELECT, fields[name].columns)):
+        if any(map(_SUB_SELECT, fields[name].expressions)):
             yield from unlinked(case, place, owner, name, tally, count)
-
-
-def read(
-    table: KeyedRows, found: Iterable[Any], tallies: dict[str, Tally], offset: int = 0
-) -> Iterator[Record]:
-    """The rows as records, each value counted."""
-    for row in found:
-        record: Record = dict.fromkeys(table.names)
-        shown = shown_id(table, table.key.take(row, offset))
-        record["id"] = shown
-        at = offset + table.key.width
-        for column in table.columns:
-            raw, is_time = column.take(row, at), hasattr(column.converter, "zero")
-            tally = tallies[column.name]
-            record[column.name] = tally.take(column.converter.decode, raw, shown, is_time=is_time)
-            at += column.width
-        yield record
-
-
-def shown_id(table: KeyedRows, key: Any) -> str | None:
-    """The public id of a key; None where it makes none."""
-    try:
-        return table.ids.shown(key)
-    except Unreadable:
-        return None
-
-
-def referred_id(table: KeyedRows, key: Any) -> str | None:
-    """The same of a key in another table, where it may be spelt otherwise."""
-    try:
-        return table.ids.referred(key)
-    except Unreadable:
-        return None
 
 
 class Keys:
@@ -123,7 +102,7 @@ class Keys:
         self._count += len(found)
 
     def findings(
-        self, connection: Connection, case: Case, reader: ResourceReader
+        self, connection: Connection, case: SqlCase, reader: ResourceReader
     ) -> Iterator[Finding]:
         place, many = ("resources", reader.name), len(self._doubled)
         if many:
@@ -137,7 +116,7 @@ class Keys:
         if self._odd:
             text = f"{rows(self._odd)} of {self._count:,} whose key makes no id:"
             text += " they are never shown"
-            remedy = "write {sql: ..., as: hashed id}"
+            remedy = "write {source: ..., as: hashed id}"
             yield case.failed("rows", reader.name, text, at, remedy=remedy)
         blank = connection.scalar(
             select(func.count()).select_from(reader.pages.keyless.limit(MOST_BLANK).subquery())
@@ -147,8 +126,8 @@ class Keys:
             yield case.warning("rows", reader.name, text, at)
 
 
-def _nothing(connection: Connection, case: Case, reader: ResourceReader) -> Finding:
-    mapped = case.parts.mapping.resources[reader.name]
+def _nothing(connection: Connection, case: SqlCase, reader: ResourceReader) -> Finding:
+    mapped = case.core.mapping.resources[reader.name]
     bare = mapped.model_copy(update={"where": None})
     some = connection.execute(rows_of(bare, sql("1")).limit(1)).first()
     if some is not None:
@@ -160,21 +139,63 @@ def _nothing(connection: Connection, case: Case, reader: ResourceReader) -> Find
     return case.warning("rows", reader.name, "0 records: its tables are empty", place)
 
 
-def every_record(connection: Connection, case: Case, name: str) -> Iterator[list[Record]]:
-    """The records that are looked at, page by page; of a list inside others as invoices.lines."""
-    if case.examination.rows is not None:
-        yield case.samples.get(name, [])
-        return
-    resource, _, inner = name.partition(".")
-    reader = case.parts.readers.get(resource)
-    if reader is None or name not in case.samples:
-        return
-    table, statement, offset = reader.table, reader.every_row, 0
-    for children in reader.children:
-        if children.name == inner:
-            table = children.table
-            nested = case.parts.mapping.resources[resource].lists[inner]
-            statement = rows_of(nested, *table.selected())
+def lists(case: SqlCase) -> Iterator[CheckStep]:
+    """One look at each list."""
+    for name, reader in case.readers():
+        for children in reader.children:
+            nested = case.core.mapping.resources[name].lists[children.name]
+            place = ("resources", name, "lists", children.name)
+            run = _of_connection(_list, case=case, reader=reader, children=children, nested=nested)
+            yield CheckStep("values", f"{name}.{children.name}", run, place)
+
+
+def _list(
+    connection: Connection,
+    case: SqlCase,
+    reader: ResourceReader,
+    children: Children,
+    nested: ListMap,
+) -> Iterator[Finding]:
+    place = ("resources", reader.name, "lists", children.name)
+    subject, table, parent = (
+        f"{reader.name}.{children.name}",
+        children.table,
+        Columns(nested.parent or ()),
+    )
+    statement = rows_of(nested, *table.selected(), *parent.labelled("parent_key"))
+    offset = table.key.width + sum(each.width for each in table.columns)
     tallies = {column.name: Tally() for column in table.columns}
-    for found in pages(connection, statement, table, most=None):
-        yield list(read(table, found, tallies, offset))
+    sample, count, lost = SampleEnds(), 0, 0
+    for found in pages(connection, statement, table, most=case.examination.rows):
+        for record in read(table, found, tallies):
+            sample.take(record)
+        parents = [referred_id(reader.table, parent.take(row, offset)) for row in found]
+        gone, _ = lost_ids(case, connection, reader.name, {each for each in parents if each})
+        lost += sum(each is None or each in gone for each in parents)
+        count += len(found)
+    if not count:
+        yield case.warning(
+            "rows", subject, "no row: its table is empty, or `where` is not right", place
+        )
+        return
+    case.samples[subject] = sample.records
+    yield from fields_judged(case, place, subject, nested.fields, tallies, count)
+    text = f"{rows(lost)} of {count:,} {agreeing(lost, 'belong')} to no record"
+    if lost:
+        verdict = weighed(lost, count, most=ORPHANS)
+        yield case.judged(
+            verdict,
+            "links",
+            subject,
+            text,
+            (*place, "parent"),
+            remedy="is `parent` the record's key?",
+        )
+    else:
+        yield case.judged(
+            Verdict.OK,
+            "links",
+            subject,
+            f"{rows(count)} {agreeing(count, 'belong')} to a record",
+            (),
+        )

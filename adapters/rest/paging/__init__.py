@@ -8,7 +8,7 @@ read twice.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adapters.rest.mapping import Paging
+from adapters.mapping.models import Paging
 from adapters.rest.paging.base import (
     MOST_ROWS,
     Ask,

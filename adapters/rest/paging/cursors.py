@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from adapters.base import BackendNonsense
+from adapters.mapping.models import Paging
+from adapters.mapping.paths import path
 from adapters.rest.backend import Answer
-from adapters.rest.mapping import Paging
 from adapters.rest.paging.base import Ask, Barren, Batch, Endless, Pager, Params, behind, place
-from adapters.rest.paths import path
 from adapters.values.convert import Unreadable
 
 # The same where cursors lead on: a backend that sifts its rows page by page gives empty ones.

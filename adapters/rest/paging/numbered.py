@@ -4,10 +4,10 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from adapters.mapping.models import Paging
+from adapters.mapping.paths import path
 from adapters.rest.backend import Answer
-from adapters.rest.mapping import Paging
 from adapters.rest.paging.base import MOST_BARREN, Ask, Batch, Pager, behind, is_last, place
-from adapters.rest.paths import path
 
 
 class Offsets(Pager):

@@ -1,22 +1,20 @@
-"""The panel's pages, a module for each part; PAGES is all of them."""
+"""The panel's pages, a module for each area; PAGES is all of them."""
 
-from gateway.admin.routes import Page
 from gateway.admin.views import (
-    account,
     audit,
     directory,
-    keys,
+    key_form,
     people,
     policy,
     preview,
     sign_in,
     traffic,
 )
+from gateway.admin.visit import PanelPage
 
-PAGES: tuple[Page, ...] = (
+PAGES: tuple[PanelPage, ...] = (
     *sign_in.PAGES,
-    *account.PAGES,
-    *keys.PAGES,
+    *key_form.PAGES,
     *audit.PAGES,
     *directory.PAGES,
     *preview.PAGES,

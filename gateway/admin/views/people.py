@@ -4,18 +4,20 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from gateway.admin.routes import Page
-from gateway.admin.visit import Visit
-from gateway.administrators.administrator import name_of
-from gateway.administrators.failures import of_name
-from gateway.administrators.passwords import made_up, one_time_digest
-from gateway.administrators.roles import Right, Role
-from gateway.administrators.store import LastAdmin, NameTaken, NoSuchAdministrator
+from gateway.admin.visit import Visit, get, post
+from gateway.administrators.administrator import (
+    LastAdmin,
+    NameTaken,
+    Right,
+    Role,
+    name_of,
+)
+from gateway.administrators.passwords import made_up, of_name, one_time_digest
 
 PEOPLE = "/people"
 
 
-async def people(
+async def _people(
     visit: Visit, errors: Mapping[str, str] | None = None, made: Mapping[str, str] | None = None
 ) -> web.Response:
     """All of them, with their sessions; `made` is somebody new with a password to be told once."""
@@ -24,7 +26,7 @@ async def people(
         "people.html",
         422 if errors else 200,
         administrators=await administration.administrators.list(),
-        sessions=await administration.sessions.list(visit.parts.now()),
+        sessions=await administration.sessions.list(visit.now),
         roles=list(Role),
         errors=errors or {},
         made=made,
@@ -32,89 +34,78 @@ async def people(
     )
 
 
-async def add(visit: Visit) -> web.Response:
-    """Somebody new, with a password that lets in once."""
-    role = visit.text("role")
+async def _add(visit: Visit) -> web.Response:
+    """Adds somebody, with a password that lets in once."""
+    role, password = visit.text("role"), made_up()
     try:
         name = name_of(visit.text("name"))
     except ValueError:
-        return await people(visit, {"name": visit.words("people.bad_name")})
+        return await _people(visit, {"name": visit.words("people.bad_name")})
     if role not in set(Role):
-        return await people(visit, {"role": visit.words("people.bad_role")})
-    password = made_up()
-    administration = visit.administration
+        return await _people(visit, {"role": visit.words("people.bad_role")})
     try:
         async with visit.deed("administrator added", name, role=role):
-            kept = one_time_digest(password)
-            await administration.administrators.add(
-                name, Role(role), kept, visit.parts.now(), one_time=True
+            await visit.administration.administrators.add(
+                name, Role(role), one_time_digest(password), visit.now, one_time=True
             )
     except NameTaken:
-        return await people(visit, {"name": visit.words("people.taken")})
-    return await people(visit, made={"name": name, "password": password})
+        return await _people(visit, {"name": visit.words("people.taken")})
+    return await _people(visit, made={"name": name, "password": password})
 
 
-async def act(visit: Visit) -> web.Response:
-    """Another role, another password, or gone."""
-    whose, deed = visit.text("id"), visit.text("do")
-    kept = await visit.administration.administrators.get(whose)
-    if kept is None:
+async def _act(visit: Visit) -> web.Response:
+    """Gives another role or another password, or removes somebody."""
+    kept = await visit.administration.administrators.get(visit.text("id"))
+    action = {"role": _role, "password": _password, "remove": _remove}.get(visit.text("do"))
+    if kept is None or action is None:
         raise web.HTTPNotFound
     try:
-        if deed == "role":
-            return await _role(visit, whose, kept.administrator.name)
-        if deed == "password":
-            return await _password(visit, whose, kept.administrator.name)
-        if deed == "remove":
-            return await _remove(visit, whose, kept.administrator.name)
+        return await action(visit, kept.administrator.id, kept.administrator.name)
     except LastAdmin:
-        return await people(visit, {"last": visit.words("people.last")})
-    except NoSuchAdministrator as error:
-        raise web.HTTPNotFound from error
-    raise web.HTTPNotFound
+        return await _people(visit, {"last": visit.words("people.last")})
 
 
-async def _role(visit: Visit, whose: str, name: str) -> web.Response:
+async def _role(visit: Visit, administrator_id: str, name: str) -> web.Response:
     role = visit.text("role")
     if role not in set(Role):
-        return await people(visit, {"role": visit.words("people.bad_role")})
-    async with visit.deed("role changed", whose, name=name, role=role):
-        await visit.administration.administrators.set_role(whose, Role(role))
+        return await _people(visit, {"role": visit.words("people.bad_role")})
+    async with visit.deed("role changed", administrator_id, name=name, role=role):
+        await visit.administration.administrators.set_role(administrator_id, Role(role))
     return visit.go(PEOPLE, "people.role_changed")
 
 
-async def _password(visit: Visit, whose: str, name: str) -> web.Response:
-    password = made_up()
-    async with visit.deed("password reset", whose, name=name):
-        kept = one_time_digest(password)
-        await visit.administration.administrators.set_password(whose, kept, one_time=True)
-        await visit.administration.failures.forgive(of_name(name))
-    if whose == visit.who.id:
+async def _password(visit: Visit, administrator_id: str, name: str) -> web.Response:
+    password, administration = made_up(), visit.administration
+    async with visit.deed("password reset", administrator_id, name=name):
+        await administration.administrators.set_password(
+            administrator_id, one_time_digest(password), one_time=True
+        )
+        await administration.attempts.forgive(of_name(name))
+    if administrator_id == visit.who.id:
         visit.session.invalidate()
-    return await people(visit, made={"name": name, "password": password})
+    return await _people(visit, made={"name": name, "password": password})
 
 
-async def _remove(visit: Visit, whose: str, name: str) -> web.Response:
+async def _remove(visit: Visit, administrator_id: str, name: str) -> web.Response:
     if visit.text("confirm") != name:
-        return await people(visit, {"confirm": visit.words("people.confirm_differs", name=name)})
-    async with visit.deed("administrator removed", whose, name=name):
-        await visit.administration.administrators.remove(whose)
+        return await _people(visit, {"confirm": visit.words("people.confirm_differs", name=name)})
+    async with visit.deed("administrator removed", administrator_id, name=name):
+        await visit.administration.administrators.remove(administrator_id)
     return visit.go(PEOPLE, "people.removed", name=name)
 
 
-async def end_session(visit: Visit) -> web.Response:
-    """Somebody's session ends."""
+async def _end_session(visit: Visit) -> web.Response:
     session_id, sessions = visit.text("session"), visit.administration.sessions
-    running = await sessions.list(visit.parts.now())
-    whose = next((each.administrator.name for each in running if each.id == session_id), "")
-    async with visit.deed("session ended", session_id, name=whose):
+    running = await sessions.list(visit.now)
+    name = next((each.administrator.name for each in running if each.id == session_id), "")
+    async with visit.deed("session ended", session_id, name=name):
         await sessions.end_one(session_id)
     return visit.go(PEOPLE, "people.ended")
 
 
 PAGES = (
-    Page(method="GET", path=PEOPLE, view=people, needs=Right.PEOPLE),
-    Page(method="POST", path=PEOPLE, view=add, needs=Right.PEOPLE),
-    Page(method="POST", path=f"{PEOPLE}/act", view=act, needs=Right.PEOPLE),
-    Page(method="POST", path=f"{PEOPLE}/sessions", view=end_session, needs=Right.PEOPLE),
+    get(PEOPLE, _people, Right.PEOPLE),
+    post(PEOPLE, _add, Right.PEOPLE),
+    post(f"{PEOPLE}/act", _act, Right.PEOPLE),
+    post(f"{PEOPLE}/sessions", _end_session, Right.PEOPLE),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gateway.administrators.store import AdministratorStore
+from gateway.administrators.administrator import AdministratorStore
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
 from gateway.cli.stores import with_store

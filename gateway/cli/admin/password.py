@@ -7,21 +7,22 @@ from pathlib import Path
 
 import click
 
-from gateway.administrators.administrator import name_of
-from gateway.administrators.failures import Failures, of_name
-from gateway.administrators.passwords import (
-    LONGEST,
-    Passwords,
-    check,
-    made_up,
-    one_time_digest,
-)
-from gateway.administrators.roles import Role
-from gateway.administrators.store import (
+from gateway.administrators.administrator import (
     AdministratorStore,
     LastAdmin,
     NameTaken,
     NoSuchAdministrator,
+    Role,
+    name_of,
+)
+from gateway.administrators.passwords import (
+    LONGEST,
+    AttemptLimiter,
+    Passwords,
+    check,
+    made_up,
+    of_name,
+    one_time_digest,
 )
 from gateway.cli.deeds import Deed
 from gateway.cli.lines import legible_json
@@ -68,13 +69,13 @@ def password(
             await _check_first(administrators, role or Role.ADMIN)
             async with deed("administrator added", name, role=role or Role.ADMIN):
                 await administrators.add(name, role or Role.ADMIN, kept, now, one_time=one_time)
-                await Failures(store).forgive(of_name(name))
+                await AttemptLimiter(store).forgive(of_name(name))
             return True
         whose, told = known.administrator, {} if role is None else {"role": role}
         async with deed("password reset", whose.id, name=whose.name, **told):
             await administrators.set_password(whose.id, kept, one_time=one_time, role=role)
             # whoever guessed at the name meanwhile keeps its owner out no longer
-            await Failures(store).forgive(of_name(name))
+            await AttemptLimiter(store).forgive(of_name(name))
         return False
 
     is_new = _done(config, name, given)

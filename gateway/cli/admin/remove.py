@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gateway.administrators.store import AdministratorStore, LastAdmin, NoSuchAdministrator
+from gateway.administrators.administrator import AdministratorStore, LastAdmin, NoSuchAdministrator
 from gateway.cli.deeds import Deed
 from gateway.cli.lines import Line, legible, legible_json
 from gateway.cli.options import config_option, fail, json_option

@@ -13,7 +13,7 @@ from gateway.audit.verify import RUNS, Verdict
 from gateway.cli.audit.opened import place_of_audit, reading, store_of
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, json_option
-from gateway.inquiries.verification import Verified, verify_audit
+from gateway.inquiries.verification import AuditReport, verify_audit
 from gateway.settings import Settings
 
 IN_WORDS = {RUNS: "running"}
@@ -42,7 +42,7 @@ def verify(config: Path | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-async def _verify(settings: Settings) -> Verified:
+async def _verify(settings: Settings) -> AuditReport:
     async with store_of(settings) as store:
         with reading(settings):
             return await verify_audit(settings, store)

@@ -29,7 +29,7 @@ from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.words import OneOf
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.reading import Fields, Reader, can_be, readers_of
+from gateway.inquiries.audit import Fields, RecordReader, can_be, readers_of
 from gateway.settings import Settings
 
 _RESOURCES = {each.name: each for each in GOVERNED}
@@ -74,7 +74,7 @@ def who_read(
 
 async def _readers(
     settings: Settings, resource: Resource, record: str, days: Days
-) -> tuple[list[Reader], Sequence[Looks], State]:
+) -> tuple[list[RecordReader], Sequence[Looks], State]:
     async with indexed(settings) as (store, state):
         names = await names_of_keys(store)
         found = await readers_of(store, resource, record, days, names)
@@ -91,7 +91,7 @@ def _unknown(resource: Resource, record: str) -> str:
     )
 
 
-def _told(found: Reader) -> dict[str, Any]:
+def _told(found: RecordReader) -> dict[str, Any]:
     calls = [
         {
             "operation": view.operation,
@@ -116,7 +116,7 @@ def _seen(look: Looks) -> Seen:
     return Seen(look.times, look.first, look.last)
 
 
-def _lines(found: Reader) -> Iterator[str]:
+def _lines(found: RecordReader) -> Iterator[str]:
     yield f"{found.name or 'a key that is gone'} ({found.id})"
     for view, seen in found.seen:
         yield f"  {view.operation} at {view.level}: {spans(seen)}"

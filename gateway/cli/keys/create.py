@@ -10,7 +10,7 @@ from gateway.cli.keys.opened import change_keys
 from gateway.cli.keys.settings import expiry, name_of, settings_of_a_key
 from gateway.cli.keys.told import tell
 from gateway.cli.options import config_option, json_option
-from gateway.inquiries.key_settings import settings_told
+from gateway.inquiries.keys import settings_told
 from gateway.keys.key import new_key
 
 

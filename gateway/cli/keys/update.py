@@ -11,7 +11,7 @@ from gateway.cli.keys.opened import change_keys, id_of
 from gateway.cli.keys.settings import changes_of, settings_of_a_key
 from gateway.cli.keys.told import shown, tell
 from gateway.cli.options import config_option, json_option
-from gateway.inquiries.key_settings import changes_told
+from gateway.inquiries.keys import changes_told
 
 
 @click.command("update")

@@ -5,13 +5,13 @@ import click
 from gateway.cli.words import Group
 
 COMMANDS = {
-    "approve": "gateway.cli.policy.approve:approve",
+    "approve": "gateway.cli.policy.status:approve",
     "check": "gateway.cli.policy.check:check",
-    "decline": "gateway.cli.policy.decline:decline",
+    "decline": "gateway.cli.policy.status:decline",
     "diff": "gateway.cli.policy.diff:diff",
     "explain": "gateway.cli.policy.explain:explain",
-    "preview": "gateway.cli.policy.preview:preview_record",
-    "reload": "gateway.cli.policy.reload:reload",
+    "preview": "gateway.cli.policy.show:preview_record",
+    "reload": "gateway.cli.policy.status:reload",
     "schema": "gateway.cli.policy.schema:schema",
     "show": "gateway.cli.policy.show:show",
     "status": "gateway.cli.policy.status:status",

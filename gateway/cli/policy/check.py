@@ -78,7 +78,7 @@ def _text(checked: Checked, again: str, config: Path | None) -> None:
         print_entries(entries)
     if checked.policy is None:
         return
-    from gateway.cli.policy.outlook import outlook_lines, waits_for_approval
+    from gateway.cli.policy.diff import outlook_lines, waits_for_approval
 
     if not checked.errors:
         click.echo(legible(in_order(checked.policy)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.documents.problems import Problem
-from gateway.inquiries.lines import lines_of
+from gateway.inquiries.policies import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.reading.checked import Checked
 from gateway.policy.reading.kinds import KINDS, Kind, Severity

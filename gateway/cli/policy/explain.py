@@ -23,17 +23,17 @@ from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_na
 from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.policy.telling.explain import Reason, reasons
+from gateway.policy.telling.wording import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import opened_if_begun
 from gateway.store import Store
 
-_BY_ID = {each.id: each for each in OPERATIONS}
+_BY_ID = {operation.id: operation for operation in OPERATIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What one key sees of one operation's answers, and why.
+    """What one key sees of one operation's answers.
 
     `refused` says why it gets no answer at all; `decided` what gave it its level. `past` is what
     the audit knows of the answer, where one is explained; `others` had the same request id before.
@@ -44,24 +44,27 @@ class Explanation:
     level: AccessLevel
     decided: str
     policy: Named
-    reasons: Sequence[Reason]
     refused: str = ""
     past: Any = None
     others: Sequence[Any] = ()
+
+    def reasons(self) -> Sequence[Reason]:
+        """Why, field by field."""
+        resource = self.operation.returns
+        if not resource.governed:
+            why = "no policy is about it"
+            return [Reason(path=path, sight="whole", why=why, spot=None) for path in resource.paths]
+        spots = deciding_lines(self.policy.content)
+        return list(reasons(resource, self.policy.rules[resource.name], self.level, spots))
 
 
 @click.command()
 @click.option("--key", "key_id", metavar="ID", help="A key, by its id or its name.")
 @click.option(
-    "--operation",
-    type=OneOf("OPERATION", _BY_ID),
-    help="What it calls, such as get_client.",
+    "--operation", type=OneOf("OPERATION", _BY_ID), help="What it calls, such as get_client."
 )
 @click.option(
-    "--request",
-    type=Line(),
-    metavar="ID",
-    help="An answer that went out: its X-Request-Id.",
+    "--request", type=Line(), metavar="ID", help="An answer that went out: its X-Request-Id."
 )
 @click.option(
     "--policy",
@@ -92,7 +95,7 @@ def explain(
     else:
         found = asyncio.run(_of_key(settings, key_id or "", _BY_ID[operation or ""], policy))
     if as_json:
-        click.echo(json.dumps(told(found), indent=2))
+        click.echo(json.dumps(_members(found), indent=2))
     else:
         for line in _lines(found):
             click.echo(legible(line))
@@ -102,46 +105,29 @@ async def _of_key(
     settings: Settings, key_id: str, operation: Operation, policy: str
 ) -> Explanation:
     async with opened_if_begun(settings) as store:
-        key = await _key(store, key_id)
+        if store is None:
+            fail("no keys are known here: name the gateway's configuration with --config")
+        key = one_named([key for key, _ in (await KeyStore(store).list()).keys], key_id)
         named = await _policy(policy, store, settings)
-    level = key.level_for(operation.returns.name)
-    refused = ""
-    if operation.permission not in key.permissions:
-        refused = f"the key lacks {operation.permission}: every call is 403"
+    may_ask = operation.permission in key.permissions
     return Explanation(
         operation=operation,
         key=key,
-        level=level,
+        level=key.level_for(operation.returns.name),
         decided=_decided(key, operation),
         policy=named,
-        reasons=_reasons(operation, level, named),
-        refused=refused,
+        refused="" if may_ask else f"the key lacks {operation.permission}: every call is 403",
     )
 
 
-async def _policy(name: str, store: Store | None, settings: Settings) -> Named:
+async def _policy(name: str, store: Store, settings: Settings) -> Named:
     """The running policy; the configured file where none has run yet."""
-    if name != RUNNING:
+    try:
         return await policy_named(name, store)
-    try:
-        return await policy_named(RUNNING, store)
     except StartRefused:
+        if name != RUNNING:
+            raise
         return await policy_named(str(settings.policy), store)
-
-
-async def _key(store: Store | None, wanted: str) -> Key:
-    """By id, or by a name that only one key has."""
-    if store is None:
-        fail("no keys are known here: name the gateway's configuration with --config")
-    return one_named([key for key, _ in (await KeyStore(store).list()).keys], wanted)
-
-
-async def _past_key(store: Store | None, key_id: str) -> Key | None:
-    """The key of an answer, where it is still to be found."""
-    try:
-        return None if store is None else await KeyStore(store).get(key_id)
-    except (UnknownKey, OddKey):
-        return None
 
 
 def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
@@ -152,7 +138,7 @@ def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
     folder = audit_folder(settings)
     with reading(settings):
         found = find_entries(folder, request)
-    ended = [each for each in found if each["outcome"] != BEGUN] or found
+    ended = [entry for entry in found if entry["outcome"] != BEGUN] or found
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")
     return ended[-1], ended[:-1]
@@ -164,15 +150,16 @@ async def _of_answer(settings: Settings, entry: Any, others: list[Any]) -> Expla
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
     async with opened_if_begun(settings) as store:
         named = await policy_named(entry["policy"], store)
-        key = await _past_key(store, entry["keyId"])
-    level = AccessLevel(entry["level"])
+        try:
+            key = None if store is None else await KeyStore(store).get(entry["keyId"])
+        except (UnknownKey, OddKey):
+            key = None
     return Explanation(
         operation=operation,
         key=key,
-        level=level,
+        level=AccessLevel(entry["level"]),
         decided="the level that was applied, as the audit has it",
         policy=named,
-        reasons=_reasons(operation, level, named),
         past=entry,
         others=others,
     )
@@ -187,76 +174,52 @@ def _decided(key: Key, operation: Operation) -> str:
     return f"the key's level; it has no scope for {resource}"
 
 
-def _reasons(operation: Operation, level: AccessLevel, named: Named) -> Sequence[Reason]:
-    resource = operation.returns
-    if not resource.governed:
-        why = "no policy is about it"
-        return [Reason(path=path, sight="whole", why=why, spot=None) for path in resource.paths]
-    spots = deciding_lines(named.content)
-    return list(reasons(resource, named.rules[resource.name], level, spots))
-
-
 def _lines(found: Explanation) -> Iterator[str]:
     whose = f"{legible(found.key.name)} ({found.key.id})" if found.key else "a key that is gone"
     yield f"{found.operation.id} for {whose}"
     if found.past is not None:
-        when = f"{found.past['time'][:19]}Z"
-        yield f"answer of {when}: {found.past['outcome']}, {_records(found.past)}"
+        count = len(found.past["recordIds"])
+        records = "1 record" if count == 1 else f"{count} records"
+        yield f"answer of {found.past['time'][:19]}Z: {found.past['outcome']}, {records}"
     if found.others:
         yield f"the newest of {len(found.others) + 1} with that request id; before:"
-    for each in found.others:
-        yield f"  {each['time'][:19]}Z {each['operation'] or 'no operation'}: {each['outcome']}"
+    for entry in found.others:
+        operation = entry["operation"] or "no operation"
+        yield f"  {entry['time'][:19]}Z {operation}: {entry['outcome']}"
     yield f"level {found.level}: {found.decided}"
-    yield f"policy {_policy_in_words(found.policy)}"
+    short, name = found.policy.hash[:12], found.policy.name
+    yield f"policy {short}, as it ran" if name == short else f"policy {name}, hash {short}"
     if found.refused:
         yield found.refused
-    width = max((len(each.path) for each in found.reasons), default=0)
-    for each in found.reasons:
-        if each.path:
-            yield f"  {each.path:{width}}  {each.sight:8}  {each.why}{_place(found, each)}"
-        elif each.sight != "all":
-            yield f"records: {each.sight}: {each.why}{_place(found, each)}"
+    every = found.reasons()
+    width = max((len(reason.path) for reason in every), default=0)
+    for reason in every:
+        place = f" ({found.policy.place}:{reason.spot[0]}:{reason.spot[1]})" if reason.spot else ""
+        if reason.path:
+            yield f"  {reason.path:{width}}  {reason.sight:8}  {reason.why}{place}"
+        elif reason.sight != "all":
+            yield f"records: {reason.sight}: {reason.why}{place}"
 
 
-def _policy_in_words(policy: Named) -> str:
-    short = policy.hash[:12]
-    return f"{short}, as it ran" if policy.name == short else f"{policy.name}, hash {short}"
-
-
-def _records(entry: Any) -> str:
-    count = len(entry["recordIds"])
-    return "1 record" if count == 1 else f"{count} records"
-
-
-def _place(found: Explanation, reason: Reason) -> str:
-    if reason.spot is None:
-        return ""
-    return f" ({found.policy.place}:{reason.spot[0]}:{reason.spot[1]})"
-
-
-def told(found: Explanation) -> dict[str, Any]:
-    """The explanation as JSON members."""
+def _members(found: Explanation) -> dict[str, Any]:
+    policy = found.policy
     return {
         "operation": found.operation.id,
         "key": {"id": found.key.id, "name": found.key.name} if found.key else None,
         "level": found.level,
         "decided": found.decided,
         "refused": found.refused or None,
-        "policy": {
-            "name": found.policy.name,
-            "hash": found.policy.hash,
-            "place": found.policy.place,
-        },
+        "policy": {"name": policy.name, "hash": policy.hash, "place": policy.place},
         "answer": found.past,
         "others": list(found.others),
         "fields": [
             {
-                "field": each.path or None,
-                "sight": each.sight,
-                "why": each.why,
-                "line": each.spot and each.spot[0],
-                "column": each.spot and each.spot[1],
+                "field": reason.path or None,
+                "sight": reason.sight,
+                "why": reason.why,
+                "line": reason.spot and reason.spot[0],
+                "column": reason.spot and reason.spot[1],
             }
-            for each in found.reasons
+            for reason in found.reasons()
         ],
     }

@@ -19,7 +19,7 @@ from gateway.cli.state.told import (
     say,
     verdict_line,
 )
-from gateway.inquiries.verification import Verified as AuditVerified
+from gateway.inquiries.verification import AuditReport as AuditVerified
 from gateway.inquiries.verification import verify_audit
 from gateway.keys.store import KeyStore
 from gateway.sealing import META as FINGERPRINT

@@ -60,7 +60,7 @@ def _cells(policy: Policy) -> Iterator[Cell]:
         for level in LEVELS:
             for path in resource.paths:
                 yield resource.name, level, path
-            if policy.only(resource.name, level):
+            if policy.redactor(resource.name, level).only:
                 yield resource.name, level, INSIDE
                 yield resource.name, level, OUTSIDE
 

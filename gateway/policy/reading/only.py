@@ -16,9 +16,9 @@ from gateway.policy.reading.slips import of_field
 from gateway.policy.rows import (
     EVERY,
     Bound,
-    Rows,
+    RowFilter,
     Value,
-    Wanted,
+    ValueTest,
     comparable,
     in_closed,
     is_ordered,
@@ -34,7 +34,7 @@ _EXAMPLE = "such as only: {status: [ACTIVE]}"
 
 def read_only(
     notes: Notes, resource: Resource, data: Any, rules: ResourceRules
-) -> dict[AccessLevel, Rows]:
+) -> dict[AccessLevel, RowFilter]:
     """The rows of each level that has conditions; `rules` says what the levels see of fields."""
     return _Reading(notes, resource, rules).levels(data)
 
@@ -45,7 +45,7 @@ class _Reading:
         self.resource = resource
         self.rules = rules
 
-    def levels(self, data: Any) -> dict[AccessLevel, Rows]:
+    def levels(self, data: Any) -> dict[AccessLevel, RowFilter]:
         place = (self.resource.name, ONLY)
         if not isinstance(data, dict) or not data:
             text = f"{ONLY} must name fields and their values, {_EXAMPLE}"
@@ -75,13 +75,13 @@ class _Reading:
             text = f"{name} is not a level{hint}"
         self.notes.say(place, "bad-only", text, at_key=True)
 
-    def rows(self, place: Place, data: Any, level: AccessLevel) -> Rows:
+    def rows(self, place: Place, data: Any, level: AccessLevel) -> RowFilter:
         """The conditions of a level, each of a field that it sees whole."""
         if not isinstance(data, dict) or not data:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.notes.say(place, "bad-only", text, at_key=True)
             return EVERY
-        wanted: dict[str, Wanted] = {}
+        wanted: dict[str, ValueTest] = {}
         before = ""
         for name, condition in data.items():
             if condition is None and before and name not in self.resource.paths:
@@ -94,7 +94,7 @@ class _Reading:
                 found = self.wanted((*place, name), field, condition)
                 if found is not None:
                     wanted[name] = found
-        return Rows(wanted)
+        return RowFilter(wanted)
 
     def conditionable(self, name: str) -> bool:
         """Whether a condition may be about the field: it has one plain value."""
@@ -126,16 +126,16 @@ class _Reading:
             return None
         return resource.at(name)
 
-    def wanted(self, place: Place, field: Field, data: Any) -> Wanted | None:
+    def wanted(self, place: Place, field: Field, data: Any) -> ValueTest | None:
         """What is let be of one field; None where it could not be read."""
         if isinstance(data, dict):
             found = self.words(place, field, data)
         else:
             values = self.values(place, field, data)
-            found = Wanted(allowed=values) if values else None
+            found = ValueTest(allowed=values) if values else None
         return self.some(place, field, found)
 
-    def some(self, place: Place, field: Field, found: Wanted | None) -> Wanted | None:
+    def some(self, place: Place, field: Field, found: ValueTest | None) -> ValueTest | None:
         """The same by its allowed values, where it lets anything be at all."""
         if found is None:
             return None
@@ -146,7 +146,7 @@ class _Reading:
             return None
         return found
 
-    def words(self, place: Place, field: Field, data: Mapping[str, Any]) -> Wanted | None:
+    def words(self, place: Place, field: Field, data: Mapping[str, Any]) -> ValueTest | None:
         """`{not: [...]}`, `{min: 1, below: 9}`."""
         barred: frozenset[Value] | None = frozenset()
         bounds: dict[bool, Bound] = {}
@@ -177,7 +177,7 @@ class _Reading:
                 sound = False
         if not sound or barred is None:
             return None
-        return Wanted(barred=barred, low=bounds.get(True), high=bounds.get(False))
+        return ValueTest(barred=barred, low=bounds.get(True), high=bounds.get(False))
 
     def bound(self, place: Place, field: Field, given: Any, bounds: dict[bool, Bound]) -> bool:
         word = str(place[-1])
@@ -227,7 +227,7 @@ class _Reading:
             self.notes.say(place, *remedy(field, given))
             return None
 
-    def check_widening(self, found: Mapping[AccessLevel, Rows]) -> None:
+    def check_widening(self, found: Mapping[AccessLevel, RowFilter]) -> None:
         """A level sees all records that the one before it sees."""
         for lower, higher in pairwise(LEVELS):
             if higher in found and not found.get(lower, EVERY).within(found[higher]):

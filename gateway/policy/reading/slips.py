@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.contract.fields import Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
-from gateway.policy.spelling import path_in_list
+from gateway.policy.rows import path_in_list
 
 _QUOTES = str.maketrans("", "", "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4`")
 _parts = re.compile(r"[\s;,|/+&]+").split

@@ -1,17 +1,144 @@
-"""The policy's file while the gateway runs: what comes of it, once it stays as it is."""
+"""The policy's file: its bytes at one moment, and the policy or the problems that come of them."""
 
 import asyncio
-from collections.abc import Callable
+import os
+import stat
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from errno import EINVAL, EISDIR
+from hashlib import sha256
+from pathlib import Path, PurePath
 
+from adapters.base import Report
+from adapters.documents.document import LARGEST
 from adapters.documents.problems import DocumentErrors, Problem
-from gateway.policy.policy import Policy
-from gateway.policy.running.examiner import Examined, Examiner
-from gateway.policy.running.found import Found, find
+from gateway.policy.cases.file import LARGEST as LARGEST_CASES
+from gateway.policy.cases.run import UNREADABLE, cases_beside
+from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.reading.document import parse_policy
+from gateway.policy.rules import Rules, narrowed
+from gateway.policy.running.text import read_version, write_rules
+from gateway.policy.running.versions import Version
+from gateway.settings import StartRefused
 
 # Seconds for which a changed file must stay as it is, before it counts as written.
 STEADY = 0.25
 # Seconds that a file which is wrong, or goes on changing, has to become whole.
 PATIENCE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The policy file at one moment; equal snapshots have the same policy and the same cases.
+
+    `content` is empty where nothing can be read, and `problem` says why. `hash` is the SHA-256 of
+    the content in hexadecimal digits, "" where the whole of it was not read; `cases` that of the
+    file of cases.
+    """
+
+    content: bytes
+    hash: str
+    problem: Problem | None = None
+    cases: str = ""
+
+
+def find(policy: Path) -> Snapshot:
+    """Returns the file as it is now, of a file that is too large only its first bytes."""
+    try:
+        cases = sha256(_read(cases_beside(policy), LARGEST_CASES)).hexdigest()
+    except OSError:
+        cases = ""
+    try:
+        content = _read(policy, LARGEST)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        return Snapshot(b"", "", Problem(str(policy), 0, 0, f"cannot be read: {reason}"), cases)
+    whole = len(content) <= LARGEST
+    return Snapshot(content, sha256(content).hexdigest() if whole else "", cases=cases)
+
+
+def _read(path: Path, largest: int) -> bytes:
+    """Returns at most one byte more than the largest; raises OSError for what is no plain file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(EINVAL, "it is no plain file")
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read(largest + 1)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A sound policy, and the cases beside its file that fail."""
+
+    policy: Policy
+    failing: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examiner:
+    """Makes a policy of a file's bytes, or says all that is wrong with it.
+
+    `verify` returns the cases beside a policy that fail, or what is wrong with their file;
+    `narrows` the conditions of a policy that the practice system cannot serve.
+    """
+
+    path: Path
+    report: Report
+    verify: Callable[[Policy, Path], Sequence[Problem]] = lambda policy, path: ()
+    narrows: Callable[[Policy], Sequence[Problem]] = lambda policy: ()
+
+    def examined(self, found: Snapshot, like: Policy | None = None) -> Examined:
+        """Returns the policy with its failing cases; raises DocumentErrors where it cannot run."""
+        policy = self.policy(found, like)
+        unserved = self.narrows(policy)
+        if unserved:
+            raise DocumentErrors(unserved)
+        return Examined(policy, self.failing(policy))
+
+    def policy(self, found: Snapshot, like: Policy | None = None) -> Policy:
+        """Returns the policy without looking at its cases; raises DocumentErrors."""
+        if found.problem is not None:
+            raise DocumentErrors([found.problem])
+        return parse_policy(found.content, str(self.path), self.report, like)
+
+    def failing(self, policy: Policy) -> tuple[Problem, ...]:
+        """Returns the cases that fail, or the reason why they cannot be tried."""
+        try:
+            return tuple(self.verify(policy, self.path))
+        except Exception as error:  # noqa: BLE001 - a fault of ours keeps no field from being hidden
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{PurePath(frame.filename).name}:{frame.lineno}"
+            text = f"cannot be tried, a fault of the gateway ({type(error).__name__} at {place})"
+            return (Problem(str(cases_beside(self.path)), 0, 0, text, UNREADABLE),)
+
+    def common(self, running: Policy, new: Policy) -> Policy | None:
+        """Returns what both policies show as a policy; None where that runs already."""
+        rules = narrowed(running.rules, new.rules)
+        if rules is None:
+            return None
+        digest = sha256(write_rules(rules).encode()).hexdigest()
+        return self._compiled(digest, rules, running)
+
+    def stored(self, version: Version) -> Policy:
+        """Returns the policy that ran last; raises StartRefused where it cannot be read."""
+        try:
+            return self._compiled(version.hash, read_version(version))
+        except DocumentErrors as error:
+            raise StartRefused(
+                f"the policy {version.hash[:12]} that ran last is damaged in the store, so that"
+                " nobody can tell what may run: restore a backup, or start once with"
+                " policy_widening: apply and with cases that pass"
+            ) from error
+
+    def _compiled(self, digest: str, rules: Rules, like: Policy | None = None) -> Policy:
+        return compile_policy(str(self.path), digest, rules, self.report, like)
 
 
 class PolicyFile:
@@ -28,16 +155,16 @@ class PolicyFile:
         steady: float = STEADY,
         patience: float = PATIENCE,
     ) -> None:
-        self.seen = Found(b"", "")
+        self.seen = Snapshot(b"", "")
         self.steady = steady
         self.patience = patience
         self._examiner = examiner
         self._failed = failed
 
     async def changed(self, like: Policy, *, again: bool) -> Examined | DocumentErrors | None:
-        """What comes of the file once it stays as it is; None where it is as it was.
+        """Returns what comes of the file once it is stable; None where it has not changed.
 
-        Where it is to be tried `again`, also where it is as it was.
+        With `again` an unchanged file is examined too.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience
@@ -60,11 +187,11 @@ class PolicyFile:
                 return outcome
         return None
 
-    async def _find(self) -> Found:
+    async def _find(self) -> Snapshot:
         return await asyncio.to_thread(find, self._examiner.path)
 
-    def _examined(self, found: Found, like: Policy) -> Examined | DocumentErrors:
-        """In a thread of its own; whatever goes wrong there is a reason not to take the file."""
+    def _examined(self, found: Snapshot, like: Policy) -> Examined | DocumentErrors:
+        """Runs in a thread; any failure there is a reason not to take the file."""
         try:
             return self._examiner.examined(found, like)
         except DocumentErrors as error:

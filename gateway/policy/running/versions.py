@@ -1,15 +1,19 @@
 """The policies in the store: which ran, what became of each file, what each process says of it."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
-from sqlalchemy import ColumnElement, ScalarSelect, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.store.base import Store
+from gateway.store.base import Store, StoreError
 from gateway.store.tables import (
     adding,
     policy_history,
@@ -26,6 +30,7 @@ HEARTBEAT = timedelta(seconds=5)
 SILENT = timedelta(seconds=15)
 _FORGOTTEN = timedelta(days=1)
 _history, _versions, _processes = policy_history, policy_versions, policy_processes
+_number, _event, _hash = _history.c.id, _history.c.event, _history.c.hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +66,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process that serves, and what it says of its policy.
-
-    `revision` is the one up to which it has looked.
-    """
+    """A process that serves, the status of its policy, and the revision up to which it looked."""
 
     id: str
     host: str
@@ -83,126 +85,103 @@ class Versions:
         self.mark = store.mark
 
     async def last(self) -> Version | None:
-        """The policy that ran last; its content is empty where the store has lost it."""
-        newest = _newest(_history.c.event == RAN)
+        """Returns the policy that ran last, with empty content where the store has lost it."""
         kept = (_versions.c.content, _versions.c.file, _versions.c.made_of)
-        query = (
-            select(_history.c.hash, *kept)
-            .join(_versions, _history.c.hash == _versions.c.hash, isouter=True)
-            .where(_history.c.id == newest)
-        )
-        async with self._store.begin() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        return _version(row)
+        query = select(_hash, *kept).join(_versions, _hash == _versions.c.hash, isouter=True)
+        return _version(await self._one(query.where(_number == _newest(_event == RAN))))
 
     async def find(self, start: str) -> Version | None:
-        """The policy whose hash begins so; of several the one that came last."""
+        """Returns the policy whose hash begins so, of several the newest."""
         begins = _versions.c.hash.startswith(start, autoescape=True)
-        newest = select(_versions).join(_history, _history.c.hash == _versions.c.hash)
-        query = newest.where(begins).order_by(_history.c.id.desc()).limit(1)
-        async with self._store.begin() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        return _version(row)
+        query = select(_versions).join(_history, _hash == _versions.c.hash).where(begins)
+        return _version(await self._one(query.order_by(_number.desc()).limit(1)))
 
     async def approved(self, digest: str) -> bool:
-        """Whether somebody approved that policy since another one ran: each time counts once.
-
-        It counts no more once somebody has declined the same policy.
-        """
-        query = select(
-            _newest(_history.c.event == APPROVED, _history.c.hash == digest),
-            _newest(_history.c.event == RAN, _history.c.hash != digest),
-            _newest(_history.c.event == DECLINED, _history.c.hash == digest),
-        )
-        async with self._store.begin() as connection:
-            approval, *since = (await connection.execute(query)).one()
-        return approval is not None and all(approval > (each or 0) for each in since)
+        """Whether somebody approved that policy since another one ran, and nobody declined it."""
+        return await self._decision(digest, APPROVED, DECLINED, (RAN,)) is not None
 
     async def declined(self, digest: str) -> Event | None:
-        """Who declined that policy, unless it was approved since, or the file said another one."""
-        looked = (RAN, HELD, REFUSED)
-        query = select(
-            _newest(_history.c.event == DECLINED, _history.c.hash == digest),
-            _newest(_history.c.event == APPROVED, _history.c.hash == digest),
-            _newest(_history.c.event.in_(looked), _history.c.hash != digest),
+        """Who declined that policy, unless it was approved since or the file changed."""
+        return await self._decision(digest, DECLINED, APPROVED, (RAN, HELD, REFUSED))
+
+    async def _decision(
+        self, digest: str, said: str, opposite: str, ending: Sequence[str]
+    ) -> Event | None:
+        """Returns the last such decision, unless the opposite or another policy came after it."""
+        query = select(_history).where(
+            _number == _newest(_event == said, _hash == digest),
+            _number > _newest(_event == opposite, _hash == digest),
+            _number > _newest(_event.in_(ending), _hash != digest),
         )
-        async with self._store.begin() as connection:
-            number, *since = (await connection.execute(query)).one()
-            if number is None or any(number < (each or 0) for each in since):
-                return None
-            found = await connection.execute(select(_history).where(_history.c.id == number))
-            return _event(found.one())
+        row = await self._one(query)
+        return _told(row) if row else None
 
     async def history(
         self, most: int, *, before: int | None = None, digest: str | None = None
     ) -> Sequence[Past]:
-        """What happened, the newest first: before the event of a number, or with one policy."""
+        """Returns events, the newest first; those before a number, or of one policy."""
         query = (
             select(_history, _versions.c.hash.is_not(None).label("is_kept"))
-            .join(_versions, _history.c.hash == _versions.c.hash, isouter=True)
-            .order_by(_history.c.id.desc())
+            .join(_versions, _hash == _versions.c.hash, isouter=True)
+            .order_by(_number.desc())
             .limit(most)
         )
         if before is not None:
-            query = query.where(_history.c.id < before)
+            query = query.where(_number < before)
         if digest is not None:
-            query = query.where(_history.c.hash == digest)
+            query = query.where(_hash == digest)
         async with self._store.begin() as connection:
             rows = (await connection.execute(query)).all()
-        return [Past(number=row.id, event=_event(row), is_kept=bool(row.is_kept)) for row in rows]
+        return [Past(number=row.id, event=_told(row), is_kept=bool(row.is_kept)) for row in rows]
 
     async def revision(self) -> int:
-        """What moves on whenever the running processes are to look."""
+        """Returns the number that grows whenever the running processes are to look."""
         async with self._store.glance() as connection:
             return await _revision(connection)
 
     async def write(self, events: Sequence[Event], process: Process) -> None:
-        """All of it, or StoreError."""
+        """Writes events and the process in one transaction; raises StoreError."""
+        row = {**asdict(process), "state": json.dumps(process.state)}
 
         async def written(connection: AsyncConnection) -> None:
             if events:
-                await _in_turn(connection)
+                # one after the other, so that the numbers are in the order of commits
+                locked = select(revisions).where(revisions.c.name == "policy").with_for_update()
+                await connection.execute(locked)
             for event in events:
                 await _write(connection, event)
-            row = _row(process)
             changed = update(_processes).where(_processes.c.id == process.id).values(**row)
             if (await connection.execute(changed)).rowcount == 0:
-                await connection.execute(insert(_processes).values(id=process.id, **row))
+                await connection.execute(insert(_processes).values(**row))
                 old = _processes.c.seen_at < process.seen_at - _FORGOTTEN
                 await connection.execute(delete(_processes).where(old))
 
         await self._store.run(written)
 
     async def leave(self, process_id: str) -> None:
-        """The process serves no more."""
+        """Removes a process that serves no more."""
         async with self._store.begin() as connection:
             await connection.execute(delete(_processes).where(_processes.c.id == process_id))
 
-    async def pids(self, host: str) -> set[int]:
-        """The ids of all processes of a machine that did not say that they leave."""
-        query = select(_processes.c.pid).where(_processes.c.host == host)
+    async def forget_dead(self, host: str) -> None:
+        """Removes the processes of this machine that ended without a word."""
+        own = _processes.c.host == host
         async with self._store.begin() as connection:
-            return set((await connection.execute(query)).scalars())
-
-    async def forget(self, host: str, pids: Collection[int]) -> None:
-        """These processes of a machine have ended without a word."""
-        gone = (_processes.c.host == host) & _processes.c.pid.in_(pids)
-        async with self._store.begin() as connection:
-            await connection.execute(delete(_processes).where(gone))
+            pids = set((await connection.execute(select(_processes.c.pid).where(own))).scalars())
+        if gone := [pid for pid in pids if not _is_running(pid)]:
+            async with self._store.begin() as connection:
+                await connection.execute(delete(_processes).where(own, _processes.c.pid.in_(gone)))
 
     async def running(self, now: datetime) -> list[Process]:
-        """The processes that serve, the oldest first."""
-        query = (
-            select(_processes)
-            .where(_processes.c.seen_at > now - SILENT)
-            .order_by(_processes.c.started_at)
-        )
+        """Returns the processes that serve, the oldest first."""
+        alive = select(_processes).where(_processes.c.seen_at > now - SILENT)
         async with self._store.begin() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return [Process(**{**row, "state": json.loads(row["state"])}) for row in rows]
+            rows = await connection.execute(alive.order_by(_processes.c.started_at))
+            found = rows.mappings().all()
+        return [Process(**{**row, "state": json.loads(row["state"])}) for row in found]
 
     async def ask(self, decision: Event | None = None) -> int:
-        """Have the running processes look, at a decision too; the revision to wait for."""
+        """Has the running processes look, at a decision too; returns the revision to wait for."""
 
         async def asked(connection: AsyncConnection) -> int:
             moved = update(revisions).where(revisions.c.name == "policy")
@@ -213,12 +192,17 @@ class Versions:
 
         return await self._store.run(asked)
 
+    async def _one(self, query: Any) -> Any:
+        async with self._store.begin() as connection:
+            return (await connection.execute(query)).one_or_none()
 
-def _newest(*conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
-    return select(func.max(_history.c.id)).where(*conditions).scalar_subquery()
+
+def _newest(*conditions: ColumnElement[bool]) -> Any:
+    """Returns the number of the last such event, 0 where there is none."""
+    return select(func.coalesce(func.max(_number), 0)).where(*conditions).scalar_subquery()
 
 
-def _event(row: Any) -> Event:
+def _told(row: Any) -> Event:
     return Event(at=row.at, event=row.event, hash=row.hash, who=row.who, reason=row.reason)
 
 
@@ -235,23 +219,6 @@ async def _revision(connection: AsyncConnection) -> int:
     return int(found.scalar_one())
 
 
-async def _in_turn(connection: AsyncConnection) -> None:
-    """One after the other, so that the numbers of what happened are in the order of commits."""
-    locked = select(revisions.c.value).where(revisions.c.name == "policy").with_for_update()
-    await connection.execute(locked)
-
-
-def _row(process: Process) -> dict[str, Any]:
-    return {
-        "host": process.host,
-        "pid": process.pid,
-        "started_at": process.started_at,
-        "seen_at": process.seen_at,
-        "revision": process.revision,
-        "state": json.dumps(process.state),
-    }
-
-
 async def _write(connection: AsyncConnection, event: Event) -> None:
     if event.version is not None:
         await _keep(connection, event.version, event.at if event.event == RAN else None)
@@ -263,13 +230,73 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
 
 
 async def _keep(connection: AsyncConnection, version: Version, ran_at: datetime | None) -> None:
-    """The version, where it is not kept yet, and that it ran."""
+    """Keeps the version once, and when it first ran."""
     at = _versions.c.hash == version.hash
     found = (await connection.execute(select(_versions.c.first_ran_at).where(at))).one_or_none()
     if found is None:
-        values = {"content": version.content, "file": version.file, "first_ran_at": ran_at}
         made_of = " ".join(version.made_of) if version.made_of else None
-        row = adding(connection, _versions).values(hash=version.hash, made_of=made_of, **values)
-        await connection.execute(row.on_conflict_do_nothing())
+        values = {**asdict(version), "made_of": made_of, "first_ran_at": ran_at}
+        await connection.execute(
+            adding(connection, _versions).values(**values).on_conflict_do_nothing()
+        )
     elif found.first_ran_at is None and ran_at is not None:
         await connection.execute(update(_versions).where(at).values(first_ran_at=ran_at))
+
+
+class Presence:
+    """One process's row, written when its status changes, and as a heartbeat.
+
+    A process that `sweeps` also removes the rows of its neighbours that died.
+    """
+
+    def __init__(
+        self,
+        versions: Versions,
+        now: Callable[[], datetime],
+        role: str = "",
+        *,
+        sweeps: bool = False,
+    ) -> None:
+        self._versions = versions
+        self._now = now
+        self._role = {"role": role} if role else {}
+        self._id, self._started_at = str(uuid4()), now()
+        self._sweeps = sweeps
+        self._said: tuple[Mapping[str, Any], int] | None = None
+        self._said_at = now()
+
+    async def say(
+        self, status: Mapping[str, Any], revision: int, events: Sequence[Event] = ()
+    ) -> None:
+        """Writes the status, unless it has just been written; raises StoreError."""
+        due = self._now() - self._said_at >= HEARTBEAT
+        if not events and not due and self._said == (status, revision):
+            return
+        process = Process(
+            id=self._id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at,
+            seen_at=self._now(),
+            revision=revision,
+            state={**status, **self._role},
+        )
+        if self._sweeps and (due or self._said is None):
+            await self._versions.forget_dead(process.host)
+        await self._versions.write(events, process)
+        self._said, self._said_at = (status, revision), process.seen_at
+
+    async def leave(self) -> None:
+        """Removes the row; where the store is down, the row expires."""
+        with suppress(StoreError):
+            await self._versions.leave(self._id)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True

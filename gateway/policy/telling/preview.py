@@ -1,20 +1,32 @@
-"""One record as a level sees it beside the whole one: what a policy does, shown on an example."""
+"""A record as a level sees it beside the whole one; a made-up one is a specimen.
 
-from collections.abc import Iterator
+Specimens have a value in every field, are always the same and valid by the contract. Nothing of
+them is a clinic's: they show what a policy does, in previews, panels and tests.
+"""
+
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 import msgspec
 
 from adapters.base import Record, Report
+from adapters.documents.document import read_document
+from gateway.contract import fields as formats
 from gateway.contract.access import AccessLevel
-from gateway.contract.fields import Resource
+from gateway.contract.fields import Field, Resource
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
 from gateway.policy.rules import HIDDEN, Sight
 from gateway.policy.telling.wording import conditions
 from gateway.policy.values import at
+
+_NAMESPACE = UUID("6f1a7c52-3d0e-5b8a-9c41-2e7d8f6b0a13")
+# How many items a specimen's list of objects has.
+ITEMS = 2
 
 
 class Absent(Enum):
@@ -60,26 +72,56 @@ def preview(
     policy: Policy, resource: Resource, level: AccessLevel, record: Record, report: Report
 ) -> Preview:
     """How the level sees a record of a governed resource; NoUsableId where it is no answer."""
-    redactor = policy.redactor(resource.name, level)
+    redactor, rules = policy.redactor(resource.name, level), policy.rules[resource.name]
     whole = msgspec.json.decode(Redactor(resource, resource.paths, report).one(record))
     body = redactor.one(record)
     answer = msgspec.json.decode(body)
-    rows = policy.rules[resource.name].rows_of(level)
     return Preview(
         whole=whole,
         answer=answer,
         body=body,
-        fields=tuple(_fields(policy, resource, level, whole, answer)),
+        fields=tuple(
+            _seen(path, rules.sight(path, level), whole, answer) for path in resource.paths
+        ),
         exists=redactor.admits(record),
-        condition=conditions(resource, rows) if rows else "",
+        condition=conditions(resource, rules.rows_of(level)),
     )
 
 
-def _fields(
-    policy: Policy, resource: Resource, level: AccessLevel, whole: Record, answer: Record
-) -> Iterator[SeenField]:
-    rules = policy.rules[resource.name]
-    for path in resource.paths:
-        sight = rules.sight(path, level)
-        shown = ABSENT if sight is HIDDEN else at(answer, path)
-        yield SeenField(path, sight, at(whole, path), shown)
+def _seen(path: str, sight: Sight, whole: Record, answer: Record) -> SeenField:
+    shown = ABSENT if sight is HIDDEN else at(answer, path)
+    return SeenField(path, sight, at(whole, path), shown)
+
+
+def specimen(resource: Resource) -> Record:
+    """A record of the resource, as answers carry it; its ids name the other specimens."""
+    return {field.name: _member(resource, field) for field in resource.fields}
+
+
+def _member(resource: Resource, field: Field) -> Any:
+    if not field.fields:
+        return _value(resource, field, field.name, 0)
+    return [
+        {
+            each.name: _value(resource, each, f"{field.name}[].{each.name}", number)
+            for each in field.fields
+        }
+        for number in range(ITEMS)
+    ]
+
+
+def _value(resource: Resource, field: Field, path: str, number: int) -> Any:
+    if field.format is formats.UUID:
+        named = f"{field.refers}.id" if field.refers else f"{resource.name}.{path}"
+        return str(uuid5(_NAMESPACE, f"{named}.{number}" if number and not field.refers else named))
+    known = _values().get(resource.name, {})
+    if path in known:
+        return known[path][number] if "[]." in path else known[path]
+    value = field.values[0] if field.values else _values()["formats"][field.format.name]
+    return [value] if field.many else value
+
+
+@cache
+def _values() -> Any:
+    """Resource -> path -> value; `formats` -> name -> value."""
+    return read_document(Path(__file__).with_name("specimens.yaml")).data

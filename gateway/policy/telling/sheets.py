@@ -1,13 +1,21 @@
-"""The matrix of a policy for other programs and other pages: CSV and Markdown."""
+"""The matrix of a policy for others: CSV, Markdown, and one HTML page for paper and screens.
+
+The page is what a clinic hands to its data protection officer. It has no script and asks nothing of
+any other place; it prints on A4 and reads in light and in dark.
+"""
 
 import csv
 import io
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
+from datetime import date
+from pathlib import Path, PurePath
+
+from jinja2 import Environment, StrictUndefined
 
 from gateway.contract.access import LEVELS
-from gateway.contract.resources import GOVERNED
+from gateway.contract.operations import OPERATIONS
+from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
 from gateway.policy.telling.wording import (
@@ -31,8 +39,11 @@ def as_csv(policy: Policy) -> str:
     written = io.StringIO(newline="")
     writer = csv.writer(written, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for row in _cells(policy):
-        writer.writerow(map(plain, row))
+    for name, rules in policy.rules.items():
+        for path, sights in rules.fields.items():
+            for level, sight in zip(LEVELS, sights, strict=True):
+                mask = str(sight) if isinstance(sight, Mask) else ""
+                writer.writerow(map(plain, (name, path, level.value, kind_of(sight), mask)))
     return written.getvalue()
 
 
@@ -41,46 +52,64 @@ def plain(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
-def _cells(policy: Policy) -> Iterator[tuple[str, ...]]:
-    for name, rules in policy.rules.items():
-        for path in rules.fields:
-            for level in LEVELS:
-                sight = rules.sight(path, level)
-                mask = str(sight) if isinstance(sight, Mask) else ""
-                yield name, path, level.value, kind_of(sight), mask
-
-
 def as_markdown(policy: Policy) -> str:
     """A table for each resource, with the row conditions below it."""
     return "\n".join(_markdown(policy)) + "\n"
 
 
 def _markdown(policy: Policy) -> Iterator[str]:
-    yield "# What partners see"
-    yield ""
-    yield f"Policy {escaped(PurePath(policy.file).name)}, hash {policy.hash}"
-    for told in ABOUT_LEVELS:
-        yield from ("", escaped(told))
+    file = escaped(PurePath(policy.file).name)
+    yield from ("# What partners see", "", f"Policy {file}, hash {policy.hash}")
+    for sentence in ABOUT_LEVELS:
+        yield from ("", escaped(sentence))
     for resource in GOVERNED:
         rules = policy.rules[resource.name]
         yield from ("", f"## {resource.name}", "", escaped(resource.summary), "")
         yield f"| Field | {' | '.join(LEVELS)} |"
         yield f"|---|{'---|' * len(LEVELS)}"
-        for path in rules.fields:
-            sights = [escaped(sight_in_words(rules.sight(path, level))) for level in LEVELS]
-            yield f"| `{path}` | {' | '.join(sights)} |"
+        for path, sights in rules.fields.items():
+            yield f"| `{path}` | {' | '.join(escaped(sight_in_words(sight)) for sight in sights)} |"
         sentences = row_sentences(resource, rules)
-        if sentences:
-            yield ""
-        for level, sentence in sentences:
-            yield f"- {level} sees {escaped(sentence)}."
+        yield from [""] if sentences else []
+        yield from (f"- {level} sees {escaped(sentence)}." for level, sentence in sentences)
     masks = masks_of(policy.rules.values())
-    if masks:
-        yield from ("", "## Masks", "")
-    for mask in masks:
-        yield f"- {escaped(str(mask))}: {escaped(mask_in_words(mask))}"
+    yield from ["", "## Masks", ""] if masks else []
+    yield from (f"- {escaped(str(mask))}: {escaped(mask_in_words(mask))}" for mask in masks)
 
 
 def escaped(text: str) -> str:
     """The text as Markdown shows it, in one line."""
     return _in_markdown(r"\\\1", " ".join(printable(text).split()))
+
+
+def as_page(policy: Policy, today: date) -> str:
+    """The page as HTML; `today` is the day that it names."""
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    template = environment.from_string(Path(__file__).with_name("page.html").read_text("utf-8"))
+    operations = {operation.returns.name for operation in OPERATIONS}
+    return template.render(
+        policy=policy,
+        file=printable(PurePath(policy.file).name),
+        today=today,
+        about_levels=ABOUT_LEVELS,
+        levels=LEVELS,
+        masks=masks_of(policy.rules.values()),
+        mask_in_words=mask_in_words,
+        governed=GOVERNED,
+        # what the policy does not decide, as far as any operation shows it
+        ungoverned=[
+            resource
+            for resource in RESOURCES
+            if not resource.governed and resource.name in operations
+        ],
+        kind_of=kind_of,
+        sight_in_words=sight_in_words,
+        row_sentences=row_sentences,
+        printable=printable,
+    )

@@ -1,14 +1,18 @@
-"""What a policy decides, in plain words: for people who read it, and no YAML."""
+"""What a policy decides, why, and what differs from another one, in words for people."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import reduce
 
 from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
+from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
-from gateway.policy.rows import Rows, Value, Wanted, shown
-from gateway.policy.rules import ResourceRules, Sight
+from gateway.policy.reading.spots import Spot, Spots
+from gateway.policy.rows import RowFilter, Value, ValueTest, conditions_in_file, shown
+from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
 
 # What a level is, said to somebody who has never seen a key.
 ABOUT_LEVELS = (
@@ -40,6 +44,13 @@ ENGLISH: Phrases = {
     "up to": "up to {value}",
     "before": "before {value}",
 }
+# A comparison -> the phrase of it, of amounts and of times.
+_BOUNDS = {
+    "min": ("at least", "from"),
+    "above": ("more than", "after"),
+    "max": ("at most", "up to"),
+    "below": ("less than", "before"),
+}
 
 
 def sight_in_words(sight: Sight) -> str:
@@ -59,36 +70,29 @@ def mask_in_words(mask: Mask) -> str:
 
 def masks_of(rules: Iterable[ResourceRules]) -> list[Mask]:
     """Every mask that stands in the rules, once, in the order of their spelling."""
-    found = {
-        str(sight): sight
-        for each in rules
-        for sights in each.fields.values()
-        for sight in sights
-        if isinstance(sight, Mask)
-    }
-    return [found[spelt] for spelt in sorted(found)]
+    every = (sight for each in rules for sights in each.fields.values() for sight in sights)
+    return sorted({sight for sight in every if isinstance(sight, Mask)}, key=str)
 
 
 def row_sentences(resource: Resource, rules: ResourceRules) -> list[tuple[AccessLevel, str]]:
     """For each level which records exist for it; nothing where all do for every level."""
-    if not any(rules.rows_of(level) for level in LEVELS):
-        return []
-    return [(level, _sentence(resource, rules.rows_of(level))) for level in LEVELS]
+    rows = [(level, rules.rows_of(level)) for level in LEVELS]
+    return [
+        (level, f"only records whose {conditions(resource, each)}" if each else "all records")
+        for level, each in rows
+        if any(each for _, each in rows)
+    ]
 
 
-def _sentence(resource: Resource, rows: Rows) -> str:
-    return f"only records whose {conditions(resource, rows)}" if rows else "all records"
-
-
-def conditions(resource: Resource, rows: Rows, phrases: Phrases = ENGLISH) -> str:
-    """`status is VALIDATED, and total is at least 10.00`."""
-    parts = (
+def conditions(resource: Resource, rows: RowFilter, phrases: Phrases = ENGLISH) -> str:
+    """`status is VALIDATED, and total is at least 10.00`; "" where every record exists."""
+    parts = [
         phrases["is"].format(
             field=name, tests=joined(_tests(resource.at(name), test, phrases), phrases["and"])
         )
-        for name, test in rows.wanted.items()
-    )
-    return joined(parts, phrases["next"])
+        for name, test in rows.tests.items()
+    ]
+    return joined(parts, phrases["next"]) if parts else ""
 
 
 def joined(parts: Iterable[str], phrase: str) -> str:
@@ -96,40 +100,193 @@ def joined(parts: Iterable[str], phrase: str) -> str:
     return reduce(lambda first, last: phrase.format(first=first, last=last), parts)
 
 
-def _tests(field: Field, test: Wanted, phrases: Phrases) -> Iterator[str]:
+def _tests(field: Field, test: ValueTest, phrases: Phrases) -> Iterator[str]:
     is_time = field.format in (formats.DAY, formats.INSTANT)
-    if test.allowed is not None:
-        yield _either(field, filter(test.admits, test.allowed), phrases)
-        return
-    if test.barred:
-        yield phrases["not"].format(value=_either(field, test.barred, phrases))
-    if test.low is not None:
-        word = "at least" if test.low.included else "more than"
-        if is_time:
-            word = "from" if test.low.included else "after"
-        yield phrases[word].format(value=_one(field, test.low.value))
-    if test.high is not None:
-        word = "at most" if test.high.included else "less than"
-        if is_time:
-            word = "up to" if test.high.included else "before"
-        yield phrases[word].format(value=_one(field, test.high.value))
+    for asked, value in test.comparisons():
+        if asked == "in":
+            yield _either(field, value, phrases)
+        elif asked == "not in":
+            yield phrases["not"].format(value=_either(field, value, phrases))
+        else:
+            yield phrases[_BOUNDS[asked][is_time]].format(value=_one(field, value))
 
 
 def _either(field: Field, values: Iterable[Value], phrases: Phrases) -> str:
-    found = [_one(field, value) for value in sorted(values)]
-    if not found:
+    named = [_one(field, value) for value in values]
+    if not named:
         return phrases["none"]
-    *first, last = found
+    *first, last = named
     return phrases["or"].format(first=", ".join(first), last=last) if first else last
 
 
 def _one(field: Field, value: Value) -> str:
     wire = shown(field, value)
-    if isinstance(wire, bool):
-        return "true" if wire else "false"
-    return str(wire)
+    return str(wire).lower() if isinstance(wire, bool) else str(wire)
 
 
 def printable(text: str) -> str:
     """The text with a blank for each letter that is none to the eye, such as control characters."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One decision: about a field, or with an empty `path` about the records.
+
+    `sight` is `whole`, `hidden` or the mask; of records it is `all` or their conditions. `spot` is
+    the line and column that decide, None where no line is about it.
+    """
+
+    path: str
+    sight: str
+    why: str
+    spot: Spot | None
+
+
+def reasons(
+    resource: Resource, rules: ResourceRules, level: AccessLevel, spots: Spots
+) -> Iterator[Reason]:
+    """Why a level sees what it sees: the records first, then each field as answers have them."""
+    rows = rules.rows_of(level)
+    yield Reason(
+        path="",
+        sight=conditions_in_file(resource, rows) if rows else "all",
+        why=f"{'only these records exist' if rows else 'every record exists'} at {level}",
+        spot=spots.only.get((resource.name, level)) if rows else None,
+    )
+    for path in resource.paths:
+        yield _of_field(resource.name, path, rules, level, spots)
+
+
+def _of_field(
+    resource: str, path: str, rules: ResourceRules, level: AccessLevel, spots: Spots
+) -> Reason:
+    sight, first = rules.sight(path, level), rules.opened_at(path)
+    spot = spots.opened.get((resource, path))
+    if sight is WHOLE:
+        why = f"{first} opens it"
+    elif isinstance(sight, Mask):
+        at = rules.first(path, lambda each: each == sight)
+        why = f"{at} masks it; {f'whole from {first} on' if first else 'whole at no level'}"
+        spot = spots.masked.get((resource, path))
+    else:
+        lowest = rules.first(path, lambda each: each is not HIDDEN)
+        why = "no level opens it"
+        if lowest is not None:
+            opens = rules.sight(path, lowest) is WHOLE
+            why = f"{lowest} {'opens it' if opens else 'is the first to see it, masked'}"
+    return Reason(path=path, sight=sight_in_words(sight), why=why, spot=spot)
+
+
+class Effect(StrEnum):
+    """What a change does to those who see the level: an OTHER shows some more and some less."""
+
+    GAIN = "gain"
+    LOSS = "loss"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange:
+    """One field, or the records, of one resource: what changes alike at some levels.
+
+    `path` is empty where it is about the records.
+    """
+
+    resource: str
+    path: str
+    levels: tuple[AccessLevel, ...]
+    before: str
+    after: str
+    effect: Effect
+    sentence: str
+
+    @property
+    def widens(self) -> bool:
+        """Whether anybody may see something that was not seen."""
+        return self.effect is not Effect.LOSS
+
+
+def changes(old: Rules, new: Rules) -> list[PolicyChange]:
+    """All that differs between two policies, in the order of the contract."""
+    return [
+        change
+        for resource in GOVERNED
+        for change in _changes(resource, old[resource.name], new[resource.name])
+    ]
+
+
+def _changes(resource: Resource, old: ResourceRules, new: ResourceRules) -> Iterator[PolicyChange]:
+    grouped: list[tuple[RowFilter, RowFilter, list[AccessLevel]]] = []
+    for level in LEVELS:
+        rows = old.rows_of(level), new.rows_of(level)
+        alike = [levels for before, after, levels in grouped if (before, after) == rows]
+        if alike:
+            alike[0].append(level)
+        else:
+            grouped.append((*rows, [level]))
+    for before, after, levels in grouped:
+        if not (before.within(after) and after.within(before)):
+            yield _change_of_rows(resource, before, after, tuple(levels))
+    for path in resource.paths:
+        yield from _changes_of_field(resource, path, old, new)
+
+
+def _changes_of_field(
+    resource: Resource, path: str, old: ResourceRules, new: ResourceRules
+) -> Iterator[PolicyChange]:
+    at: dict[tuple[Sight, Sight], list[AccessLevel]] = {}
+    for level in LEVELS:
+        before, after = old.sight(path, level), new.sight(path, level)
+        if before != after:
+            at.setdefault((before, after), []).append(level)
+    for (before, after), levels in at.items():
+        yield PolicyChange(
+            resource=resource.name,
+            path=path,
+            levels=tuple(levels),
+            before=sight_in_words(before),
+            after=sight_in_words(after),
+            effect=_effect(no_more(before, after), no_more(after, before)),
+            sentence=f"{resource.name}.{path} {_verb(before, after, _listed(levels))}",
+        )
+
+
+def _change_of_rows(
+    resource: Resource, before: RowFilter, after: RowFilter, levels: tuple[AccessLevel, ...]
+) -> PolicyChange:
+    effect = _effect(before.within(after), after.within(before))
+    how = {Effect.GAIN: "more", Effect.LOSS: "fewer", Effect.OTHER: "other"}[effect]
+    words = [conditions_in_file(resource, rows) if rows else "all" for rows in (before, after)]
+    was, is_now = words
+    return PolicyChange(
+        resource=resource.name,
+        path="",
+        levels=levels,
+        before=was,
+        after=is_now,
+        effect=effect,
+        sentence=f"{resource.name} shows {how} records at {_listed(levels)}: {is_now} (was {was})",
+    )
+
+
+def _effect(no_less: bool, no_more: bool) -> Effect:
+    if no_less:
+        return Effect.GAIN
+    return Effect.LOSS if no_more else Effect.OTHER
+
+
+def _verb(before: Sight, after: Sight, levels: str) -> str:
+    was = f" (was {before})" if isinstance(before, Mask) else ""
+    if after is HIDDEN:
+        return f"is hidden at {levels}{was}"
+    if after is WHOLE:
+        return f"becomes visible{' whole' if was else ''} at {levels}{was}"
+    if before is HIDDEN:
+        return f"becomes visible as {after} at {levels}"
+    return f"is shown as {after} at {levels}{was or ' (was whole)'}"
+
+
+def _listed(levels: Iterable[AccessLevel]) -> str:
+    *first, last = [level.value for level in levels]
+    return f"{', '.join(first)} and {last}" if first else last

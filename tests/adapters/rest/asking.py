@@ -6,9 +6,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.mapping.converters import Converters
+from adapters.mapping.models import BackendMap
 from adapters.rest.backend import Backend
 from adapters.rest.client import Client, Request
-from adapters.rest.mapping import Backend as BackendMap
 from adapters.rest.templates import Templates
 
 ASK = Request(label="GET /things", method="GET", parts=("things",))

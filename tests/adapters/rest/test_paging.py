@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from adapters.base import BackendNonsense
+from adapters.mapping.models import Paging
+from adapters.mapping.paths import path
 from adapters.rest.backend import Answer
-from adapters.rest.mapping import Paging
 from adapters.rest.paging import Pager, Params, pager
-from adapters.rest.paths import path
 
 
 def made(style: dict[str, Any] | None) -> Pager:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.rest.paths import holds, path, path_problem, plain_steps
+from adapters.mapping.paths import holds, path, path_problem, plain_steps
 from adapters.values.convert import Unreadable
 
 PLAIN = ["a", "a.b", "a.b.c", "a[0]", "a[-1].b", "a.b[1].c", "@", '"x-y".a', "[0]", "a[0][1]"]

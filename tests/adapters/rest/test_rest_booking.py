@@ -203,7 +203,7 @@ async def test_without_a_reference_a_booking_is_found_in_the_hour_that_comes_twi
     url: str, cloud: Cloud, tmp_path: Path
 ) -> None:
     change = replaced(
-        *WITHOUT_REFERENCE, ("createdAt: {path: entered, as: utc time}", "createdAt: entered")
+        *WITHOUT_REFERENCE, ("createdAt: {source: entered, as: utc time}", "createdAt: entered")
     )
     adapter = connect(url, tmp_path, change)
     draft = await a_draft(adapter)
@@ -281,11 +281,11 @@ async def test_a_backend_that_is_down_was_sent_nothing(tmp_path: Path) -> None:
 async def test_a_booking_of_two_calls_uses_what_the_first_one_gave(
     url: str, cloud: Cloud, tmp_path: Path
 ) -> None:
-    later = """      keep: {visit: {path: visit, match: "/visits/([0-9]+)$"}}
+    later = """      keep: {visit: {source: visit, match: "/visits/([0-9]+)$"}}
     - post: /visits/{visit}/cancel
       body: {again: {made: visit}}
 """
-    keep = """      keep: {visit: {path: visit, match: "/visits/([0-9]+)$"}}
+    keep = """      keep: {visit: {source: visit, match: "/visits/([0-9]+)$"}}
 """
     adapter = connect(url, tmp_path, replaced((keep, later)))
     draft = await a_draft(adapter)
@@ -299,11 +299,11 @@ async def test_a_booking_of_two_calls_uses_what_the_first_one_gave(
 async def test_a_booking_that_stops_halfway_is_withdrawn(
     url: str, cloud: Cloud, tmp_path: Path
 ) -> None:
-    later = """      keep: {visit: {path: visit, match: "/visits/([0-9]+)$"}}
+    later = """      keep: {visit: {source: visit, match: "/visits/([0-9]+)$"}}
     - post: /session
       body: {name: nobody}
 """
-    keep = """      keep: {visit: {path: visit, match: "/visits/([0-9]+)$"}}
+    keep = """      keep: {visit: {source: visit, match: "/visits/([0-9]+)$"}}
 """
     adapter = connect(url, tmp_path, replaced((keep, later)))
     draft = await a_draft(adapter)
@@ -315,13 +315,13 @@ async def test_a_booking_that_stops_halfway_is_withdrawn(
 
 async def test_free_times_may_be_the_backends_own(url: str, cloud: Cloud, tmp_path: Path) -> None:
     change = replaced(
-        ("  hours:\n    - get: /vets/{vet}/week\n", "  free:\n    - get: /absences\n"
+        ("  hours:\n    - get: /vets/{vet}/week\n", "  slots:\n    - get: /absences\n"
          "      vet: vet\n      items: absences\n"),
-        ("      weekday: {path: day, codes: {mon: \"1\", tue: \"2\", wed: \"3\", thu: \"4\","
+        ("      weekday: {source: day, codes: {mon: \"1\", tue: \"2\", wed: \"3\", thu: \"4\","
          " fri: \"5\", sat: \"6\", sun: \"7\"}}\n      start: open\n      end: close\n",
-         "      start: {path: from, as: zoned time}\n      end: {path: to, as: zoned time}\n"),
-        ("    - get: /absences\n      items: absences\n      vet: vet\n      start: {path: from,"
-         " as: zoned time}\n      end: {path: to, as: zoned time}\n\n", ""),
+         "      start: {source: from, as: zoned time}\n      end: {source: to, as: zoned time}\n"),
+        ("    - get: /absences\n      items: absences\n      vet: vet\n      start: {source: from,"
+         " as: zoned time}\n      end: {source: to, as: zoned time}\n\n", ""),
     )  # fmt: skip
     adapter = connect(url, tmp_path, change)
     key = next(iter(cloud.records.vets))

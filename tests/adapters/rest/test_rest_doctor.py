@@ -26,15 +26,15 @@ from tests.policies import NEW
 
 EXAMPLE = MAPPING.read_text()
 FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
-KEY_OF_PATIENTS = "key: id\n    fields:\n      clientId: {path: owner"
+KEY_OF_PATIENTS = "key: id\n    fields:\n      clientId: {source: owner"
 HOURS = EXAMPLE[EXAMPLE.index("  hours:") : EXAMPLE.index("  busy:")]
 FREE = """\
-  free:
+  slots:
     - get: /absences
       items: absences
       vet: vet
-      start: {path: from, as: zoned time}
-      end: {path: to, as: zoned time}
+      start: {source: from, as: zoned time}
+      end: {source: to, as: zoned time}
 """
 CANCEL = '  cancel: {post: "/visits/{visit}/cancel", body: {}}\n'
 
@@ -142,15 +142,15 @@ FAULTS = [
         together=2,
     ),
     Fault(
-        "an unknown status", "values", FAILED, "status: {path: state, codes: {booked",
+        "an unknown status", "values", FAILED, "status: {source: state, codes: {booked",
         r"6 rows with an unknown code: moved \(6\)", write("visits", "state", "moved", 10),
         together=1,
     ),
     Fault(
         "local times read as UTC", "clock", FAILED, "scheduledAt: ", "as: local time",
         mapping=(
-            ("scheduledAt: starts_at", "scheduledAt: {path: starts_at, as: utc time}"),
-            ("endTime: ends_at", "endTime: {path: ends_at, as: utc time}"),
+            ("scheduledAt: starts_at", "scheduledAt: {source: starts_at, as: utc time}"),
+            ("endTime: ends_at", "endTime: {source: ends_at, as: utc time}"),
         ),
     ),
     Fault(
@@ -182,17 +182,17 @@ FAULTS = [
         "asked for again, has other rows or another order", kind=ShufflingCloud,
     ),
     Fault(
-        "hours that cannot be read", "diary", FAILED, "weekday: {path: day",
+        "hours that cannot be read", "diary", FAILED, "weekday: {source: day",
         "cannot be read, and open nothing", work_in_words,
         together=2,
     ),
     Fault(
-        "absences that cannot be read", "diary", FAILED, "start: {path: from",
+        "absences that cannot be read", "diary", FAILED, "start: {source: from",
         "block whatever they may mean", away_in_words,
         together=1,
     ),
     Fault(
-        "free times that cannot be read", "diary", FAILED, "start: {path: from",
+        "free times that cannot be read", "diary", FAILED, "start: {source: from",
         "are free for nobody", away_in_words, ((HOURS, FREE),),
         together=3,
     ),

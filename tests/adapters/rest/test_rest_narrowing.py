@@ -95,7 +95,7 @@ async def test_a_time_from_which_on_is_asked_for_and_told_exactly(adapter: RestA
     ("resource", "condition", "line", "said"),
     [
         ("patients", Condition("breed", "in", ("x",)), "      breed: race", "name it in `sift`"),
-        ("patients", Condition("clientId", "not in", ("x",)), "      clientId: {path", "`sift`"),
+        ("patients", Condition("clientId", "not in", ("x",)), "      clientId: {source", "`sift`"),
         ("patients", Condition("alerts", "in", ("x",)), "      alerts: tags", "several values"),
         ("stock", Condition("name", "min", Decimal(1)), "      name: label", "does not sort"),
     ],

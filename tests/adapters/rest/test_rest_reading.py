@@ -53,7 +53,7 @@ async def test_a_match_does_not_look_into_what_is_too_long(tmp_path: Path) -> No
     cloud.records.animals[1]["name"] = "a" * 100_000
     slow = (
         "      name: name\n      species",
-        '      name: {path: name, match: "(a+)b"}\n      species',
+        '      name: {source: name, match: "(a+)b"}\n      species',
     )
     async with listening(cloud) as address:
         adapter = connect(address, tmp_path, replaced(slow))
@@ -273,8 +273,8 @@ async def test_hours_may_be_written_down_for_some_vets_or_for_all(
     asked = MAPPING.read_text()
     hours = asked[asked.index("    - get: /vets/{vet}/week") : asked.index("  busy:")]
     written = (
-        '    - {days: [1, 2, 3, 4, 5, 6, 7], start: "22:00", end: "02:00"}\n'
-        f'    - {{days: [1, 2, 3, 4, 5, 6, 7], start: "08:00", end: "09:00", vets: [{first}]}}\n'
+        '    - {days: [mon-sun], times: ["22:00-02:00"]}\n'
+        f'    - {{days: [mon-sun], times: ["08:00-09:00"], vets: [{first}]}}\n'
     )
     adapter = connect(url, tmp_path, replaced((hours, written)))
     day = NOW.date() + timedelta(days=30)

@@ -62,7 +62,7 @@ WARNED: dict[str, tuple[Callable[[Cloud], None], Changes, str]] = {
     ),
     "a key that no record has": (
         nothing,
-        (("key: {path: href,", "key: {path: hrefs,"),),
+        (("key: {source: href,", "key: {source: hrefs,"),),
         "no record of the backend has hrefs (did you mean href?): hrefs leads to nothing",
     ),
     "a detail that no record has": (

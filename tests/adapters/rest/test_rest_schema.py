@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
-from adapters.rest.checking import load_mapping
-from adapters.rest.schema import mapping_schema
+from adapters.mapping.loading import load_mapping
+from adapters.mapping.schema import mapping_schema
 from gateway.backend import shapes
 from gateway.cli import main
 from tests.adapters.rest.cloud import CREDENTIALS, MAPPING
@@ -35,14 +35,14 @@ WRONG = [
     ("  stock:\n", "  stocks:\n"),
     ("means: rejected", "means: refused"),
     ("      lines:\n", "      line:\n"),
-    ("version: 1", "version: 2"),
+    ("version: 2", "version: 3"),
     ("  step: 15", "  step: 3"),
 ]
 
 
 @cache
 def validator() -> Draft202012Validator:
-    return Draft202012Validator(mapping_schema(shapes()))
+    return Draft202012Validator(mapping_schema(shapes(), "rest"))
 
 
 def wrong_with(text: str) -> list[Any]:
@@ -52,7 +52,7 @@ def wrong_with(text: str) -> list[Any]:
 
 
 def test_it_is_a_schema() -> None:
-    Draft202012Validator.check_schema(mapping_schema(shapes()))
+    Draft202012Validator.check_schema(mapping_schema(shapes(), "rest"))
 
 
 def test_the_example_is_valid_and_names_the_schema_for_editors() -> None:
@@ -63,7 +63,7 @@ def test_the_example_is_valid_and_names_the_schema_for_editors() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("keep: {visit: {path", "keep: {other: x, visit: {path"),
+        ("keep: {visit: {source", "keep: {other: x, visit: {source"),
         ("  ping: /status", "  headers: {X-Clinic: [1, {a: {constant: 2}}]}"),
         (
             'cancel: {post: "/visits/{visit}/cancel", body: {}}',
@@ -77,7 +77,7 @@ def test_each_short_and_long_form_is_valid(old: str, new: str, tmp_path: Path) -
     text = EXAMPLE.replace(old, new)
     file = tmp_path / "mapping.yaml"
     file.write_text(text)
-    load_mapping(file, shapes(), CREDENTIALS)
+    load_mapping(file, shapes(), "rest", CREDENTIALS)
     assert wrong_with(text) == []
 
 
@@ -91,18 +91,18 @@ def test_what_the_gateway_refuses_an_editor_refuses_too(
     file = tmp_path / "mapping.yaml"
     file.write_text(text)
     with pytest.raises(DocumentErrors):
-        load_mapping(file, shapes(), CREDENTIALS)
+        load_mapping(file, shapes(), "rest", CREDENTIALS)
 
 
 def test_an_editor_can_complete_every_resource_field_filter_converter_and_draft() -> None:
-    schema = mapping_schema(shapes())
+    schema = mapping_schema(shapes(), "rest")
     resources = schema["properties"]["resources"]["properties"]
     assert set(resources) == set(shapes()) - {"slots"}
     fields = set(resources["patients"]["properties"]["fields"]["properties"])
     assert fields == set(shapes()["patients"]) - {"id"}
     filters = resources["patients"]["properties"]["list"]["anyOf"][-1]["properties"]["filters"]
     assert set(filters["properties"]) == {*fields, "search"}
-    value = schema["$defs"]["Value"]["properties"]
+    value = schema["$defs"]["SentValue"]["properties"]
     assert "scheduledAt" in value["draft"]["enum"]
     assert "local time" in value["as"]["enum"]
 
@@ -115,6 +115,6 @@ def test_the_command_prints_that_of_the_adapter_which_is_named_or_configured(
     for arguments in (["--adapter", "rest"], ["--config", str(configured)]):
         result = CliRunner().invoke(main, ["backend", "schema", *arguments])
         assert result.exit_code == 0, result.output
-        assert json.loads(result.output) == mapping_schema(shapes())
+        assert json.loads(result.output) == mapping_schema(shapes(), "rest")
     named = ["backend", "schema", "--adapter", "sql", "--config", str(configured)]
-    assert json.loads(CliRunner().invoke(main, named).output) != mapping_schema(shapes())
+    assert json.loads(CliRunner().invoke(main, named).output) != mapping_schema(shapes(), "rest")

@@ -1,0 +1,175 @@
+"""A practice system behind a mapping, as an Adapter: one for all, whichever way it is asked."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol, TypeVar
+
+from adapters.base import (
+    WATCHED_IN_A_READ,
+    AdapterOptions,
+    Condition,
+    Draft,
+    Only,
+    Page,
+    Query,
+    Record,
+    Watched,
+)
+from adapters.documents.document import Document
+from adapters.documents.problems import Problem
+from adapters.ids import IdKeeper
+from adapters.mapped.booking import BookingFlow
+from adapters.mapped.diary import Diary
+from adapters.mapped.repeated import RepeatedHours
+from adapters.mapped.session import Session
+from adapters.mapping.converters import Converters
+from adapters.mapping.models import MappingFile
+from adapters.mapping.narrowing import narrows
+
+T = TypeVar("T")
+
+
+class SystemDriver(Protocol):
+    """Runs what the core asks: each flow is a coroutine function of a session."""
+
+    @property
+    def excludes(self) -> bool:
+        """Whether `book` lets bookings and look-ups for one vet wait for one another."""
+
+    async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
+        """Ask what only reads, within the time of so many reads."""
+
+    async def search(self, flow: Callable[[Session], Awaitable[T]]) -> T:
+        """Ask what may look at every row."""
+
+    async def book(self, flow: Callable[[Session], Awaitable[T]]) -> T:
+        """Ask what writes, or has to be certain."""
+
+    async def find(self, flow: Callable[[Session], Awaitable[T]], draft: Draft) -> T:
+        """Ask what became of a booking; OutcomeUnknown while that may still change."""
+
+    async def ping(self) -> None:
+        """Whether the practice system answers."""
+
+    async def aclose(self) -> None:
+        """Let go of every connection."""
+
+
+class RecordReader(Protocol):
+    """What the core knows of how one resource is read."""
+
+    @property
+    def filterable(self) -> frozenset[str]: ...
+
+    def refusal(self, condition: Condition) -> str | None: ...
+
+    def must_be_ours(self, public_id: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """What is made of one mapping for one practice system."""
+
+    mapping: MappingFile
+    document: Document
+    converters: Converters
+    readers: Mapping[str, RecordReader]
+    diary: Diary
+    bookings: BookingFlow
+    hours: RepeatedHours
+    driver: SystemDriver
+
+
+class MappedAdapter:
+    """Reads and books as the mapping says."""
+
+    def __init__(self, options: AdapterOptions, core: Core) -> None:
+        self.options = options
+        self.core = core
+        self._driver, self._diary, self._hours = core.driver, core.diary, core.hours
+        self._bookings = core.bookings
+        self._keeper = IdKeeper(dict(core.converters.tabled), options.shapes)
+        self.excludes = core.driver.excludes
+        self.settle = 0.0 if self.excludes else float(core.mapping.booking.settle)
+        self.default_length: timedelta | None = core.diary.default_length
+        self.resources = frozenset(core.readers) | {"slots"}
+        self.filterable: Mapping[str, frozenset[str]] = {
+            name: reader.filterable for name, reader in core.readers.items()
+        }
+
+    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
+        """By what the mapping says of the fields; the practice system is not asked."""
+        return narrows(self.core.document, self.core.readers, resource, only)
+
+    async def read_one(self, query: Query) -> Record:
+        """One record; an id that was never made here is NotFound without a question."""
+        await self._keeper.learn_query(query)
+        self.core.readers[query.resource].must_be_ours(query.id)
+        read = self._driver.read(lambda session: session.one(query.resource, query.id, query.only))
+        record = await self._keeper.kept(read)
+        return await self._hours.told(record) if query.resource == "appointments" else record
+
+    async def read_many(self, query: Query) -> Page:
+        """A page in a stable order; free slots are one page in the order of time."""
+        await self._keeper.learn_query(query)
+        if query.resource == "slots":
+            slots = await self._hours.read(
+                lambda known: self._driver.read(
+                    lambda session: self._diary.slots(session, query.values, query.now, known)
+                )
+            )
+            return Page(records=slots)
+        searches = any(each.match == "search" for each in query.filters)
+        read = self._driver.search if searches else self._driver.read
+        return await self._keeper.kept(read(lambda session: _page(session, query)))
+
+    async def create_appointment(self, draft: Draft) -> Record:
+        """Check, write, read back and check again, one booking at a time for each vet."""
+        await self._keeper.learn_draft(draft)
+        booked = self._hours.book(
+            lambda known: self._driver.book(
+                lambda session: self._bookings.book(session, draft, known)
+            )
+        )
+        record = await self._keeper.kept_of_booking(booked)
+        await self._hours.keep([record])
+        return record
+
+    async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
+        """Looked up when no booking for that vet is under way, so that none is certain."""
+        await self._keeper.learn_draft(draft)
+        found = self._driver.find(lambda session: self._bookings.find(session, draft, since), draft)
+        records = await self._keeper.kept(found)
+        await self._hours.keep(records)
+        return records
+
+    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+        """All are looked at together; for every few of them it has the time of one read."""
+        await self._keeper.learn_all("appointments", appointments)
+        reads = -(-len(appointments) // WATCHED_IN_A_READ)
+        return await self._hours.read(
+            lambda known: self._driver.read(
+                lambda session: self._bookings.overwritten(session, appointments, known),
+                reads=reads,
+            )
+        )
+
+    async def learn(self, resource: str, public_ids: Sequence[str]) -> None:
+        """Look up ids of one resource, so that they can be asked for."""
+        await self._keeper.learn_all(resource, public_ids)
+
+    async def ping(self) -> None:
+        """Whether the practice system answers."""
+        await self._driver.ping()
+
+    async def aclose(self) -> None:
+        """Let go of every connection."""
+        await self._driver.aclose()
+
+
+async def _page(session: Session, query: Query) -> Page:
+    if query.within is not None:
+        resource, public_id = query.within
+        await session.exists(resource, public_id, query.within_only)
+    return await session.page(query.resource, query.filters, query.limit, query.after, query.only)

@@ -1,0 +1,717 @@
+"""The mapping language: what a mapping file says, as models.
+
+A mapping says how a practice system becomes the gateway's records, how its diary is read, and how
+an appointment is booked. The file is data, checked as a whole: every problem at once, with file,
+line and column. Most of it is the same for every practice system. `sql_only` and `rest_only` name
+what goes with a database alone, or with JSON over HTTP alone; adapters/mapping/checker.py tells
+them apart, and checks what the models cannot see.
+"""
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    RootModel,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from adapters.ids import HASHED, SEALED
+from adapters.mapping.conversion import Conversion, Listed, Scalar, Strict, Zone
+from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
+
+METHODS = ("get", "post", "put", "patch", "delete")
+MEANINGS = ("slot taken", "not found", "rejected", "unavailable", "logged out", "unusable")
+# The names in a step's SQL, each with a colon before it, and those in braces of a call's path.
+NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
+BRACED = re.compile(r"\{(\w*)\}").findall
+NUMBER_FOR_TEXT = "must be a text: put it in quotes"
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, int | float):
+        raise ValueError(NUMBER_FOR_TEXT)  # noqa: TRY004 - pydantic takes this
+    if not isinstance(value, str | list | tuple):
+        raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 - the same
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _numbers_as_texts(value: Any) -> Any:
+    """So that a weekday's number is told which names there are."""
+    if not isinstance(value, list):
+        return value
+    return [str(each) if isinstance(each, int) else each for each in value]
+
+
+def _regular(expression: str) -> str:
+    try:
+        re.compile(expression)
+    except re.error as error:
+        raise ValueError(f"this is no regular expression: {error}") from error
+    return expression
+
+
+def _with_group(expression: str) -> str:
+    if not re.compile(_regular(expression)).groups:
+        raise ValueError("must have a group in parentheses: the part that is taken")
+    return expression
+
+
+def _one_place(form: str) -> str:
+    if form.count("{}") != 1:
+        raise ValueError("must have one {} where the value goes")
+    return form
+
+
+def _call_path(written: str) -> str:
+    if not written.startswith("/") or set(written) & set("?#\\ "):
+        raise ValueError("must be a path such as /clients/{id}; parameters go into query")
+    for part in written.split("/")[1:]:
+        whole = re.fullmatch(r"\{\w+\}|[^{}]*", part)
+        if whole is None or part in (".", ".."):
+            raise ValueError("each part between slashes is either plain or one name in braces")
+    return written
+
+
+class Expressions:
+    """Marks the texts that are SQL in a mapping of a database, and JMESPath in one of JSON."""
+
+
+_TEXT_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
+_TEXTS_SCHEMA: dict[str, Any] = {
+    "anyOf": [_TEXT_SCHEMA, {"type": "array", "items": _TEXT_SCHEMA, "minItems": 1}]
+}
+Expr = Annotated[str, Field(min_length=1), Expressions()]
+Exprs = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(_texts),
+    Field(min_length=1, max_length=8),
+    WithJsonSchema(_TEXTS_SCHEMA),
+    Expressions(),
+]
+Sql = Annotated[str, Field(min_length=1)]
+Regex = Annotated[str, Field(min_length=1), AfterValidator(_regular)]
+Match = Annotated[str, Field(min_length=1), AfterValidator(_with_group)]
+Form = Annotated[str, AfterValidator(_one_place)]
+CallPath = Annotated[str, AfterValidator(_call_path)]
+
+
+class ShortForm(Strict):
+    """A part that may be written as a text alone: `short` is the name that it stands for."""
+
+    short: ClassVar[str] = "source"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("is empty: write a text, or leave it out")
+        texts = cls.short == "source"
+        if isinstance(value, str) or (texts and isinstance(value, list)):
+            return {cls.short: value}
+        if isinstance(value, int | float) and texts:
+            raise ValueError(NUMBER_FOR_TEXT)
+        if isinstance(value, int | float | list):
+            raise ValueError("must be a text, or a group of names and values")  # noqa: TRY004
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        long = handler.resolve_ref_schema(handler(schema))
+        if any(name != cls.short for name in long.get("required", ())):
+            return long
+        short = _TEXTS_SCHEMA["anyOf"] if cls.short == "source" else [{"type": "string"}]
+        return {"anyOf": [*short, long]}
+
+
+class ValueSource(ShortForm, Conversion):
+    """Where a value stands in a row or an answer, and how it is written.
+
+    `source` is an expression, or several columns of a database that make one value. `match` takes a
+    part of what a path finds.
+    """
+
+    rest_only = frozenset({"match"})
+
+    source: Exprs
+    match: Match | None = None
+    plus: Expr | None = None
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """All that is fetched for the value, in the order in which its converter takes it."""
+        return self.source if self.plus is None else (*self.source, self.plus)
+
+    @property
+    def text(self) -> str:
+        """The only expression, or the first."""
+        return self.source[0]
+
+    @property
+    def ids(self) -> str:
+        """What public ids are made of, where the value is a key: `id` (sealed) or another."""
+        return self.as_ or (SEALED if len(self.source) == 1 else HASHED)
+
+
+class KeptValue(ShortForm):
+    """What a call of a booking leaves for later ones."""
+
+    source: Expr
+    match: Match | None = None
+
+
+class SentValue(Conversion):
+    """A value that is written or sent: where it comes from, and the text round it.
+
+    One of `draft`, `made`, `given`, `secret`, `sql` and `constant`.
+    """
+
+    sql_only = frozenset({"sql"})
+    rest_only = frozenset({"given", "secret", "form"})
+
+    draft: str | None = None
+    made: str | None = None
+    given: str | None = None
+    secret: Literal["user", "password", "token"] | None = None
+    sql: Sql | None = None
+    constant: Any = None
+    form: Form | None = None
+
+    @property
+    def origin(self) -> str:
+        """The name that says where it comes from."""
+        return next((name for name in ORIGINS if name in self.model_fields_set), "constant")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "SentValue":
+        named = [name for name in ORIGINS if name in self.model_fields_set]
+        if len(named) > 1:
+            raise ValueError(f"takes one of {', '.join(ORIGINS)}, not {' and '.join(named)}")
+        return self
+
+
+ORIGINS = ("draft", "made", "given", "secret", "sql", "constant")
+
+
+class WrittenValue(SentValue):
+    """What a booking writes into a column; a plain value stands for itself."""
+
+    constant: Scalar = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return value if isinstance(value, dict | SentValue) else {"constant": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        long = handler.resolve_ref_schema(handler(schema))
+        return {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, long]}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, SentValue):
+        return "<value>"
+    if isinstance(value, dict):
+        return "<group>" if value.keys().isdisjoint(ORIGINS) else "<value>"
+    return "<list>" if isinstance(value, list) else "<plain>"
+
+
+_Value = Annotated[SentValue, Tag("<value>")]
+_Group = Annotated[dict[str, "Tree"], Tag("<group>")]
+_List = Annotated[list["Tree"], Tag("<list>")]
+_Plain = Annotated[Scalar, Tag("<plain>")]
+
+
+class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_kind)]]):
+    """JSON with values in it."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = handler.resolve_ref_schema(handler(schema))
+        kinds = made.pop("oneOf")
+        for kind in kinds:
+            if kind.get("type") == "object":  # a value is no group
+                kind["not"] = {"anyOf": [{"required": [name]} for name in ORIGINS]}
+        return {**made, "anyOf": kinds}
+
+
+class CallMap(Strict):
+    """What every call has: parameters, and a path with names in braces."""
+
+    query: dict[str, Tree] = Field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """The method's name, as the mapping writes it; "" for what is no call."""
+        return next((name for name in METHODS if getattr(self, name, None) is not None), "")
+
+    @property
+    def path(self) -> str:
+        """The path behind the backend's address."""
+        return str(getattr(self, self.method))
+
+    @property
+    def names(self) -> list[str]:
+        """The names in the path's braces."""
+        return BRACED(self.path)
+
+
+class AnyCall(ShortForm, CallMap):
+    """A call of any method, with a body."""
+
+    short = "get"
+
+    get: CallPath | None = None
+    post: CallPath | None = None
+    put: CallPath | None = None
+    patch: CallPath | None = None
+    delete: CallPath | None = None
+    body: Tree | None = None
+
+    @model_validator(mode="after")
+    def _one_method(self) -> "AnyCall":
+        if sum(getattr(self, name) is not None for name in METHODS) != 1:
+            raise ValueError(f"takes one of {', '.join(METHODS)}")
+        if self.get is not None and self.body is not None:
+            raise ValueError("get takes no body: write query")
+        return self
+
+
+class OneCall(ShortForm, CallMap):
+    """The call that reads one record: the record is at `item` of the answer."""
+
+    short = "get"
+
+    get: CallPath = Field(examples=["/clients/{id}"])
+    item: Expr = "@"
+
+
+class Paging(Strict):
+    """How the backend parts a long list."""
+
+    by: Literal["offset", "page", "cursor", "link"]
+    offset: str | None = None
+    limit: str | None = None
+    page: str | None = None
+    size: str | None = None
+    first: int = Field(default=1, ge=0, le=1)
+    most: int = Field(default=100, ge=1, le=1_000)
+    total: Expr | None = None
+    cursor: str | None = None
+    next: Expr | None = None
+    header: bool = False
+
+
+class FilterParameter(ShortForm, Conversion):
+    """The parameter by which the backend filters."""
+
+    short = "query"
+
+    query: str = Field(min_length=1)
+    form: Form | None = None
+    fields: Listed[str] | None = Field(default=None, min_length=1)
+
+
+class ListCall(ShortForm, CallMap):
+    """The call that reads the records of a resource: an array at `items`, perhaps in pages."""
+
+    short = "get"
+
+    get: CallPath = Field(examples=["/clients"])
+    items: Expr = "@"
+    page: Paging | None = None
+    filters: dict[str, FilterParameter] = Field(default_factory=dict)
+    sift: Listed[str] = ()
+    details: bool = False
+    key: ValueSource | None = None
+
+
+class RowSource(CallMap):
+    """Where rows come from: of a table or joined expression, or of the array a call answers with.
+
+    Of a call `items` is the array's place, and `page` how it is parted.
+    """
+
+    sql_only = frozenset({"from"})
+    rest_only = frozenset({"get", "query", "items", "page"})
+
+    from_: Sql | None = Field(default=None, alias="from")
+    get: CallPath | None = None
+    items: Expr = "@"
+    page: Paging | None = None
+    where: Expr | None = None
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether anything is read, and not written here."""
+        return self.from_ is not None or self.get is not None
+
+
+class ListMap(Strict):
+    """A list inside each record.
+
+    In a database its rows are fetched once a page: `parent` holds the record's key. In JSON they
+    stand in the record at `items`.
+    """
+
+    sql_only = frozenset({"from", "where", "parent"})
+    rest_only = frozenset({"items"})
+
+    from_: Sql | None = Field(default=None, alias="from")
+    where: Expr | None = None
+    parent: Exprs | None = None
+    items: Expr | None = None
+    key: ValueSource | None = None
+    fields: dict[str, ValueSource]
+
+
+class ResourceMap(Strict):
+    """One resource: where its records are, the `key` that is unique, and the fields."""
+
+    sql_only = frozenset({"from"})
+    rest_only = frozenset({"one", "list"})
+
+    from_: Sql | None = Field(default=None, alias="from")
+    one: OneCall | None = None
+    list_: ListCall | None = Field(default=None, alias="list")
+    where: Expr | None = None
+    key: ValueSource = Field(examples=["p.id"])
+    fields: dict[str, ValueSource] = Field(examples=["{name: p.name}"])
+    lists: dict[str, ListMap] = Field(default_factory=dict)
+
+
+class Owned(RowSource):
+    """Rows of a vet, of a schedule, or where neither is named of everybody."""
+
+    vet: ValueSource | None = None
+    schedule: ValueSource | None = None
+
+    @model_validator(mode="after")
+    def _one_owner(self) -> "Owned":
+        if self.vet is not None and self.schedule is not None:
+            raise ValueError("takes vet or schedule, not both")
+        return self
+
+    @property
+    def owner(self) -> ValueSource | None:
+        """Whose the rows are."""
+        return self.vet or self.schedule
+
+
+class HoursMap(Owned):
+    """Working hours of a vet or in a schedule: rows of the practice system, or written here.
+
+    As rows: `weekday` is 1 for Monday to 7 (0 is Sunday too), or `day` a date; `start` and `end`
+    read HH:MM. Written: `days` such as mon-fri, `times` such as 08:30-12:00, for the keys in `vets`
+    or `schedules`, or for everybody.
+    """
+
+    weekday: ValueSource | None = None
+    day: ValueSource | None = None
+    start: Expr | None = None
+    end: Expr | None = None
+    days: Annotated[Listed[str] | None, BeforeValidator(_numbers_as_texts)] = None
+    times: Listed[str] | None = None
+    vets: Listed[str | int] | None = None
+    schedules: Listed[str | int] | None = None
+
+    @model_validator(mode="after")
+    def _rows_or_written(self) -> "HoursMap":
+        written = ("days", "times", "vets", "schedules")
+        rows = ("where", "vet", "schedule", "start", "end", "weekday", "day", "query", "page")
+        strangers = written if self.is_rows else rows
+        given = [name for name in strangers if getattr(self, name)]
+        if given:
+            source = "from" if self.from_ is not None else "get"
+            side = f"rows ({source})" if self.is_rows else "hours that are written here (days)"
+            raise ValueError(f"{' and '.join(given)} does not go with {side}")
+        if not self.is_rows and (self.days is None or self.times is None):
+            raise ValueError("needs rows with weekday, start and end, or else days and times")
+        if self.is_rows and (self.weekday is None) == (self.day is None):
+            raise ValueError("rows of hours need weekday or day, one of both")
+        if self.is_rows and (self.start is None or self.end is None):
+            raise ValueError("rows of hours need start and end")
+        return self
+
+    @field_validator("days")
+    @classmethod
+    def _known_days(cls, days: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for day in days or ():
+            days_of_week(day)
+        return days
+
+    @field_validator("times")
+    @classmethod
+    def _known_times(cls, times: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for time in times or ():
+            hours_of_day(time)
+        return times
+
+    @property
+    def shifts(self) -> tuple[Shift, ...]:
+        """The hours that are written here."""
+        return tuple(
+            Shift(weekday, *hours_of_day(time))
+            for days in self.days or ()
+            for weekday in days_of_week(days)
+            for time in self.times or ()
+        )
+
+
+class TimesMap(Owned):
+    """Rows that last from a start to an end, or for so many `minutes`."""
+
+    start: ValueSource = Field(examples=["a.start_time"])
+    end: ValueSource | None = None
+    minutes: Expr | None = None
+    key: ValueSource | None = None
+
+
+class BusyMap(TimesMap):
+    """What blocks: a vet, a schedule, or where neither is named everybody.
+
+    Without an end it lasts `minutes`, else the default duration. `key` is the appointment's, in the
+    source that holds the bookings. With `endless` what has no end goes on for good. `longest`
+    (days) promises that no row that has an end lasts longer, so that not everything is looked at.
+    """
+
+    endless: bool = False
+    longest: int | None = Field(default=None, ge=1, le=3660)
+
+
+class SlotsMap(TimesMap):
+    """Free times that the practice system keeps as rows.
+
+    A row with a `key` is booked by itself. Rows without one are offered as far as they cover the
+    whole duration together.
+    """
+
+
+class SchedulesMap(Owned):
+    """The calendars of a vet, where they belong to rooms or schedules."""
+
+    vet: ValueSource | None = Field(default=None, examples=["s.vet_id"])
+    key: ValueSource = Field(examples=["s.id"])
+
+
+class DurationsMap(Owned):
+    """How long a type lasts, in a schedule or in all."""
+
+    type: ValueSource = Field(examples=["t.id"])
+    minutes: Expr = Field(examples=["t.minutes"])
+
+
+class DiaryMap(Strict):
+    """How free times come about; `step` and `duration` in minutes."""
+
+    step: int = Field(default=15, ge=5, le=240)
+    duration: int = Field(default=30, ge=5, le=1440)
+    hours: Listed[HoursMap] = ()
+    busy: Listed[BusyMap] = ()
+    closed: Listed[str] = ()
+    slots: Listed[SlotsMap] = ()
+    schedules: SchedulesMap | None = None
+    durations: Listed[DurationsMap] = ()
+
+    @field_validator("closed")
+    @classmethod
+    def _known_days(cls, closed: tuple[str, ...]) -> tuple[str, ...]:
+        for days in closed:
+            closed_days(days)
+        return closed
+
+    @model_validator(mode="after")
+    def _some_time(self) -> "DiaryMap":
+        if not self.hours and not self.slots:
+            raise ValueError("needs hours or slots: when there is time at all")
+        if self.hours and not self.busy:
+            raise ValueError("busy is missing: beside hours it must be said what blocks")
+        return self
+
+
+# What makes a step of each kind: what it needs, and what it may have beside `name`, `for`, `if`.
+_CALLS = ("query", "body", "keep")
+_KINDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "insert": (frozenset({"values"}), frozenset({"key"})),
+    "update": (frozenset({"values", "where"}), frozenset()),
+    "counter": (frozenset({"column", "name"}), frozenset({"where"})),
+    "sequence": (frozenset({"name"}), frozenset()),
+    **{method: (frozenset(), frozenset(_CALLS)) for method in METHODS},
+}
+
+
+class StepMap(CallMap):
+    """One step of a booking.
+
+    In a database a row inserted or updated, a counter moved on, or a sequence's number: `name` is
+    what later steps call its key, or its number. Over HTTP a call: `keep` takes values out of its
+    answer. `for` keeps a step to bookings of a slot row, or to those of any other time, `if` to
+    those that have the named value of the draft.
+    """
+
+    sql_only = frozenset({"insert", "update", "counter", "sequence", "key", "column", "where"}) | {
+        "name",
+        "values",
+    }
+    rest_only = frozenset({*METHODS, *_CALLS})
+
+    insert: str | None = None
+    update: str | None = None
+    counter: str | None = None
+    sequence: str | None = None
+    get: CallPath | None = None
+    post: CallPath | None = None
+    put: CallPath | None = None
+    patch: CallPath | None = None
+    delete: CallPath | None = None
+    for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
+    if_: str | None = Field(default=None, alias="if")
+    key: Listed[str] | str | None = None
+    column: str | None = None
+    where: Sql | None = None
+    name: str | None = None
+    values: dict[str, WrittenValue] = Field(default_factory=dict)
+    body: Tree | None = None
+    keep: dict[str, KeptValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "StepMap":
+        kinds = [name for name in _KINDS if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            raise ValueError(f"takes one of {', '.join(_KINDS)}")
+        needs, may = _KINDS[kinds[0]]
+        names = ("key", "column", "where", "name", "values", *_CALLS)
+        given = {name for name in names if getattr(self, name)}
+        if missing := needs - given:
+            article = "an" if kinds[0][0] in "iu" else "a"
+            raise ValueError(f"{article} {kinds[0]} needs {' and '.join(sorted(missing))}")
+        if strange := given - needs - may - {"name"}:
+            raise ValueError(f"{' and '.join(sorted(strange))} does not go with {kinds[0]}")
+        if self.get is not None and self.body is not None:
+            raise ValueError("get takes no body: write query")
+        return self
+
+    @property
+    def table(self) -> str:
+        """The table that it writes; "" for a sequence."""
+        return self.insert or self.update or self.counter or ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of an insert that name its row."""
+        if self.key is None:
+            return ()
+        return (self.key,) if isinstance(self.key, str) else self.key
+
+    @property
+    def names_a_row(self) -> bool:
+        """Whether its name is that of a row: what an appointment can be."""
+        return bool(self.insert and self.key) or bool(self.update and self.for_ == "slot")
+
+
+class BookingMap(Strict):
+    """How an appointment is booked: the steps, in order.
+
+    `appointment` names the step whose key, or the kept value that, is the new appointment's.
+    `reference` is where the draft's reference stands in an appointment. The tables in
+    `without_transactions` may be written though what is written there cannot be undone. `find`
+    looks a booking up, `cancel` withdraws one, `settle` are the seconds in which a call may still
+    work.
+    """
+
+    sql_only = frozenset({"without_transactions"})
+    rest_only = frozenset({"find", "cancel", "settle"})
+
+    appointment: str = Field(examples=["visit"])
+    reference: Expr | None = None
+    steps: Listed[StepMap] = Field(min_length=1)
+    without_transactions: Listed[str] = ()
+    find: RowSource | None = None
+    cancel: AnyCall | None = None
+    settle: int = Field(default=30, ge=0, le=600)
+
+
+class Login(AnyCall):
+    """The call that gets a token."""
+
+    token: Expr = Field(examples=["access_token"])
+    seconds: Expr | None = None
+    lifetime: int | None = Field(default=None, ge=5, le=86_400)
+    header: str = "Authorization"
+    form: Form = "Bearer {}"
+
+
+class ErrorRule(Strict):
+    """What an answer means that fits all the conditions."""
+
+    status: Listed[int] | int | None = None
+    path: Expr | None = None
+    is_: Listed[Scalar] | None = Field(default=None, alias="is", min_length=1)
+    text: Regex | None = None
+    means: Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
+
+    @model_validator(mode="after")
+    def _some_condition(self) -> "ErrorRule":
+        if self.status is None and self.is_ is None and self.text is None:
+            raise ValueError("needs a condition: status, path and is, or text")
+        if (self.is_ is not None and self.path is None) or (
+            self.path is not None and self.is_ is None and self.text is None
+        ):
+            raise ValueError("path goes with is or text, and is with path")
+        statuses = (self.status,) if isinstance(self.status, int) else self.status or (0,)
+        is_well = all(200 <= status < 300 for status in statuses)
+        if self.text is not None and self.path is None and is_well:
+            raise ValueError(
+                "text needs path in an answer of 2xx, which may repeat what a partner wrote"
+            )
+        return self
+
+
+class BackendMap(Strict):
+    """How to speak to a backend of JSON over HTTP, whatever is asked of it."""
+
+    headers: dict[str, Tree] = Field(default_factory=dict)
+    basic: Listed[Literal["user", "password", "token"]] | None = Field(
+        default=None, min_length=2, max_length=2
+    )
+    login: Login | None = None
+    errors: Listed[ErrorRule] = ()
+    ping: CallPath | None = None
+
+
+class MappingFile(Strict):
+    """A whole mapping file."""
+
+    rest_only = frozenset({"backend"})
+
+    version: Literal[2] = Field(examples=[2])
+    zone: Zone = Field(examples=["Europe/Paris"])
+    backend: BackendMap = Field(default_factory=BackendMap)
+    resources: dict[str, ResourceMap]
+    diary: DiaryMap
+    booking: BookingMap
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """What the ids of each resource, and of each list inside one, are made of."""
+        found = {name: resource.key.ids for name, resource in self.resources.items()}
+        for name, resource in self.resources.items():
+            for each, inner in resource.lists.items():
+                if inner.key is not None:
+                    found[f"{name}/{each}"] = inner.key.ids
+        return found

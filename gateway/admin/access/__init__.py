@@ -1,1 +1,0 @@
-"""Who may come in: signing in and out, sessions, roles, and a trace of every action."""

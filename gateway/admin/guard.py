@@ -1,0 +1,204 @@
+"""What each request to the panel passes: sent to this address, by whom, with which right and form.
+
+A form counts only where the browser says that a page of this very panel sent it, and where it holds
+the token that the session was told.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+from aiohttp_session import Session, get_session
+from multidict import MultiDictProxy
+
+from adapters.base import AdapterError
+from gateway.admin.context import CONTEXT
+from gateway.admin.session import CSRF
+from gateway.admin.visit import PanelPage, Visit
+from gateway.administrators.administrator import NoSuchAdministrator, PasswordChanged
+from gateway.audit.buffer import Unwritten
+from gateway.contract.errors import GatewayError, NotARequest
+from gateway.inquiries.deeds import Unended
+from gateway.keys.base import OddKey, RevokedKey, UnknownKey
+from gateway.observe.lines import printable
+from gateway.store import StoreError
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+# No page sends files, or any letters but those of UTF-8.
+KIND, LETTERS = "application/x-www-form-urlencoded", "utf-8"
+SIGN_IN, CHOOSE = "/sign-in", "/account"
+# Nothing but what this panel serves itself; drawings in style sheets may stand in them as data.
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none';"
+    " form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Server": "clinic-gateway",
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # a browser that hides where a form was sent from hides its origin too
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Refusal(Exception):
+    """The request is not answered as asked; `reason` names the text that says why."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+def answer(page: PanelPage) -> Handler:
+    """Returns what aiohttp calls for a page."""
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        visit = Visit(request, await get_session(request))
+        if page.needs is not None:
+            if visit.signed_in is None:
+                return _to_sign_in(request)
+            if visit.who.one_time and not page.while_choosing:
+                return visit.go(CHOOSE)
+            if not visit.may(page.needs):
+                raise Refusal(403, "right")
+        if page.method == "POST":
+            _check_origin(request)
+            visit.form = await _read_form(request)
+            csrf = visit.form.get("csrf")
+            if page.needs is not None and not is_same(csrf, visit.session.get(CSRF)):
+                raise Refusal(403, "form")
+        return await page.view(visit)
+
+    return handler
+
+
+def is_same(told: object, known: object) -> bool:
+    """Returns whether a form holds what is known; of nothing, nothing is."""
+    return (
+        isinstance(told, str)
+        and isinstance(known, str)
+        and bool(known)
+        and compare_digest(printable(told).encode(), printable(known).encode())
+    )
+
+
+def _to_sign_in(request: web.Request) -> web.Response:
+    """A page that asks for a part of itself is told to go there as a whole."""
+    if request.headers.get("HX-Request") == "true":
+        return web.Response(status=401, headers={"HX-Redirect": SIGN_IN})
+    wanted = request.path_qs if request.method == "GET" and request.path != "/" else ""
+    query = f"?next={quote(wanted, safe='')}" if wanted else ""
+    return web.Response(status=303, headers={"Location": SIGN_IN + query})
+
+
+async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
+    """Returns what was posted, read whole and in time, as the panel's own pages send it.
+
+    HTTPRequestTimeout, HTTPRequestEntityTooLarge; HTTPBadRequest for what is none of ours.
+    """
+    charset = (request.charset or LETTERS).lower()
+    if request.can_read_body and (request.content_type, charset) != (KIND, LETTERS):
+        raise web.HTTPBadRequest
+    try:
+        async with asyncio.timeout(request.app[CONTEXT].settings.body_timeout):
+            # nosemgrep: bodies-are-read-to-a-bound - the application's client_max_size is one
+            form = await request.post()
+    except TimeoutError as error:
+        raise web.HTTPRequestTimeout from error
+    except (UnicodeDecodeError, web.RequestPayloadError, ConnectionError) as error:
+        raise web.HTTPBadRequest from error
+    if any("\0" in name or "\0" in str(value) for name, value in form.items()):
+        # which no database takes for a letter
+        raise web.HTTPBadRequest
+    return form
+
+
+def _check_place(request: web.Request) -> None:
+    """Raises Refusal where it was not addressed to this panel, or comes past the proxy.
+
+    A page elsewhere whose name was made to lead here (DNS rebinding) has another host.
+    HTTPNotFound for a letter that no database takes.
+    """
+    context = request.app[CONTEXT]
+    if context.only_through_proxies and not context.trusts(request.remote or ""):
+        raise Refusal(403, "proxy")
+    hosts = {origin.partition("://")[2] for origin in context.origins}
+    host = request.headers.get("Host", "").lower()
+    if host not in hosts and host.removesuffix(":443") not in hosts:
+        raise Refusal(421, "host")
+    target = request.raw_path.lower()
+    # a whole address (RFC 9112 3.2.2) counts for more than the Host
+    if target[:1] != "/" and not any(target.startswith(f"{each}/") for each in context.origins):
+        raise Refusal(421, "host")
+    if "%00" in request.raw_path:
+        raise web.HTTPNotFound
+
+
+def _check_origin(request: web.Request) -> None:
+    """Raises Refusal where the form comes from a page of anybody else."""
+    origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
+    if origin is not None and origin.lower() not in request.app[CONTEXT].origins:
+        raise Refusal(403, "origin")
+    if site not in {None, "same-origin"} or (origin is None and site is None):
+        raise Refusal(403, "origin")
+
+
+@web.middleware
+async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Puts the headers on every answer, and makes of every failure a page in plain words."""
+    try:
+        _check_place(request)
+        response = await handler(request)
+    except Refusal as refusal:
+        response = await failure(request, refusal.status, refusal.reason)
+    except web.HTTPException as error:
+        response = await failure(request, error.status, _REASONS.get(error.status, "other"))
+        if allow := error.headers.get("Allow"):
+            response.headers["Allow"] = allow
+    except StoreError as error:
+        request.app[CONTEXT].events.fault("the panel cannot use the store", error, said=str(error))
+        response = await failure(request, 503, "store")
+    except tuple(_SAID) as error:
+        said = next(said for kind, said in _SAID.items() if isinstance(error, kind))
+        response = await failure(request, *said)
+    except GatewayError as error:
+        response = await failure(request, 502 if error.status < 500 else error.status, "practice")
+    except Exception as error:  # noqa: BLE001 - whoever works here gets a page, and the log the fault
+        request.app[CONTEXT].events.fault("the panel failed", error)
+        response = await failure(request, 500, "fault")
+    response.headers.update({**HEADERS, **request.app[CONTEXT].more_headers})
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+_REASONS = {400: "unread", 404: "missing", 405: "method", 408: "unread", 413: "large"}
+_SAID: dict[type[Exception], tuple[int, str]] = {
+    NotARequest: (400, "proxy"),  # it does not say who calls, or in a way that nobody can read
+    UnknownKey: (404, "missing"),
+    OddKey: (404, "missing"),
+    RevokedKey: (404, "missing"),
+    NoSuchAdministrator: (404, "missing"),
+    AdapterError: (502, "practice"),
+    PasswordChanged: (403, "form"),
+    Unended: (503, "unended"),
+    Unwritten: (503, "audit"),
+}
+
+
+async def failure(request: web.Request, status: int, reason: str) -> web.Response:
+    """Renders what is the matter and what to do, as a page; for a part of a page, as a line."""
+    try:
+        session = await get_session(request)
+    except (StoreError, RuntimeError):
+        session = Session(None, data=None, new=True)
+    visit = Visit(request, session)
+    template = "failure-part.html" if visit.is_part else "failure.html"
+    return visit.page(template, status, reason=reason, code=status)

@@ -1,0 +1,221 @@
+"""The policy: what runs, what waits, who sees what, what happened so far, and what is decided."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+from aiohttp import web
+
+from adapters.documents.problems import DocumentErrors, Problem
+from gateway.admin.policy_words import PolicyWords
+from gateway.admin.visit import Visit, get, number_of, post
+from gateway.administrators.administrator import Right
+from gateway.contract.access import LEVELS
+from gateway.contract.resources import GOVERNED
+from gateway.inquiries.keys import Which
+from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting, whom
+from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.rules import Rules
+from gateway.policy.running.file import find
+from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
+from gateway.policy.running.text import read_version
+from gateway.policy.running.versions import APPROVED, DECLINED, Event, Version, Versions
+from gateway.policy.telling.sheets import as_csv, as_page
+from gateway.policy.telling.wording import changes
+
+PAGE = "/policy"
+# Events, problems and names of keys that stand on the page; of more it says how many.
+EVENTS, PROBLEMS, NAMED = 5, 20, 3
+# Letters of a reason; and events that stand on a page of the history.
+LONGEST, AT_ONCE = 500, 25
+# Seconds that the running processes have before the page is shown all the same.
+WITHIN = 5.0
+_hash = re.compile("[0-9a-f]{12,64}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """The policy that waits, what it changes for whom, and who declined it.
+
+    `is_counted` is whether the answers of the last days are counted by now.
+    """
+
+    policy: Policy
+    touched: Sequence[Touched]
+    is_counted: bool
+    declined: Event | None
+
+
+async def _policy(visit: Visit, wrong: Mapping[str, str] | None = None) -> web.Response:
+    """All of it; `wrong` is what was the matter with a decision."""
+    standing, versions = visit.context.standing(), Versions(visit.store)
+    held = await _waiting(visit, standing, counts=bool(visit.asked("answers")))
+    is_declined = held is not None and held.declined is not None
+    return visit.page(
+        "policy/page.html",
+        422 if wrong else 200,
+        standing=standing,
+        state="declined" if is_declined else standing.state.replace(" ", "_"),
+        problems=await asyncio.to_thread(_problems, standing),
+        failing=[(problem, _place(problem)) for problem in standing.failing[:PROBLEMS]],
+        applies=visit.context.settings.policy_widening == "apply",
+        of_cases=standing.waits_for == CASES,
+        processes=await versions.running(visit.now),
+        waiting=held,
+        past=await versions.history(EVENTS),
+        resources=GOVERNED,
+        levels=LEVELS,
+        **_known(visit),
+        most_problems=PROBLEMS,
+        longest=LONGEST,
+        wrong=wrong or {},
+    )
+
+
+async def _answers(visit: Visit) -> web.Response:
+    """Whom the waiting change touches, with their answers: a part of the page, which takes longer.
+
+    Asked for as a page of its own, it is the whole page with that part in it.
+    """
+    if not visit.is_part:
+        return visit.go("/policy?answers=1#waiting")
+    standing = visit.context.standing()
+    held = await _waiting(visit, standing, counts=True)
+    return visit.page("policy/touched.html", waiting=held, standing=standing, **_known(visit))
+
+
+def _known(visit: Visit) -> dict[str, Any]:
+    """Returns what both pages with a change are rendered with."""
+    return {"said_of": PolicyWords(visit.words), "days": DAYS, "most_named": NAMED}
+
+
+async def _waiting(visit: Visit, standing: PolicyStatus, *, counts: bool) -> Waiting | None:
+    policy, store = standing.waiting, visit.store
+    if policy is None:
+        return None
+    found = changes(standing.policy.rules, policy.rules)
+    keys = [each.key for each in (await visit.keys.find("", Which.ACTIVE, visit.now)).keys]
+    if counts:
+        touches = await whom(found, keys, store, visit.now)
+    else:
+        touches = await asyncio.to_thread(touched, found, keys, {})
+    is_asked = standing.waits_for == APPROVAL
+    declined = await Versions(store).declined(policy.hash) if is_asked else None
+    return Waiting(policy=policy, touched=touches, is_counted=counts, declined=declined)
+
+
+def _problems(standing: PolicyStatus) -> list[tuple[Problem, str, str]]:
+    """Returns what is wrong with the file, with its place, and its line while the file has it."""
+    if not standing.problems:
+        return []
+    path = standing.policy.file
+    found = find(Path(path))
+    lines = lines_of(found.content) if found.hash == standing.file_hash else []
+    told = []
+    for problem in standing.problems[:PROBLEMS]:
+        has_line = problem.file == path and 0 < problem.line <= len(lines)
+        line = lines[problem.line - 1].strip()[:200] if has_line else ""
+        told.append((problem, _place(problem), line))
+    return told
+
+
+def _place(problem: Problem) -> str:
+    name = PurePath(problem.file).name
+    return f"{name}:{problem.line}:{problem.column}" if problem.line else name
+
+
+async def _history(visit: Visit) -> web.Response:
+    """Everything that happened, the newest first, some at a time."""
+    number = number_of(visit.asked("before"))
+    past = await Versions(visit.store).history(AT_ONCE + 1, before=number)
+    return visit.page(
+        "policy/history.html",
+        past=past[:AT_ONCE],
+        older=past[AT_ONCE - 1].number if len(past) > AT_ONCE else None,
+        is_newest=number is None,
+    )
+
+
+async def _version(visit: Visit) -> web.Response:
+    """One version: its text, what became of it, and how it differs from what runs."""
+    version, rules = await _found(visit, visit.request.match_info["hash"])
+    running = visit.context.standing().policy
+    return visit.page(
+        "policy/version.html",
+        version=version,
+        rules=rules,
+        running=running,
+        differences=changes(running.rules, rules) if rules else [],
+        past=await Versions(visit.store).history(AT_ONCE, digest=version.hash),
+        lines=lines_of(version.content),
+        said_of=PolicyWords(visit.words),
+    )
+
+
+async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
+    """Returns the version whose hash begins so, without rules where its text is another; or 404."""
+    if not _hash(digest):
+        raise web.HTTPNotFound
+    running = visit.context.running()
+    if running.hash.startswith(digest):
+        return running, visit.context.standing().policy.rules
+    found = await Versions(visit.store).find(digest)
+    if found is None:
+        raise web.HTTPNotFound
+    try:
+        return found, await asyncio.to_thread(read_version, found)
+    except DocumentErrors:
+        return found, None
+
+
+async def _file(visit: Visit, *, ending: str) -> web.Response:
+    """The matrix of what runs, or of a version, as a page to print (html) or a table (csv)."""
+    policy = visit.context.standing().policy
+    if asked := visit.asked("version"):
+        version, rules = await _found(visit, asked)
+        if rules is None:
+            raise web.HTTPNotFound
+        policy = compile_policy(version.file, version.hash, rules, lambda trouble: None)
+    name = f"what-partners-see.{ending}"
+    return web.Response(
+        text=as_csv(policy) if ending == "csv" else as_page(policy, visit.today),
+        content_type=f"text/{ending}",
+        charset="utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+async def _decide(visit: Visit, *, decision: str) -> web.Response:
+    """Lets the policy that waits run from now on, on every process, or declines it."""
+    digest, versions, now = visit.text("hash"), Versions(visit.store), visit.context.now
+    if digest not in waiting(await versions.running(now())):
+        return await _policy(visit, {"form": visit.words("policy.gone")})
+    # who approves has seen how much wider it is than what ran then
+    if visit.text("running") != visit.context.standing().policy.hash:
+        return await _policy(visit, {"form": visit.words("policy.moved")})
+    reason = " ".join(visit.text("reason").split())
+    if not reason or len(reason) > LONGEST or not reason.isprintable():
+        return await _policy(visit, {decision: visit.words("policy.reason_wrong", most=LONGEST)})
+    async with visit.deed(f"policy {decision}", digest, reason=reason):
+        event = Event(at=now(), event=decision, hash=digest, who=visit.who.name, reason=reason)
+        reload = await looked(versions, now, event, within=WITHIN)
+    if decision == DECLINED:
+        return visit.go(PAGE, "policy.declined")
+    is_late = reload.late or digest in waiting(reload.running)
+    return visit.go(PAGE, "policy.approved_late" if is_late else "policy.approved")
+
+
+PAGES = (
+    get(PAGE, _policy),
+    get("/policy/answers", _answers),
+    get("/policy/history", _history),
+    get("/policy/versions/{hash}", _version),
+    get("/policy/page", partial(_file, ending="html")),
+    get("/policy/table", partial(_file, ending="csv")),
+    post("/policy/approve", partial(_decide, decision=APPROVED), Right.POLICY),
+    post("/policy/decline", partial(_decide, decision=DECLINED), Right.POLICY),
+)

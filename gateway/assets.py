@@ -1,0 +1,49 @@
+"""Static files, each read and packed when it is first asked for; nothing else is ever looked at."""
+
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from gateway.packing import pack
+
+# Of an address that holds the digest of the file, and of any other.
+FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """One file; `kind` is its media type, without letters."""
+
+    path: Path
+
+    @cached_property
+    def kind(self) -> str:
+        """What it is; that which nobody knows is bytes."""
+        return mimetypes.guess_type(self.path.name)[0] or "application/octet-stream"
+
+    @cached_property
+    def body(self) -> bytes:
+        """What is in it."""
+        return self.path.read_bytes()
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The same by gzip; the first time that takes as long as many a page."""
+        return pack(self.body)
+
+    @cached_property
+    def query(self) -> str:
+        """What an address ends in, so that a browser may keep what is behind it for good."""
+        return f"v={hashlib.sha256(self.body).hexdigest()[:12]}"
+
+    def cache(self, query: str) -> str:
+        """Returns the Cache-Control for an answer to that query."""
+        return FOR_GOOD if query == self.query else ASK_AGAIN
+
+
+def static_files(folder: Path) -> dict[str, StaticFile]:
+    """Returns every file below a folder, by its path there."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): StaticFile(path) for path in found}

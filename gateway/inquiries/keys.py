@@ -1,0 +1,298 @@
+"""What is known of keys: all at a glance, the last hour of each, and what each one sees."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from heapq import nlargest
+from typing import Any
+
+from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.fields import Resource, write_instant
+from gateway.contract.operations import OPERATIONS
+from gateway.contract.resources import RESOURCES
+from gateway.keys.base import KnownSecret
+from gateway.keys.key import Key
+from gateway.keys.store import KeyStore
+from gateway.limits.base import Used
+from gateway.policy.masks import Mask
+from gateway.policy.policy import Policy
+from gateway.policy.rules import WHOLE
+from gateway.policy.telling.wording import ENGLISH, Phrases, conditions
+from gateway.store import Store
+from gateway.usage.store import Sums, recent
+
+EXPIRING = timedelta(days=30)
+UNUSED = timedelta(days=90)
+HOUR = timedelta(hours=1)
+# Who has used as much of its hour is told of; and so many keys are told at most.
+NEAR = 0.8
+MOST = 10
+
+
+class Which(StrEnum):
+    """Keys in some state; one may be in several of ACTIVE, EXPIRING and UNUSED."""
+
+    ACTIVE = "active"
+    EXPIRING = "expiring"
+    UNUSED = "unused"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A key with what may be told of its secrets, the newest last."""
+
+    key: Key
+    secrets: tuple[KnownSecret, ...]
+
+    @property
+    def hint(self) -> str:
+        """How its newest secret begins; "" where it has none."""
+        return self.secrets[-1].hint if self.secrets else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some keys, and how many there are in each state whatever was looked for.
+
+    `at` is the time by which keys end; `odd` are those that make no sense.
+    """
+
+    at: datetime
+    keys: Sequence[Listed]
+    counts: Mapping[Which, int]
+    odd: int
+
+
+class KeyBook:
+    """Follows one store's keys in memory; every verb may raise StoreError.
+
+    Five thousand keys are looked through in some milliseconds; reading them all anew takes a
+    hundred times as long.
+    """
+
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
+        self._revision = -1
+        self._listed: dict[str, Listed] = {}
+        self._searched: dict[str, str] = {}
+        self._odd: set[str] = set()
+        self._reading = asyncio.Lock()
+
+    async def find(self, text: str, which: Which, now: datetime) -> Selection:
+        """Returns the keys in a state whose name, contact, id or hint holds every word."""
+        await self._follow()
+        at = await self._store.key_time(now)
+        unused = await self._store.unused_since(now - UNUSED)
+        found, counts, words = [], Counter[Which](), text.casefold().split()
+        for key_id, listed in self._listed.items():
+            states = states_of(listed.key, key_id in unused, at)
+            counts.update(states)
+            if which in states and all(word in self._searched[key_id] for word in words):
+                found.append(listed)
+        return Selection(at, found, {state: counts[state] for state in Which}, len(self._odd))
+
+    async def named(self, name: str, now: datetime) -> Sequence[Key]:
+        """Returns the active keys of that name, however its letters are written."""
+        keys, at = await self.keys(), await self._store.key_time(now)
+        name = name.casefold()
+        return [key for key in keys.values() if key.name.casefold() == name and key.active(at)]
+
+    async def keys(self) -> Mapping[str, Key]:
+        """Returns key id -> key, of all that make sense."""
+        await self._follow()
+        return {key_id: listed.key for key_id, listed in self._listed.items()}
+
+    async def names(self) -> Mapping[str, str]:
+        """Returns key id -> name, of all."""
+        return {key_id: key.name for key_id, key in (await self.keys()).items()}
+
+    async def _follow(self) -> None:
+        async with self._reading:
+            revision, changed = await self._store.changes(self._revision)
+            if revision < self._revision:  # the store was put back
+                self._listed.clear()
+                self._odd.clear()
+                revision, changed = await self._store.changes(-1)
+            for change in changed:
+                self._odd.discard(change.id)
+                self._listed.pop(change.id, None)
+                if change.key is None:
+                    self._odd.add(change.id)
+                else:
+                    key, hints = change.key, [secret.hint for secret in change.secrets]
+                    texts = (key.name, key.contact or "", key.id, *hints)
+                    self._searched[change.id] = "\n".join(texts).casefold()
+                    self._listed[change.id] = Listed(key, change.secrets)
+            self._revision = revision
+
+
+def states_of(key: Key, is_unused: bool, now: datetime) -> tuple[Which, ...]:
+    """Returns every state that the key is in."""
+    if key.revoked_at is not None:
+        return Which.REVOKED, Which.ALL
+    if not key.active(now):
+        return Which.EXPIRED, Which.ALL
+    states = [Which.ACTIVE, Which.ALL]
+    if key.expires_at is not None and key.expires_at - now <= EXPIRING:
+        states.append(Which.EXPIRING)
+    if is_unused:
+        states.append(Which.UNUSED)
+    return tuple(states)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHour:
+    """A key's calls of the last hour; `key` is None where nothing is known of it."""
+
+    key_id: str
+    key: Key | None
+    sums: Sums
+
+
+@dataclass(frozen=True, slots=True)
+class NearLimit:
+    """A key that has used most of the hour that it may."""
+
+    key: Key
+    used: Used
+
+    @property
+    def share(self) -> float:
+        """Of its limit; more than 1 where that was lowered meanwhile."""
+        return self.used.calls / max(1, self.key.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHours:
+    """As of a moment: the keys with most calls, and those near their limit, the fullest first.
+
+    `near` is None where what counts cannot be asked; `many` are all that called, and all that are
+    near. `names` are those of all keys.
+    """
+
+    at: datetime
+    top: Sequence[KeyHour]
+    near: Sequence[NearLimit] | None
+    many: tuple[int, int]
+    names: Mapping[str, str]
+
+
+async def key_hours(
+    store: Store,
+    book: KeyBook,
+    used: Callable[[Sequence[str]], Awaitable[Mapping[str, Used] | None]],
+    now: datetime,
+) -> KeyHours:
+    """Counts what was called up to a minute ago, and what is used up to now; StoreError."""
+    sums, keys = await recent(store, now - HOUR), await book.keys()
+    counted = await used([key_id for key_id in sums if key_id in keys])
+    near = [NearLimit(keys[key_id], each) for key_id, each in (counted or {}).items() if each.calls]
+    near = [each for each in near if each.used.calls >= NEAR * each.key.limit]
+    near.sort(key=lambda each: (-each.share, each.key.name))
+    top = nlargest(MOST, sums, key=lambda key_id: (sums[key_id].calls, key_id))
+    return KeyHours(
+        now,
+        [KeyHour(key_id, keys.get(key_id), sums[key_id]) for key_id in top],
+        None if counted is None else near[:MOST],
+        (len(sums), len(near)),
+        {key_id: key.name for key_id, key in keys.items()},
+    )
+
+
+def settings_told(key: Key) -> dict[str, Any]:
+    """Returns a key's settings as the audit has them: all but its secret, and whom to call."""
+    return {
+        "name": key.name,
+        "permissions": sorted(key.permissions),
+        "level": key.level.value,
+        "scopes": {name: level.value for name, level in sorted(key.scopes.items())},
+        "limit": key.limit,
+        "bookingsPerDay": key.bookings_per_day,
+        "networks": list(key.networks),
+        "expiresAt": key.expires_at and write_instant(key.expires_at),
+    }
+
+
+def changes_told(before: Key, after: Key) -> Mapping[str, Any]:
+    """Returns the settings that differ, as they are afterwards."""
+    old = settings_told(before)
+    return {name: value for name, value in settings_told(after).items() if value != old[name]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """A level, with levels of their own for some resources, and the key that has them."""
+
+    level: AccessLevel
+    scopes: Mapping[str, AccessLevel]
+    key: Key | None = None
+
+    def level_for(self, resource: Resource) -> AccessLevel:
+        """Returns the level that applies to a resource."""
+        return self.scopes.get(resource.name, self.level)
+
+    def is_scoped(self, resource: Resource) -> bool:
+        """Returns whether a scope decides, and not the general level."""
+        return resource.name in self.scopes
+
+
+def viewer_of(key: Key) -> Viewer:
+    """Returns the key as one who looks at a record."""
+    return Viewer(level=key.level, scopes=key.scopes, key=key)
+
+
+def lacking(resource: Resource, key: Key) -> list[Permission]:
+    """Returns what the key lacks so that any call shows it the resource: one would do."""
+    needed = {each.permission for each in OPERATIONS if each.returns is resource}
+    return sorted(needed) if needed.isdisjoint(key.permissions) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """One resource that a key may read; `level` is None where no policy is about it.
+
+    `condition` says which records exist for it, "" where all do.
+    """
+
+    resource: Resource
+    level: AccessLevel | None
+    whole: Sequence[str]
+    masked: Sequence[tuple[str, Mask]] = ()
+    hidden: Sequence[str] = ()
+    condition: str = ""
+
+
+def sights(policy: Policy, key: Key, phrases: Phrases = ENGLISH) -> list[Sighted]:
+    """Returns every resource that an operation of the key's permissions answers with."""
+    return [_sight(policy, key, resource, phrases) for resource in _readable(key)]
+
+
+def closed_to(key: Key) -> list[str]:
+    """Returns the resources that the key may not read, as far as any operation shows them."""
+    open_to = {each.name for each in _readable(key)}
+    shown = {each.returns.name for each in OPERATIONS}
+    return [each.name for each in RESOURCES if each.name in shown - open_to]
+
+
+def _readable(key: Key) -> Iterator[Resource]:
+    named = {each.returns.name for each in OPERATIONS if each.permission in key.permissions}
+    return (each for each in RESOURCES if each.name in named)
+
+
+def _sight(policy: Policy, key: Key, resource: Resource, phrases: Phrases) -> Sighted:
+    if not resource.governed:
+        return Sighted(resource, None, resource.paths)
+    level, rules = key.level_for(resource.name), policy.rules[resource.name]
+    seen = {path: rules.sight(path, level) for path in resource.paths}
+    whole = [path for path, sight in seen.items() if sight is WHOLE]
+    masked = [(path, sight) for path, sight in seen.items() if isinstance(sight, Mask)]
+    rows = rules.rows_of(level)
+    hidden = [path for path in seen if path not in {*whole, *dict(masked)}]
+    condition = conditions(resource, rows, phrases) if rows else ""
+    return Sighted(resource, level, whole, masked, hidden, condition)

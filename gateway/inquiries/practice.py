@@ -1,0 +1,61 @@
+"""What the configured practice system tells: what an examination finds, and its public ids."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from adapters.base import Adapter, Query, Record, Report, Trouble
+from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Finding
+from gateway.backend import bare_adapter_of, check_configured, check_serves
+from gateway.contract.operations import PAGE_LARGEST
+from gateway.examination import examined, problems
+from gateway.sealing import sealing_secret
+from gateway.settings import Settings
+from gateway.store import Store
+
+# So many pages are read at most, whatever an adapter says of a next one.
+PAGES_MOST = 100
+
+
+async def examine(
+    settings: Settings, store: Store, examination: Examination
+) -> AsyncGenerator[Finding, None]:
+    """Yields each finding as it is found; the store has been migrated. StartRefused, StoreError."""
+    troubles: list[Trouble] = []
+    try:
+        async with bare_adapter(settings, store, troubles.append) as adapter:
+            patience = settings.backend.timeout
+            found = examined(adapter, examination, patience=patience, troubles=troubles)
+            async for finding in found:
+                yield finding
+    except DocumentErrors as error:
+        for finding in problems(error.problems):
+            yield finding
+
+
+@asynccontextmanager
+async def bare_adapter(settings: Settings, store: Store, report: Report) -> AsyncIterator[Adapter]:
+    """The configured adapter with nothing around it, which would hide what it does."""
+    check_configured(settings)
+    secret = await sealing_secret(settings, store)
+    adapter = bare_adapter_of(settings, secret, report, store)
+    try:
+        check_serves(adapter, settings)
+        yield adapter
+    finally:
+        await adapter.aclose()
+
+
+async def first(adapter: Adapter, resource: str, most: int, now: datetime) -> list[Record]:
+    """Returns up to `most` records, from at most PAGES_MOST pages; AdapterError."""
+    found: list[Record] = []
+    after = None
+    for _ in range(PAGES_MOST):
+        limit = min(most - len(found), PAGE_LARGEST)
+        page = await adapter.read_many(Query(resource=resource, now=now, limit=limit, after=after))
+        found += page.records
+        after = page.after
+        if after is None or len(found) >= most:
+            break
+    return found[:most]

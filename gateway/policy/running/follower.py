@@ -1,0 +1,304 @@
+"""Follows the policy: the file in the process that decides, what that one hands on in the others.
+
+The folder is watched, since a file that is replaced is another file; and as not every mount tells
+of changes, the file is read again twice a second all the same. What runs is handed on in a file of
+the state folder, replaced as a whole: so a process that is started later takes what runs, whatever
+the operator's own file says by then, and needs no store for it.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import DecodeError, Struct, json
+from watchfiles import awatch
+
+from adapters.base import Report
+from gateway.background import ended
+from gateway.policy.cases.run import cases_beside
+from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.running.keeper import Keeper, PolicyStatus, Watcher
+from gateway.policy.running.text import read_version
+from gateway.policy.running.versions import Presence, Version, Versions
+from gateway.settings import StartRefused
+from gateway.store.base import StoreError
+
+# Seconds between two looks at the operator's file, and at what is handed on; and before a folder
+# that could not be watched is tried again.
+POLL, POLL_HANDED = 0.5, 0.2
+WATCH_AGAIN = 5.0
+# Milliseconds without a change that end a group of changes, and how long a group may be.
+_STEP, _GROUP = 50, 500
+# Bytes that any policy finds room in, as it is handed on.
+ROOM = 160 * 1024
+
+
+class Follower:
+    """Has the keeper look at the file, and tells the store how it stands."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        path: Path,
+        versions: Versions,
+        presence: Presence,
+        watcher: Watcher,
+        hand_on: Callable[[Keeper, int], None] | None = None,
+    ) -> None:
+        self._keeper = keeper
+        self._path = path
+        self._versions = versions
+        self._presence = presence
+        self._watcher = watcher
+        self._hand_on = hand_on
+        self._wake = asyncio.Event()
+        self._asked = False
+        self._mark: object = None
+        self._revision = 0
+        self._handed: tuple[PolicyStatus, int] | None = None
+        self._failing = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begins to follow; raises StoreError where the store cannot be used."""
+        self._revision = await self._versions.revision()
+        await self._tell()
+        self._pass_on()
+        self._tasks = [asyncio.create_task(work) for work in (self._follow(), self._watch())]
+
+    def ask(self) -> None:
+        """Has the file looked at now, even where it has not changed."""
+        self._asked = True
+        self._wake.set()
+
+    async def aclose(self) -> None:
+        """Stops following and writes the events that the store does not have yet."""
+        if self._tasks:
+            with suppress(Exception):
+                await ended(*self._tasks)
+            with suppress(StoreError):
+                await self._tell()
+            await self._presence.leave()
+
+    async def _follow(self) -> None:
+        turn = 0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await self._wake.wait()
+            self._wake.clear()
+            turn += 1
+            was_failing, self._failing = self._failing, True
+            try:
+                await self._turn(certainly=was_failing or turn % 2 == 0)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the file must be followed on
+                if not was_failing and isinstance(error, StoreError):
+                    self._watcher.untold(error, str(error))
+                elif not was_failing:
+                    self._watcher.failed(error, "")
+            else:
+                self._failing = False
+
+    async def _turn(self, *, certainly: bool) -> None:
+        """Looks once, even where the store cannot be asked, then tells the store."""
+        asked, self._asked = self._asked, False
+        try:
+            if self._keeper.unwritten:  # an approval counts only for what nothing ran after
+                await self._tell()
+            revision = await self._newest(certainly=certainly)
+        except StoreError:
+            await self._keeper.look(asked=asked)
+            self._pass_on()
+            raise
+        await self._keeper.look(asked=asked or revision != self._revision)
+        self._revision = revision
+        self._pass_on()
+        await self._tell()
+
+    async def _newest(self, *, certainly: bool) -> int:
+        """Returns the revision; it is not asked for where the store looks untouched."""
+        mark = self._versions.mark()
+        if not certainly and mark is not None and mark == self._mark:
+            return self._revision
+        revision = await self._versions.revision()
+        self._mark = mark
+        return revision
+
+    def _pass_on(self) -> None:
+        """Hands the decision to the processes that serve, before anybody else hears of it."""
+        now = (self._keeper.status, self._revision)
+        if self._hand_on is not None and self._handed != now:
+            self._hand_on(self._keeper, self._revision)
+            self._handed = now
+
+    async def _tell(self) -> None:
+        events = list(self._keeper.unwritten)
+        await self._presence.say(self._keeper.status.members(), self._revision, events)
+        self._keeper.written(events)
+
+    async def _watch(self) -> None:
+        """Wakes the follower where a name changes that may lead to the file."""
+        # ..data is what Kubernetes moves on, with every file that is beneath it
+        names = {self._path.name, cases_beside(self._path).name, "..data"}
+        while True:
+            with suppress(OSError, RuntimeError):
+                async for _ in awatch(
+                    self._path.parent,
+                    watch_filter=lambda _, path: Path(path).name in names,
+                    debounce=_GROUP,
+                    step=_STEP,
+                    recursive=False,
+                ):
+                    self._wake.set()
+            await asyncio.sleep(WATCH_AGAIN)
+
+
+class Handover(Struct, kw_only=True, frozen=True):
+    """What runs since when, with the `status` and `revision` of the process that decides."""
+
+    version: Version
+    loaded_at: datetime
+    status: dict[str, Any]
+    revision: int
+
+
+_encode, _decode = json.Encoder().encode, json.Decoder(Handover).decode
+
+
+def hand_over(path: Path, keeper: Keeper, revision: int) -> None:
+    """Hands what runs now to the processes that serve; raises OSError."""
+    status = keeper.status
+    put(
+        path,
+        Handover(
+            version=status.version,
+            loaded_at=status.loaded_at,
+            status=status.members(),
+            revision=revision,
+        ),
+    )
+
+
+def put(path: Path, handover: Handover) -> None:
+    """Replaces the file; the next one is reserved in advance, so a full disk has room for it."""
+    new = path.with_suffix(".new")
+    _fill(new, _encode(handover))
+    new.replace(path)
+    with suppress(OSError):
+        _fill(new, b"")
+
+
+def _fill(path: Path, data: bytes) -> None:
+    """Overwrites the file up to a fixed size; the blanks at its end mean nothing."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(file, "wb") as stream:
+        stream.write(data.ljust(ROOM))
+        stream.truncate()
+
+
+def take(path: Path) -> Handover | None:
+    """Returns what was handed on; None where it is absent, unreadable or another user's."""
+    try:
+        # no link is followed, nor is a pipe waited for
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            own = os.fstat(file.fileno()).st_uid == os.geteuid()
+            return _decode(file.read()) if own else None
+    except (OSError, DecodeError):
+        return None
+
+
+class TakingTroubles(Protocol):
+    """Hears why a policy cannot be taken, and why the store cannot be told of it."""
+
+    def untaken(self, error: Exception) -> None: ...
+
+    def unsaid(self, error: Exception) -> None: ...
+
+
+class Taker:
+    """Serves by the policy that is handed to it, and tells the store so."""
+
+    _policy: Policy
+    _handed: Handover
+
+    def __init__(
+        self, path: Path, report: Report, presence: Presence, troubles: TakingTroubles
+    ) -> None:
+        self._path = path
+        self._report = report
+        self._presence = presence
+        self._troubles = troubles
+        self._untaken = self._unsaid = False
+        self._mark: tuple[int, int] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The status of the policy in this process."""
+        return {**self._handed.status, "hash": self._policy.short_hash}
+
+    def policy(self) -> Policy:
+        """Returns the policy that runs; a request asks once."""
+        return self._policy
+
+    async def begin(self) -> None:
+        """Takes what was handed on; raises StartRefused where nothing was."""
+        if not await self._take(None):
+            raise StartRefused(f"no policy has been handed over in {self._path}")
+
+    def start(self) -> None:
+        """Follows what is handed on, until `aclose`."""
+        self._task = asyncio.create_task(self._follow(), name="take the policy")
+
+    async def aclose(self) -> None:
+        """Stops following."""
+        if self._task is not None:
+            with suppress(Exception):
+                await ended(self._task)
+            await self._presence.leave()
+
+    async def _follow(self) -> None:
+        """Takes what is handed on and tells the store; reports each failure once and goes on."""
+        while True:
+            try:
+                if _mark(self._path) != self._mark:
+                    await self._take(self._policy)
+                self._untaken = False
+            except Exception as error:  # noqa: BLE001 - what runs goes on, and is followed on
+                if not self._untaken:
+                    self._troubles.untaken(error)
+                self._untaken = True
+            try:
+                await self._presence.say(self.status, self._handed.revision)
+                self._unsaid = False
+            except Exception as error:  # noqa: BLE001 - the store alone does not know of it
+                if not self._unsaid:
+                    self._troubles.unsaid(error)
+                self._unsaid = True
+            await asyncio.sleep(POLL_HANDED)
+
+    async def _take(self, running: Policy | None) -> bool:
+        """Returns whether there was anything to take."""
+        # marked first: what is put there meanwhile is then seen the next time
+        mark, found = _mark(self._path), take(self._path)
+        if found is None:
+            return False
+        if running is None or found.version.hash != running.hash:
+            self._policy = await asyncio.to_thread(self._compiled, found.version, running)
+        self._mark, self._handed = mark, found
+        return True
+
+    def _compiled(self, version: Version, like: Policy | None) -> Policy:
+        rules = read_version(version)
+        return compile_policy(version.file, version.hash, rules, self._report, like)
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_ino, found.st_mtime_ns
+    return None
