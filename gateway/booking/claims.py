@@ -14,7 +14,6 @@ import orjson
 from adapters.base import (
     AdapterError,
     BackendTimeout,
-    Draft,
     NotFound,
     OutcomeUnknown,
     Record,
@@ -155,17 +154,17 @@ class Claims:
                 ) from error
 
     async def _work(self, request: BookingRequest, row: LedgerRow) -> Booked:
-        draft = replace(request.draft, reference=row.reference)
+        request = replace(request, draft=replace(request.draft, reference=row.reference))
         sends = False
         try:
             if not row.fresh:
-                found = await self._left_behind(request, draft, row)
+                found = await self._left_behind(request, row)
                 if found is not None:
                     return Booked(found, replayed=True)
             await self._check(request, row)
             await self._send(request, row)
             sends = True
-            return await self._sent(request, draft, row)
+            return await self._sent(request, row)
         except (LostClaim, AdapterError, GatewayError, BookingRefused):
             raise
         except BaseException as error:  # a fault of ours: what was settled before it stays
@@ -175,29 +174,27 @@ class Claims:
                 raise OutcomeUnknown("the gateway failed in the middle of a booking") from error
             raise
 
-    async def _sent(self, request: BookingRequest, draft: Draft, row: LedgerRow) -> Booked:
+    async def _sent(self, request: BookingRequest, row: LedgerRow) -> Booked:
         """Send it, and write its end."""
         try:
-            record = await request.adapter.create_appointment(draft)
+            record = await request.adapter.create_appointment(request.draft)
         except (NotFound, SlotTaken) as error:
-            return await self._refused(request, draft, row, error)
+            return await self._refused(request, row, error)
         except (OutcomeUnknown, BackendTimeout) as error:
-            return await self._not_known(request, draft, row, error)
+            return await self._not_known(request, row, error)
         except AdapterError:
             await self._outcomes.settle(row, None)
             raise
         except Exception as error:  # noqa: BLE001 - a fault says nothing about what was written
-            return await self._not_known(request, draft, row, error)
+            return await self._not_known(request, row, error)
         return Booked(await self._done(row, record), replayed=False)
 
-    async def _left_behind(
-        self, request: BookingRequest, draft: Draft, row: LedgerRow
-    ) -> Record | None:
+    async def _left_behind(self, request: BookingRequest, row: LedgerRow) -> Record | None:
         """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
         # before it is asked: the answer may be older
         is_over = self._unknown.deadlines.left(request.adapter, row) == 0
         try:
-            found = await look(self._rows, request.adapter, draft, row, told=True)
+            found = await self._look(request, row)
         except OutcomeUnknown:
             await self._outcomes.settle(row, LEFT)
             raise
@@ -228,7 +225,7 @@ class Claims:
             raise Unavailable(error.retry_after) from error
 
     async def _refused(
-        self, request: BookingRequest, draft: Draft, row: LedgerRow, error: NotFound | SlotTaken
+        self, request: BookingRequest, row: LedgerRow, error: NotFound | SlotTaken
     ) -> Booked:
         """The practice system's no, unless it is our own earlier attempt that took the time.
 
@@ -236,7 +233,7 @@ class Claims:
         the next attempt may be told something else.
         """
         if not row.fresh and isinstance(error, SlotTaken):
-            found = await self._left_behind(request, draft, row)
+            found = await self._left_behind(request, row)
             if found is not None:
                 return Booked(found, replayed=True)
         if isinstance(error, SlotTaken):
@@ -258,13 +255,11 @@ class Claims:
             await self._outcomes.settle(row, None)
             raise Unavailable(error.retry_after) from error
 
-    async def _not_known(
-        self, request: BookingRequest, draft: Draft, row: LedgerRow, error: Exception
-    ) -> Booked:
+    async def _not_known(self, request: BookingRequest, row: LedgerRow, error: Exception) -> Booked:
         """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
         if not await self._outcomes.settle(row, {"state": "unknown"}):
             raise LostClaim(LEFT)
-        found = await self._look_a_while(request, draft, row)
+        found = await self._look_a_while(request, row)
         if found is not None:
             return Booked(found, replayed=False)
         await self._outcomes.settle(row, LEFT)
@@ -272,22 +267,23 @@ class Claims:
             raise OutcomeUnknown(str(error)) from error
         raise OutcomeUnknown("the adapter failed in the middle of a booking") from error
 
-    async def _look_a_while(
-        self, request: BookingRequest, draft: Draft, row: LedgerRow
-    ) -> Record | None:
+    async def _look_a_while(self, request: BookingRequest, row: LedgerRow) -> Record | None:
         until = asyncio.get_running_loop().time() + self._looks
         pauses = iter(_PAUSES)
         while True:
             try:
                 async with asyncio.timeout_at(until):
                     await asyncio.sleep(next(pauses, _PAUSES[-1]))
-                    found = await look(self._rows, request.adapter, draft, row, told=True)
+                    found = await self._look(request, row)
             except TimeoutError:
                 return None
             except (OutcomeUnknown, StoreError):
                 continue
             if found is not None or request.adapter.excludes:
                 return found
+
+    async def _look(self, request: BookingRequest, row: LedgerRow) -> Record | None:
+        return await look(self._rows, request.adapter, request.draft, row, told=True)
 
     async def _done(self, row: LedgerRow, record: Record) -> Record:
         """The new appointment; OutcomeUnknown where another booking was given the same one."""

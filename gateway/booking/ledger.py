@@ -106,7 +106,7 @@ class Ledger:
     async def book(self, request: BookingRequest) -> Booked:
         """The appointment, new or as it was made before.
 
-        Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
+        BookingRefused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
         can't be written, the first call is still running, or nobody knows yet what came of another
         booking of that time, or of one that may use up the allowance; LimitExceeded;
         OutcomeUnknown; and what `check_time` and `check_key` raise, once it is certain that nothing
@@ -185,7 +185,9 @@ class Ledger:
         if row.fingerprint != request.fingerprint:
             raise KeyReused
         if row.is_settled:
-            return row.outcome_again() if await self._is_told(row) else None
+            # one without a key is told once
+            is_told_here = row.idempotency_digest is not None or await self.rows.tell(row)
+            return row.outcome_again() if is_told_here else None
         return await self._take(row) if await self._is_left(row) else row
 
     async def _present(self, request: BookingRequest) -> LedgerRow | None:
@@ -213,10 +215,6 @@ class Ledger:
             if row.state in ("unknown", "done") or await self._is_left(row):
                 return row
         return None
-
-    async def _is_told(self, row: LedgerRow) -> bool:
-        """Whether the outcome is this call's to tell: one without a key is told once."""
-        return row.idempotency_digest is not None or await self.rows.tell(row)
 
     async def _is_left(self, row: LedgerRow) -> bool:
         """Whether nobody works on the row, or will."""
