@@ -106,9 +106,9 @@ class Ledger:
     async def book(self, request: BookingRequest) -> Booked:
         """The appointment, new or as it was made before.
 
-        BookingRefused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
-        can't be written, the first call is still running, or nobody knows yet what came of another
-        booking of that time, or of one that may use up the allowance; LimitExceeded;
+        Raises BookingRefused for the practice system's 404 and 409; KeyReused; Unavailable where
+        the ledger can't be written, the first call is still running, or nobody knows yet what came
+        of another booking of that time, or of one that may use up the allowance; LimitExceeded;
         OutcomeUnknown; and what `check_time` and `check_key` raise, once it is certain that nothing
         was made before.
         """
