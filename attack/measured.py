@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from attack.base import GROWTH, LOGGED, SLOWEST, Row
 from attack.target import Target
-from gateway.web.connections import KEEP_ALIVE
+from gateway.web.connection import KEEP_ALIVE
 
 RECOVERY = KEEP_ALIVE + 1.0
 # Seconds of honest calls before an attack: what they use is no growth.

@@ -27,7 +27,7 @@ from gateway.keys.base import KeyChange, KnownSecret
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing
 from gateway.keys.secret import digest, hint, mint
-from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.steps import authenticate
 
 PAIRS = int(os.environ.get("TIMING_PAIRS", "20000"))
 BOUND = 4.5

@@ -9,12 +9,11 @@ from typing import Any
 
 from adapters.asking import Asking
 from adapters.wrappers import guarded
-from gateway.audit import buffer, journal, recorder, upkeep
-from gateway.observe import lag, tallies
-from gateway.observe.tracing import base as tracing
-from gateway.pipeline import pipeline, shed
-from gateway.usage import counting
-from gateway.web import bounded, connections, front, noting
+from gateway.audit import buffer, journal, upkeep
+from gateway.observe import metrics, process, traces
+from gateway.pipeline import pipeline, shedder
+from gateway.usage import Usage
+from gateway.web import connection, front, observers, reader
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -28,7 +27,7 @@ class _Nobody(set[Any]):
 
 
 def _without_audit() -> None:
-    noting.entry_of = _nothing  # type: ignore[assignment]
+    observers.entry_of = _nothing  # type: ignore[assignment]
 
     def note(self: journal.Journal, access: Any, entry: Any, *, counted: bool = True) -> None:
         self._access.add(access)
@@ -38,7 +37,7 @@ def _without_audit() -> None:
 
 
 def _without_access() -> None:
-    noting.Access = _nothing  # type: ignore[assignment,misc]
+    observers.Access = _nothing  # type: ignore[assignment,misc]
 
     def note(self: journal.Journal, access: Any, entry: Any, *, counted: bool = True) -> None:
         if entry is not None:
@@ -48,30 +47,30 @@ def _without_access() -> None:
 
 
 def _without_metrics() -> None:
-    for kind in (tallies.Calls, tallies.BackendCalls, tallies.Shown):
-        kind.count = _nothing  # type: ignore[attr-defined]
-    lag.Lag.start = _nothing  # type: ignore[method-assign]
+    metrics.Timings.note = _nothing  # type: ignore[method-assign]
+    metrics.ShownRecords.count = _nothing  # type: ignore[method-assign]
+    process.Lag.start = _nothing  # type: ignore[method-assign]
 
 
 def _without_usage() -> None:
-    counting.Usage.count = _nothing  # type: ignore[method-assign]
+    Usage.count = _nothing  # type: ignore[method-assign]
 
 
 def _without_gate() -> None:
-    made = shed.Gate.__init__
+    made = shedder.LoadShedder.__init__
 
-    def make(self: shed.Gate, *given: Any, **named: Any) -> None:
+    def make(self: shedder.LoadShedder, *given: Any, **named: Any) -> None:
         made(self, *given, **named)
         self.inside = _Nobody()
 
-    shed.Gate.__init__ = make  # type: ignore[method-assign]
-    shed.Gate.leave = _nothing  # type: ignore[method-assign]
+    shedder.LoadShedder.__init__ = make  # type: ignore[method-assign]
+    shedder.LoadShedder.leave = _nothing  # type: ignore[method-assign]
 
 
 def _without_edge() -> None:
     """How large heads are, who calls through a proxy, and what readers leave unread."""
-    del bounded.BoundedReader.data_received
-    connections.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
+    del reader.BoundedReader.data_received
+    connection.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
 
 
 class _Nowhere:
@@ -86,12 +85,12 @@ class _Nowhere:
 def _without_traces() -> None:
     """How long the practice system takes is noted of no call either."""
     asking = Asking()
-    tracing.PassedOn.begin = lambda self, operation, given: asking  # type: ignore[method-assign]
+    traces.Traces.begin = lambda self, operation, given: asking  # type: ignore[method-assign]
     front.ASKING = guarded.ASKING = _Nowhere(asking)  # type: ignore[assignment,attr-defined]
 
 
 def _without_noting() -> None:
-    noting.Observers.note = _nothing  # type: ignore[method-assign]
+    observers.Observers.note = _nothing  # type: ignore[method-assign]
 
 
 # By what the table calls them; the last is what calls the first four of these for each call.
@@ -113,15 +112,15 @@ class Ends:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffers: list[buffer.Buffer] = []
-        self._recorders: list[recorder.Recorder] = []
+        self._recorders: list[journal.Recorder] = []
         self._upkeeps: list[upkeep.Upkeep] = []
-        self._usages: list[counting.Usage] = []
-        upkeep.INDEX_EVERY = recorder.EVERY = 1e9
+        self._usages: list[Usage] = []
+        upkeep.INDEX_EVERY = journal.RECORD_EVERY = 1e9
         for kind, found in (
             (buffer.Buffer, self._buffers),
-            (recorder.Recorder, self._recorders),
+            (journal.Recorder, self._recorders),
             (upkeep.Upkeep, self._upkeeps),
-            (counting.Usage, self._usages),
+            (Usage, self._usages),
         ):
             self._learn(kind, found)
 

@@ -23,7 +23,7 @@ from gateway.assembly.sides import Sockets, bind_all, public_side, system_side
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, open_peeker
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 from gateway.observe.process import watch_process
 from gateway.observe.troubles import PolicyNews
 from gateway.policy.running.file import find
@@ -38,16 +38,15 @@ from gateway.probes import (
     of_workers,
     policy_behind,
 )
-from gateway.processes.reports import Report, Reporter, Reports
-from gateway.processes.workers import Workers
+from gateway.processes.reports import Report, Reporter, Reports, Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import begin_state, make_folder, open_own_store, open_state, sole_use
 from gateway.state.folder import check_clock, check_not_behind
 from gateway.store import Store
-from gateway.web.doorman import reserve_files
-from gateway.web.readiness import Probe, Readiness, watch_parts, watch_readiness
+from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
+from gateway.web.system import Probe, Readiness, watch_parts, watch_readiness
 
 
 def utc_now() -> datetime:

@@ -9,14 +9,13 @@ from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.limits import Limiter
-from gateway.observe.lag import Lag
-from gateway.pipeline.places import Places
+from gateway.observe.process import Lag
+from gateway.pipeline.shedder import AdaptiveLimit
 from gateway.policy.running.keeper import PolicyStatus
-from gateway.processes.reports import Reports
-from gateway.processes.workers import Workers
+from gateway.processes.reports import Reports, Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.store import Store
-from gateway.web.readiness import Probe
+from gateway.web.system import Probe
 
 # Seconds for which the event loop may stand still, and how long that counts.
 LAG_TOO_MUCH = 1.0
@@ -65,7 +64,7 @@ def of_workers(workers: Workers, reports: Reports) -> Probe:
     """At least one worker can do its work."""
 
     async def told() -> Mapping[str, Any]:
-        return workers.told(await reports.ask())
+        return workers.readiness(await reports.ask())
 
     return told
 
@@ -124,12 +123,12 @@ def of_audit(journal: Journal) -> Probe:
             why = f"{audit.place}: {audit.broken}; {waiting}"
             stops = None if audit.is_full else (Purpose.BOOKINGS,)
             raise NotReady(f"the audit cannot be written: {why}", stops)
-        return {"head": "not recorded in the store"} if journal.unrecorded else {}
+        return {"head": "not recorded in the store"} if journal.recorder.failing else {}
 
     return told
 
 
-def of_loop(lag: Lag, places: Places) -> Probe:
+def of_loop(lag: Lag, places: AdaptiveLimit) -> Probe:
     """The event loop has not stood still lately: while it does, no call is answered.
 
     Where it has too much to do, and so keys have fewer places, that is said.

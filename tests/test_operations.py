@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from gateway.cli import main
 from gateway.observe.figures import BY_NAME, FIGURES
 from gateway.settings import GROUPS, Settings, load_settings, names
-from gateway.web.doorman import SPARE_FILES
+from gateway.web.limiter import SPARE_FILES
 from tests.command import clinic_gateway
 from tests.conftest import Template
 from tests.observe.test_documented import rules

@@ -18,7 +18,7 @@ from gateway.inquiries.deeds import Deeds
 from gateway.inquiries.keys import KeyBook
 from gateway.limits.base import Used
 from gateway.observe.logs import Events
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 from gateway.policy.policy import Policy
 from gateway.policy.running.keeper import PolicyStatus
 from gateway.policy.running.versions import Version

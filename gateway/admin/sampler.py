@@ -18,7 +18,7 @@ from gateway.booking.rows import LedgerRows
 from gateway.inquiries.keys import KeyBook, KeyHours, key_hours
 from gateway.inquiries.practice import first
 from gateway.inquiries.traffic import Samples, gauge
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 
 EVERY = 10.0  # seconds between two samples
 # Seconds for which an answer counts while somebody watches; and what keys called where nobody does.

@@ -8,31 +8,31 @@ from gateway.assembly.bookings import open_ledger
 from gateway.assembly.kit import Kit
 from gateway.assembly.noting import opened_journal, opened_traces, watched_lag
 from gateway.assembly.practice import Practice
-from gateway.assembly.sides import open_entrance
+from gateway.assembly.sides import public_options
 from gateway.audit.buffer import Buffer
 from gateway.booking.takeover import Owners
 from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
+from gateway.observe.callers import LoadTroubles
 from gateway.observe.process import watch_process
-from gateway.observe.troubles import KeyTroubles, LimiterTroubles, LoadTroubles, UsageTroubles
-from gateway.pipeline.authenticate import owner_of
-from gateway.pipeline.cursor import Cursors
+from gateway.observe.troubles import KeyTroubles, LimiterTroubles, UsageTroubles
+from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.pipeline import Pipeline
-from gateway.pipeline.redact import hidden_fields
-from gateway.pipeline.shed import Gate
+from gateway.pipeline.shedder import LoadShedder
+from gateway.pipeline.steps import hidden_fields, owner_of
 from gateway.policy.policy import Policy
 from gateway.probes import of_audit, of_keys, of_ledger, of_limiter, of_loop
 from gateway.settings import StartRefused
 from gateway.store import Store
-from gateway.usage.counting import Usage
+from gateway.usage import Usage
+from gateway.web.addresses import Proxies
 from gateway.web.documents import Documents
 from gateway.web.front import Front
-from gateway.web.noting import Observers
-from gateway.web.proxies import Proxies
-from gateway.web.readiness import Probe
+from gateway.web.observers import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import PublicServer
+from gateway.web.system import Probe
 from gateway.web.tls import STRICT
 
 
@@ -73,9 +73,9 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     ledger = open_ledger(kit, wanted.ledger, wanted.owners)
     journal = await opened_journal(kit, wanted.store)
     limiter = await _limiter(kit, wanted.counters)
-    gate = _gate(kit)
+    shedder = _shedder(kit)
     lag = watched_lag(kit)
-    lag.tells(gate.hear)
+    lag.on_lag(shedder.on_lag)
     pipeline = Pipeline(
         keys=ring,
         limiter=limiter,
@@ -83,9 +83,9 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         adapter=adapter,
         ledger=ledger,
         window=practice.window,
-        cursors=Cursors(practice.secret),
+        cursors=CursorCipher(practice.secret),
         now=kit.now,
-        gate=gate,
+        shedder=shedder,
         audit=journal.audit,
     )
     whose = partial(owner_of, keys=ring)
@@ -116,13 +116,13 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
         "keys": of_keys(ring),
         "audit": of_audit(journal),
         "limiter": of_limiter(place_of(settings.limiter.get_secret_value()), limiter),
-        "loop": of_loop(lag, gate.places),
+        "loop": of_loop(lag, shedder.places),
     }
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    kit.metrics.ask("gateway_places_per_key", lambda: gate.places.now)
-    kit.metrics.hides(partial(hidden_fields, policy))
+    kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
+    kit.metrics.shown_records.hidden = partial(hidden_fields, policy)
     watch_process(kit.metrics)
-    server = PublicServer(front, replies, observers, open_entrance(kit, proxies))
+    server = PublicServer(front, replies, observers, public_options(kit, proxies))
     return Answering(
         front=front,
         server=server,
@@ -134,21 +134,21 @@ async def open_answering(kit: Kit, practice: Practice, wanted: Wanted) -> Answer
     )
 
 
-def _gate(kit: Kit) -> Gate:
+def _shedder(kit: Kit) -> LoadShedder:
     settings = kit.settings
     troubles = LoadTroubles(kit.metrics, kit.events, settings.in_flight_per_key)
-    return Gate(
+    return LoadShedder(
         settings.in_flight,
         settings.in_flight_per_key,
         settings.in_flight_bytes,
-        told=troubles.turned_away,
-        changed=troubles.places,
+        on_refusal=troubles.turned_away,
+        on_change=troubles.places,
     )
 
 
 async def _ring(kit: Kit, store: Store) -> KeyRing:
     ring = KeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
-    kit.metrics.keys_loaded(lambda: len(ring))
+    kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
     await kit.closing(ring).start()
     return ring
@@ -179,6 +179,6 @@ async def _limiter(kit: Kit, counters: Counters | None) -> Limiter:
         )
     except ValueError as error:
         raise StartRefused(str(error), "limiter") from error
-    kit.metrics.limiter(lambda: limiter.degraded)
+    kit.metrics.ask("gateway_limiter_degraded", lambda: limiter.degraded)
     await kit.closing(limiter).start()
     return limiter

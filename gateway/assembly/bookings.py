@@ -42,7 +42,7 @@ async def look_after(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -
     reconciler.start()
     told = kit.bookings
     watch = Watch(store, adapter, told.overwritten, told.unreadable, told.watch_failed)
-    kit.metrics.overwritten(lambda: watch.overwritten)
+    kit.metrics.ask("gateway_bookings_overwritten", lambda: watch.overwritten)
     kit.closing(watch).start(kit.now)
 
 

@@ -5,11 +5,10 @@ from gateway.assembly.kit import Kit
 from gateway.audit.journal import Journal, open_journal
 from gateway.audit.troubles import AuditTroubles
 from gateway.audit.upkeep import Upkeep
-from gateway.observe.access import ACCESS
-from gateway.observe.lag import Lag
 from gateway.observe.lines import Lines
-from gateway.observe.tracing import open_traces
-from gateway.observe.tracing.base import Traces
+from gateway.observe.logs import ACCESS
+from gateway.observe.process import Lag
+from gateway.observe.traces import Traces, open_traces
 from gateway.observe.troubles import LogTroubles, TraceTroubles
 from gateway.settings import StartRefused
 from gateway.store import Store

@@ -12,13 +12,13 @@ from gateway.assembly.sides import Sockets, is_open, panel_side
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
 from gateway.limits import LimiterDown, Peeker, Used
-from gateway.observe.merged import Snapshot
+from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import PanelSide
 from gateway.settings import Settings, split_address
 from gateway.store import Store
-from gateway.web.proxies import Proxies
-from gateway.web.readiness import Readiness
+from gateway.web.addresses import Proxies
+from gateway.web.system import Readiness
 from gateway.web.tls import STRICT
 
 # What this machine is called by its own browsers.

@@ -12,15 +12,13 @@ from gateway.admin.context import CONTEXT
 from gateway.admin.guard import HEADERS
 from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
-from gateway.observe.troubles import CertificateTroubles, ConnectionTroubles
+from gateway.observe.callers import CertificateTroubles, ConnectionTroubles
 from gateway.serving import PanelSide, PublicSide, SystemSide
 from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
-from gateway.web.entrance import Entrance, entrance
+from gateway.web.addresses import Proxies
 from gateway.web.front import Front
-from gateway.web.proxies import Proxies
-from gateway.web.readiness import Readiness
-from gateway.web.server import AppRunner, PublicServer, bind, refusal_of
-from gateway.web.system import system_server
+from gateway.web.server import AppRunner, ListenerOptions, PublicServer, bind, refusal_of
+from gateway.web.system import Readiness, system_server
 from gateway.web.tls import Certificate, context_of
 
 # Seconds that a listener's last answers have to leave, once nothing is waited for any more.
@@ -122,21 +120,21 @@ def panel_side(kit: Kit, app: web.Application, listening: socket) -> PanelSide:
         return response
 
     proxies = Proxies(kit.settings.proxies, kit.settings.proxy_hops)
-    inside = entrance(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
+    options = ListenerOptions(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
     return PanelSide(
-        runner=AppRunner(app, refuse, inside, end=CUT_OFF),
+        runner=AppRunner(app, refuse, options, end=CUT_OFF),
         socket=listening,
         certificate=_certificate(kit) if is_open(kit.settings) else None,
     )
 
 
-def open_entrance(kit: Kit, proxies: Proxies) -> Entrance:
+def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
     """Who lets connections in, and how many."""
     settings, troubles = kit.settings, ConnectionTroubles(kit.metrics, kit.events)
     most, most_of_one = settings.connections, settings.connections_per_address
-    inside = entrance(most, most_of_one, proxies, troubles.turned_away)
-    kit.metrics.ask("gateway_connections", lambda: len(inside.doorman))
-    return inside
+    options = ListenerOptions(most, most_of_one, proxies, troubles.turned_away)
+    kit.metrics.ask("gateway_connections", lambda: len(options.limiter))
+    return options
 
 
 def public_side(kit: Kit, front: Front, server: PublicServer, listening: socket) -> PublicSide:
@@ -168,8 +166,8 @@ def _certificate(kit: Kit) -> Certificate | None:
     pair = _pair(kit.settings)
     if pair is None:
         return None
-    told = CertificateTroubles(kit.events)
-    return kit.closing(Certificate(*pair, renewed=told.renewed, refused=told.refused))
+    troubles = CertificateTroubles(kit.events)
+    return kit.closing(Certificate(*pair, on_renewal=troubles.renewed, on_refusal=troubles.refused))
 
 
 def check_tls(settings: Settings) -> None:

@@ -22,7 +22,7 @@ class AuditTroubles:
         self._events.info("the audit can be written again")
 
     def dropped(self, lines: int) -> None:
-        self._metrics.lines_lost(lines)
+        self._metrics.add("gateway_log_lines_lost_total", lines)
 
     def lost(self, lines: int) -> None:
         self._events.warn("entries of the audit are lost", lines=lines)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gateway.audit.buffer import Unwritten
-from gateway.audit.chains import Chains
-from gateway.audit.files import audit_folder
+from gateway.audit.chains import Chains, audit_folder
 from gateway.audit.journal import open_chain
 from gateway.audit.troubles import AuditTroubles
 from gateway.cli.options import fail

@@ -21,7 +21,7 @@ from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_in
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, sole_use
-from gateway.web.doorman import reserve_files
+from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
 
 # What a roll cannot change, since the parent has it.

@@ -1,4 +1,4 @@
-"""What an operation may answer, for the OpenAPI document: statuses, headers, bodies of errors.
+"""What an operation may answer, and what partners are told of the interface in sentences.
 
 Answers that are the same for all operations stand once, among the components.
 """
@@ -7,78 +7,107 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gateway.contract import errors
-from gateway.contract.access import LEVELS
-from gateway.contract.errors import (
-    COMMON_STATUSES,
-    MOST_NAMED,
-    STATUS_SUMMARIES,
-    GatewayError,
-    InvalidField,
-)
+from gateway.contract.access import LEVEL_SUMMARIES, LEVELS
+from gateway.contract.errors import COMMON_STATUSES, MOST_NAMED, STATUS_SUMMARIES
 from gateway.contract.operations import Operation
 
+INTRODUCTION = "Reads a veterinary clinic's records and books appointments."
+
+AUTHENTICATION = """\
+Every call carries an API key in the header `X-API-Key`. The key decides which operations are
+reachable (its permissions, see `x-permission`), how many calls an hour are allowed, and how much
+of each record is visible: its access level, which may differ from resource to resource."""
+
+_LEVELS = "\n".join(f"- `{level}`: {text}" for level, text in LEVEL_SUMMARIES.items())
+
+VISIBLE = """\
+A field that the level does not open is absent. A field that is open and has no value is `null`.
+`X-Access-Level` says which level was applied. Asked for with a key, this document shows the
+interface as that key sees it."""
+
+VALUES = """\
+Times go out in UTC with whole seconds (`2026-03-01T09:00:00Z`); times that come in may have any
+offset, but need one. Days are the clinic's local days. Money is a decimal string with two places.
+Identifiers are UUIDs in lower case."""
+
+BOOKING = """\
+To book: list the appointment types, list the available slots of a veterinarian on a day, create
+the appointment at one of them. A 409 says that the time is not, or no longer, one of the free
+slots: load them again and pick another."""
+
+ABOUT = "\n\n".join((INTRODUCTION, AUTHENTICATION, _LEVELS, VISIBLE, VALUES, BOOKING)) + "\n"
+
+# What to do about an answer that is none of the good ones.
+REMEDIES: Mapping[int, str] = {
+    400: "Mend what `errors` names; the same request is refused again.",
+    401: "Send the key that the clinic gave you, or ask for a new one.",
+    403: "Ask the clinic for the permission.",
+    404: "Look whether the identifier is still right.",
+    405: "Use one of the methods that `Allow` names.",
+    408: "Send the whole body at once.",
+    409: "Load the free slots again and pick another time.",
+    413: "Send less.",
+    415: "Send JSON, not compressed, and say so in `Content-Type`.",
+    417: "Leave the `Expect` header out.",
+    429: "Wait the seconds of `Retry-After`.",
+    431: "Send fewer or shorter headers.",
+    500: "Try again later; tell the clinic the `X-Request-Id`.",
+    502: "Try again later; tell the clinic the `X-Request-Id`.",
+    503: "Wait the seconds of `Retry-After`, then ask again.",
+    504: "Ask again; a booking with the same `Idempotency-Key`.",
+}
+
+
 _RATE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-_COUNT = {"type": "integer", "minimum": 0}
-_SECONDS = {"type": "integer", "minimum": 1, "maximum": 3600}
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
+_SECONDS: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 3600}
 # A key's bookings of a day are counted anew within 25 hours: so long can a local day be.
-_WAIT = {"type": "integer", "minimum": 1, "maximum": 90_000}
+_WAIT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 90_000}
+
+
+def _header(description: str, *, required: bool = True, **schema: Any) -> Mapping[str, Any]:
+    """A header whose value has that JSON Schema."""
+    always = {"required": True} if required else {}
+    return {"description": description, "schema": schema, **always}
+
 
 HEADERS: Mapping[str, Mapping[str, Any]] = {
-    "X-Request-Id": {
-        "description": (
-            "Names this call in the logs: the caller's own `X-Request-Id` where it is 8 to 64"
-            " characters of `A-Z a-z 0-9 . _ -`, else a new one."
-        ),
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
-        "required": True,
-    },
-    "X-RateLimit-Limit": {
-        "description": "Calls per hour of this key.",
-        "schema": _COUNT,
-        "required": True,
-    },
-    "X-RateLimit-Remaining": {
-        "description": "Calls left in this hour.",
-        "schema": _COUNT,
-        "required": True,
-    },
-    "X-RateLimit-Reset": {
-        "description": "Seconds until the hour ends.",
-        "schema": _SECONDS,
-        "required": True,
-    },
-    "Retry-After": {
-        "description": "Seconds to wait before asking again.",
-        "schema": _WAIT,
-        "required": True,
-    },
-    "X-Access-Level": {
-        "description": "The level that was applied to this answer.",
-        "schema": {"type": "string", "enum": [level.value for level in LEVELS]},
-        "required": True,
-    },
-    "Link": {
-        "description": 'The next page, while there is one: `<address>; rel="next"` (RFC 8288).',
-        "schema": {"type": "string"},
-    },
-    "Location": {
-        "description": "The address of the new appointment.",
-        "schema": {"type": "string", "format": "uri"},
-        "required": True,
-    },
-    "X-Skipped-Records": {
-        "description": "How many records were left out because they have no usable identifier.",
-        "schema": {"type": "integer", "minimum": 1},
-    },
-    "Idempotent-Replayed": {
-        "description": "The outcome of an earlier call with the same `Idempotency-Key`.",
-        "schema": {"type": "string", "enum": ["true"]},
-    },
-    "WWW-Authenticate": {
-        "description": "How to authenticate.",
-        "schema": {"type": "string", "const": 'ApiKey header="X-API-Key"'},
-        "required": True,
-    },
+    "X-Request-Id": _header(
+        "Names this call in the logs: the caller's own `X-Request-Id` where it is 8 to 64"
+        " characters of `A-Z a-z 0-9 . _ -`, else a new one.",
+        type="string",
+        pattern="^[A-Za-z0-9._-]{8,64}$",
+    ),
+    "X-RateLimit-Limit": _header("Calls per hour of this key.", **_COUNT),
+    "X-RateLimit-Remaining": _header("Calls left in this hour.", **_COUNT),
+    "X-RateLimit-Reset": _header("Seconds until the hour ends.", **_SECONDS),
+    "Retry-After": _header("Seconds to wait before asking again.", **_WAIT),
+    "X-Access-Level": _header(
+        "The level that was applied to this answer.",
+        type="string",
+        enum=[level.value for level in LEVELS],
+    ),
+    "Link": _header(
+        'The next page, while there is one: `<address>; rel="next"` (RFC 8288).',
+        required=False,
+        type="string",
+    ),
+    "Location": _header("The address of the new appointment.", type="string", format="uri"),
+    "X-Skipped-Records": _header(
+        "How many records were left out because they have no usable identifier.",
+        required=False,
+        type="integer",
+        minimum=1,
+    ),
+    "Idempotent-Replayed": _header(
+        "The outcome of an earlier call with the same `Idempotency-Key`.",
+        required=False,
+        type="string",
+        enum=["true"],
+    ),
+    "WWW-Authenticate": _header(
+        "How to authenticate.", type="string", const='ApiKey header="X-API-Key"'
+    ),
 }
 
 # The headers of errors beyond X-Request-Id; where the key's hour may not have been looked at yet,
@@ -89,11 +118,12 @@ _ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
     429: ("Retry-After", *_RATE),
     503: ("Retry-After",),
 }
+_ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
 _STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
 
-EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
+EXAMPLES: Mapping[int, tuple[errors.GatewayError, ...]] = {
     400: (
-        errors.InvalidRequest(InvalidField("limit", "must be from 1 to 200")),
+        errors.InvalidRequest(errors.InvalidField("limit", "must be from 1 to 200")),
         errors.KeyReused(),
     ),
     401: (errors.KeyMissing(), errors.KeyInvalid()),
@@ -118,26 +148,29 @@ EXAMPLES: Mapping[int, tuple[GatewayError, ...]] = {
 }
 _OF_BOOKINGS = (errors.KeyReused, errors.BookingUnknown)
 
+
+def _object(**members: Any) -> dict[str, Any]:
+    """The schema of an object that has all of these members and no others."""
+    return {
+        "type": "object",
+        "properties": members,
+        "required": list(members),
+        "additionalProperties": False,
+    }
+
+
 _MESSAGE = {"type": "string", "description": "What went wrong, in one sentence."}
-_INVALID_FIELD = {
-    "title": "Problem",
-    "type": "object",
-    "properties": {
-        "field": {
-            "type": "string",
-            "description": (
-                "A member, a parameter or a header; `request`, `query` or `body` where it is the"
-                " whole of that."
-            ),
-        },
-        "problem": {"type": "string", "description": "The end of a sentence that it begins."},
-    },
-    "required": ["field", "problem"],
-    "additionalProperties": False,
+_FIELD = {
+    "type": "string",
+    "description": (
+        "A member, a parameter or a header; `request`, `query` or `body` where it is the whole of"
+        " that."
+    ),
 }
+_PROBLEM = {"type": "string", "description": "The end of a sentence that it begins."}
 _PROBLEMS = {
     "type": "array",
-    "items": _INVALID_FIELD,
+    "items": {"title": "Problem", **_object(field=_FIELD, problem=_PROBLEM)},
     "minItems": 1,
     "maxItems": MOST_NAMED + 1,
     "description": f"All that is wrong; after {MOST_NAMED} problems a last entry counts more.",
@@ -150,7 +183,7 @@ def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
         "schemas": {**schemas, **_error_schemas()},
         "headers": {name: {**HEADERS[name]} for name in HEADERS},
         "responses": {
-            _name(status): _error(status, booking=False) for status in (*COMMON_STATUSES, 404)
+            f"Error{status}": _error(status, booking=False) for status in (*COMMON_STATUSES, 404)
         },
     }
 
@@ -162,30 +195,21 @@ def responses(operation: Operation) -> dict[str, Any]:
         answers[str(status)] = (
             _error(status, booking=True)
             if operation.creates
-            else {"$ref": f"#/components/responses/{_name(status)}"}
+            else {"$ref": f"#/components/responses/Error{status}"}
         )
     return answers
-
-
-def _described(operation: Operation) -> str:
-    if operation.creates:
-        return "Created."
-    return (
-        f"A list. Each: {operation.returns.summary}"
-        if operation.many
-        else operation.returns.summary
-    )
 
 
 def _success(operation: Operation) -> dict[str, Any]:
     record: dict[str, Any] = {"$ref": f"#/components/schemas/{operation.returns.title}"}
     schema = {"type": "array", "items": record} if operation.many else record
+    each = "A list. Each: " if operation.many else ""
     headers = ["X-Request-Id", "X-Access-Level", *_RATE]
     headers += ["Link"] if operation.paged else []
     headers += ["X-Skipped-Records"] if operation.many else []
     headers += ["Location", "Idempotent-Replayed"] if operation.creates else []
     return {
-        "description": _described(operation),
+        "description": "Created." if operation.creates else f"{each}{operation.returns.summary}",
         "headers": _headers(headers),
         "content": {"application/json": {"schema": schema}},
     }
@@ -209,32 +233,14 @@ def _error(status: int, *, booking: bool) -> dict[str, Any]:
     }
 
 
-def _name(status: int) -> str:
-    return f"Error{status}"
-
-
 def _headers(names: Iterable[str]) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-_ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
 
 
 def _error_schemas() -> dict[str, Any]:
     wait = {**_WAIT, "description": "Seconds until the next hour, or the next day of bookings."}
     return {
-        "Error": _object({"message": _MESSAGE}, "message"),
-        "InvalidRequest": _object({"message": _MESSAGE, "errors": _PROBLEMS}, "message", "errors"),
-        "LimitExceeded": _object(
-            {"message": _MESSAGE, "retryAfter": wait}, "message", "retryAfter"
-        ),
-    }
-
-
-def _object(members: Mapping[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(members),
-        "required": list(required),
-        "additionalProperties": False,
+        "Error": _object(message=_MESSAGE),
+        "InvalidRequest": _object(message=_MESSAGE, errors=_PROBLEMS),
+        "LimitExceeded": _object(message=_MESSAGE, retryAfter=wait),
     }

@@ -1,27 +1,4 @@
-"""The error table as classes: status and message stand on the class, matching is by class.
-
-GatewayError
-|-- KeyMissing 401, KeyInvalid 401
-|-- Forbidden 403
-|-- NotFound 404, MethodNotAllowed 405
-|-- BodyTooSlow 408, BodyTooLarge 413
-|-- NotJson 415
-|   |-- NotUtf8
-|   `-- Encoded
-|-- ExpectationFailed 417, HeadersTooLarge 431
-|-- InvalidRequest 400     with all problems at once
-|   |-- NotARequest        what is no HTTP request
-|   |-- PatientIsDeceased  a booking for an animal that has died
-|   `-- KeyReused          an Idempotency-Key with another request
-|-- TimeSlotConflict 409
-|-- LimitExceeded 429      with the seconds to wait
-|-- InternalError 500
-|-- BackendUnusable 502
-|-- Unavailable 503        with the seconds to wait
-`-- BackendTooSlow 504
-    `-- BookingUnknown     a booking whose fate is not known
-        `-- BookingUnknownWithoutKey
-"""
+"""The error table as classes: status and message stand on the class, matching is by class."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +26,12 @@ class GatewayError(Exception):
     status: ClassVar[int]
     message: str
 
+    def __init_subclass__(cls, status: int | None = None, message: str | None = None) -> None:
+        if status is not None:
+            cls.status = status
+        if message is not None:
+            cls.message = message
+
     def members(self) -> dict[str, Any]:
         """The JSON object that is answered."""
         return {"message": self.message}
@@ -58,51 +41,38 @@ class GatewayError(Exception):
         return {}
 
 
-class _Unauthenticated(GatewayError):
-    status = 401
+class _Unauthenticated(GatewayError, status=401):
+    """Who calls is not known."""
 
     def headers(self) -> Mapping[str, str]:
         return {"WWW-Authenticate": 'ApiKey header="X-API-Key"'}
 
 
-class KeyMissing(_Unauthenticated):
+class KeyMissing(_Unauthenticated, message="Authentication required"):
     """No X-API-Key header."""
 
-    message = "Authentication required"
 
-
-class KeyInvalid(_Unauthenticated):
+class KeyInvalid(_Unauthenticated, message="Invalid or expired API key"):
     """Unknown, malformed, given twice, revoked, expired or used elsewhere: which is not told.
 
     `used_elsewhere` is the id of a good key that was used from outside its networks.
     """
-
-    message = "Invalid or expired API key"
 
     def __init__(self, used_elsewhere: str = "") -> None:
         super().__init__()
         self.used_elsewhere = used_elsewhere
 
 
-class Forbidden(GatewayError):
+class Forbidden(GatewayError, status=403, message="Insufficient permissions"):
     """The key lacks the operation's permission."""
 
-    status = 403
-    message = "Insufficient permissions"
 
-
-class NotFound(GatewayError):
+class NotFound(GatewayError, status=404, message="Resource not found"):
     """No such path, or no such record."""
 
-    status = 404
-    message = "Resource not found"
 
-
-class MethodNotAllowed(GatewayError):
+class MethodNotAllowed(GatewayError, status=405, message="Method not allowed"):
     """The path is known under other methods."""
-
-    status = 405
-    message = "Method not allowed"
 
     def __init__(self, allow: str) -> None:
         super().__init__(allow)
@@ -112,63 +82,46 @@ class MethodNotAllowed(GatewayError):
         return {"Allow": self.allow}
 
 
-class BodyTooSlow(GatewayError):
+class BodyTooSlow(GatewayError, status=408, message="Request body arrived too slowly"):
     """The body did not arrive in time."""
 
-    status = 408
-    message = "Request body arrived too slowly"
 
-
-class BodyTooLarge(GatewayError):
+class BodyTooLarge(GatewayError, status=413, message="Request body too large: at most 64 KiB"):
     """The body is longer than any request needs."""
 
-    status = 413
-    message = "Request body too large: at most 64 KiB"
 
-
-class NotJson(GatewayError):
+class NotJson(GatewayError, status=415, message="Content-Type must be application/json"):
     """The body's media type is another one."""
 
-    status = 415
-    message = "Content-Type must be application/json"
 
-
-class NotUtf8(NotJson):
+class NotUtf8(
+    NotJson, message="Content-Type must be application/json with charset=utf-8 or no charset"
+):
     """The body is said to be in another charset."""
 
-    message = "Content-Type must be application/json with charset=utf-8 or no charset"
 
-
-class Encoded(NotJson):
+class Encoded(
+    NotJson, message="Content-Encoding must be left out: the body must not be compressed"
+):
     """The body is compressed."""
-
-    message = "Content-Encoding must be left out: the body must not be compressed"
 
     def headers(self) -> Mapping[str, str]:
         return {"Accept-Encoding": "identity"}
 
 
-class ExpectationFailed(GatewayError):
+class ExpectationFailed(GatewayError, status=417, message="Expectation failed"):
     """An Expect header other than 100-continue."""
 
-    status = 417
-    message = "Expectation failed"
 
-
-class HeadersTooLarge(GatewayError):
+class HeadersTooLarge(GatewayError, status=431, message="Request header fields too large"):
     """The request line or the headers are longer than any request needs."""
 
-    status = 431
-    message = "Request header fields too large"
 
-
-class InvalidRequest(GatewayError):
+class InvalidRequest(GatewayError, status=400):
     """The request is malformed; `problems` names what is wrong, never an empty tuple.
 
     The first 20 are named, a last one counts the rest.
     """
-
-    status = 400
 
     def __init__(self, *problems: InvalidField) -> None:
         more = len(problems) - MOST_NAMED
@@ -207,18 +160,14 @@ class PatientIsDeceased(InvalidRequest):
         super().__init__(InvalidField("patientId", "must not name a deceased animal"))
 
 
-class TimeSlotConflict(GatewayError):
+class TimeSlotConflict(GatewayError, status=409, message="Time slot conflict"):
     """The wanted time is not, or no longer, one of the free slots."""
 
-    status = 409
-    message = "Time slot conflict"
 
-
-class LimitExceeded(GatewayError):
+class LimitExceeded(
+    GatewayError, status=429, message="Rate limit exceeded. Please try again later."
+):
     """The key's hour is used up, or its bookings of the day are."""
-
-    status = 429
-    message = "Rate limit exceeded. Please try again later."
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(retry_after)
@@ -231,29 +180,22 @@ class LimitExceeded(GatewayError):
         return {"Retry-After": str(self.retry_after)}
 
 
-class InternalError(GatewayError):
+class InternalError(GatewayError, status=500, message="Internal server error"):
     """A fault of our own."""
 
-    status = 500
-    message = "Internal server error"
 
-
-class BackendUnusable(GatewayError):
+class BackendUnusable(
+    GatewayError, status=502, message="The practice system gave an unusable answer"
+):
     """The practice system answered something that is no answer."""
 
-    status = 502
-    message = "The practice system gave an unusable answer"
 
-
-class Unavailable(GatewayError):
+class Unavailable(GatewayError, status=503, message="Service temporarily unavailable"):
     """Something that the answer needs is down, or load is shed.
 
     `retry_after` are the seconds before which nothing else can be said, 0 where that is not known:
     the header has whole seconds, rounded up, and at least one.
     """
-
-    status = 503
-    message = "Service temporarily unavailable"
 
     def __init__(self, retry_after: float) -> None:
         super().__init__(retry_after)
@@ -267,23 +209,22 @@ class Crowded(Unavailable):
     """Too much is under way already."""
 
 
-class BackendTooSlow(GatewayError):
+class BackendTooSlow(
+    GatewayError, status=504, message="The practice system did not answer in time"
+):
     """The practice system did not answer within its time."""
 
-    status = 504
-    message = "The practice system did not answer in time"
 
-
-class BookingUnknown(BackendTooSlow):
+class BookingUnknown(
+    BackendTooSlow, message="Booking outcome unknown. Ask again with the same Idempotency-Key."
+):
     """Whether the booking was written is not known; asking again with the same key tells."""
 
-    message = "Booking outcome unknown. Ask again with the same Idempotency-Key."
 
-
-class BookingUnknownWithoutKey(BookingUnknown):
+class BookingUnknownWithoutKey(
+    BookingUnknown, message="Booking outcome unknown. Check before booking again."
+):
     """The same, for a caller who sent no Idempotency-Key."""
-
-    message = "Booking outcome unknown. Check before booking again."
 
 
 # What every operation may answer beyond its success and its own `errors`.

@@ -7,6 +7,27 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Any
 
+# No control characters; a text of several lines may hold newlines.
+_CONTROLS = r"\u0000-\u001f\u007f-\u009f"
+_CONTROLS_BUT_NEWLINE = r"\u0000-\u0009\u000b-\u001f\u007f-\u009f"
+# What a person at the clinic's desk does not see, or what makes them see another text than the one
+# that was sent: the characters that programs show as nothing (Unicode's
+# Default_Ignorable_Code_Point, such as zero-width spaces and joiners), the controls of the writing
+# direction, the separators of lines and paragraphs, and annotations between lines.
+HIDDEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufeff\uffa0\ufff0-\ufffb"
+)
+HIDDEN_FURTHER = (
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+# One of these may follow a sign, as emoji need it; a run of them hides what it likes.
+SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+
+PLAIN_LINE = rf"^[^{_CONTROLS}]*$"
+PLAIN_TEXT = rf"^[^{_CONTROLS_BUT_NEWLINE}{HIDDEN}]*$"
+
+
 Read = Callable[[str], Any]
 
 
@@ -30,44 +51,42 @@ UUID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 TIME_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
-_uuid = re.compile(UUID_PATTERN).fullmatch
-_date = re.compile(DATE_PATTERN).fullmatch
-_whole_number = re.compile(r"0|-?[1-9][0-9]{0,17}").fullmatch
-_instant = re.compile(
+_UUID, _DATE = re.compile(UUID_PATTERN), re.compile(DATE_PATTERN)
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_INSTANT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
-).fullmatch
+)
+_DECIMAL = r"-?[0-9]+\.[0-9]{2}"
 
 
-def read_uuid(text: str) -> str:
-    """The id as it is, where it is a lower-case UUID with hyphens; ValueError for any other."""
-    if _uuid(text) is None:
+def _checked(form: re.Pattern[str], text: str) -> str:
+    if form.fullmatch(text) is None:
         raise ValueError(text)
     return text
 
 
+def read_uuid(text: str) -> str:
+    """The id as it is, where it is a lower-case UUID with hyphens; ValueError for any other."""
+    return _checked(_UUID, text)
+
+
 def read_instant(text: str) -> datetime:
     """An RFC 3339 date-time with its offset, in UTC; ValueError without an offset."""
-    if _instant(text) is None:
-        raise ValueError(text)
     try:
-        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+        return datetime.fromisoformat(_checked(_INSTANT, text).upper()).astimezone(UTC)
     except OverflowError as error:
         raise ValueError(text) from error
 
 
 def read_date(text: str) -> date:
     """A calendar day, YYYY-MM-DD."""
-    if _date(text) is None:
-        raise ValueError(text)
-    return date.fromisoformat(text)
+    return date.fromisoformat(_checked(_DATE, text))
 
 
 def read_integer(text: str) -> int:
     """A whole number in its plain decimal form: no sign plus, no leading zeros."""
-    if _whole_number(text) is None:
-        raise ValueError(text)
-    return int(text)
+    return int(_checked(_WHOLE_NUMBER, text))
 
 
 def write_instant(moment: datetime) -> str:
@@ -113,14 +132,14 @@ DAY = Format(
 )
 MONEY = Format(
     name="money",
-    schema={"type": "string", "pattern": r"^-?[0-9]+\.[0-9]{2}$", "examples": ["45.00"]},
-    pattern=r"-?[0-9]+\.[0-9]{2}",
+    schema={"type": "string", "pattern": f"^{_DECIMAL}$", "examples": ["45.00"]},
+    pattern=_DECIMAL,
     problem='must be a decimal string with two places, such as "45.00"',
 )
 PERCENT = Format(
     name="percent",
-    schema={"type": "string", "pattern": r"^-?[0-9]+\.[0-9]{2}$", "examples": ["20.00"]},
-    pattern=r"-?[0-9]+\.[0-9]{2}",
+    schema={"type": "string", "pattern": f"^{_DECIMAL}$", "examples": ["20.00"]},
+    pattern=_DECIMAL,
     problem='must be a decimal string with two places, such as "20.00"',
 )
 COLOR = Format(
@@ -221,7 +240,6 @@ class Resource:
 
 
 Views = Mapping[str, Mapping[str, Any]]
-_NO_VIEWS: Views = MappingProxyType({})
 
 
 def opened(

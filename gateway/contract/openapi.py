@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.contract.about import ABOUT
 from gateway.contract.access import AccessLevel, Permission
-from gateway.contract.answers import components, responses
-from gateway.contract.bounds import KeyBounds, bounded
+from gateway.contract.answers import ABOUT, components, responses
 from gateway.contract.fields import (
+    PLAIN_LINE,
+    PLAIN_TEXT,
     TEXT,
     Field,
-    Format,
     Resource,
     Views,
     opened,
@@ -29,16 +28,11 @@ from gateway.contract.operations import (
     Operation,
     Param,
 )
-from gateway.contract.texts import PLAIN_LINE, PLAIN_TEXT
-from gateway.contract.window import BookingWindow
+from gateway.contract.window import BookingWindow, KeyBounds, bounded
 
 VERSION = "1.0.0"
 API_KEY = "apiKey"
 BODY = "CreateAppointmentRequest"
-
-
-def _every_field(resource: Resource) -> "View | None":
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +48,11 @@ class View:
     level: AccessLevel | None = None
 
 
-def _every_filter(operation: Operation, param: Param) -> bool:
-    return True
-
-
 def document(
     *,
     public_url: str,
-    servable: Callable[[Operation, Param], bool] = _every_filter,
-    visible: Callable[[Resource], View | None] = _every_field,
+    servable: Callable[[Operation, Param], bool] = lambda operation, param: True,
+    visible: Callable[[Resource], View | None] = lambda resource: None,
     permissions: Set[Permission] | None = None,
     window: BookingWindow | None = None,
     bounds: KeyBounds | None = None,
@@ -77,8 +67,11 @@ def document(
     own = bounds or KeyBounds()
     operations = [bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
     about = "\n".join(filter(None, (ABOUT, own.of_networks())))
-    views = {each.returns.name: _view(each.returns, visible) for each in operations}
     resources = {each.returns.name: each.returns for each in operations}
+    views = {
+        name: (visible(each) if each.governed else None) or View(frozenset(each.paths))
+        for name, each in resources.items()
+    }
     schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
     for operation in operations:
         if operation.body:
@@ -102,11 +95,6 @@ _SECURITY = {
         "description": "The key that the clinic gave you: `vk_` and 48 characters.",
     }
 }
-
-
-def _view(resource: Resource, visible: Callable[[Resource], View | None]) -> View:
-    view = visible(resource) if resource.governed else None
-    return View(frozenset(resource.paths)) if view is None else view
 
 
 def _record(resource: Resource, view: View) -> dict[str, Any]:
@@ -133,15 +121,11 @@ def _request(body: Iterable[Field]) -> dict[str, Any]:
 
 def _member(field: Field) -> dict[str, Any]:
     schema = field.schema()
-    if _free_text(field.format, field.values):
+    if field.format is TEXT and not field.values:
         schema["pattern"] = PLAIN_TEXT
     if field.default is not None:
         schema["default"] = field.default
     return schema | ({"description": field.summary} if field.summary else {})
-
-
-def _free_text(form: Format, values: tuple[str, ...]) -> bool:
-    return form.name == TEXT.name and not values
 
 
 def _paths(
@@ -153,16 +137,12 @@ def _paths(
     for each in operations:
         params = [
             param
-            for param in (*_of_the_path(each), *each.query)
+            for param in (*each.path_params, *each.query)
             if param.where == "path" or _offered(each, param, views[each.returns.name], servable)
         ]
         described = _operation(each, params, views[each.returns.name].level)
         paths.setdefault(each.path, {})[each.method.lower()] = described
     return paths
-
-
-def _of_the_path(operation: Operation) -> list[Param]:
-    return [param for param in operation.params if param.where == "path"]
 
 
 def _offered(
@@ -209,16 +189,6 @@ def _tag(operation: Operation) -> str:
 
 
 def _parameter(param: Param) -> dict[str, Any]:
-    return {
-        "name": param.name,
-        "in": param.where,
-        "description": param.summary,
-        "required": param.required,
-        "schema": _param_schema(param),
-    }
-
-
-def _param_schema(param: Param) -> dict[str, Any]:
     schema = dict(param.format.schema)
     bounds = {
         "minLength": param.shortest,
@@ -228,9 +198,15 @@ def _param_schema(param: Param) -> dict[str, Any]:
         "enum": list(param.values) or None,
         "default": PAGE_DEFAULT if param is LIMIT else None,
     }
-    if _free_text(param.format, param.values):
+    if param.format is TEXT and not param.values:
         schema["pattern"] = "^[A-Za-z0-9_-]+$" if param is CURSOR else PLAIN_LINE
-    return schema | {name: bound for name, bound in bounds.items() if bound is not None}
+    return {
+        "name": param.name,
+        "in": param.where,
+        "description": param.summary,
+        "required": param.required,
+        "schema": schema | {name: bound for name, bound in bounds.items() if bound is not None},
+    }
 
 
 _IDEMPOTENCY_KEY = {

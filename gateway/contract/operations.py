@@ -1,43 +1,156 @@
-"""The fourteen operations, each declared once.
+"""The fourteen operations, each declared once, and what an operation is.
 
 A permission, a route, a validation rule, a row in the README: all of them are read off here.
 """
 
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from gateway.contract import resources
 from gateway.contract.access import Permission
-from gateway.contract.fields import BOOLEAN, DAY, INSTANT, UUID, Field
-from gateway.contract.operation import (
-    CURSOR,
-    LIMIT,
-    PAGE_DEFAULT,
-    PAGE_LARGEST,
-    Match,
-    Operation,
-    Param,
-)
-from gateway.contract.params import CATEGORY, UPDATED_SINCE, id_in_path, search_in
-from gateway.contract.resources import (
-    APPOINTMENT,
-    APPOINTMENT_TYPE,
-    CLIENT,
-    CONSULTATION,
-    INVOICE,
-    PATIENT,
-    SLOT,
-    STOCK_ITEM,
+from gateway.contract.fields import (
+    BOOLEAN,
+    DAY,
+    INSTANT,
+    INTEGER,
+    TEXT,
+    UUID,
+    Field,
+    Format,
+    Resource,
 )
 
-__all__ = [
-    "BASE_PATH",
-    "CREATE_APPOINTMENT_BODY",
-    "CURSOR",
-    "LIMIT",
-    "OPERATIONS",
-    "PAGE_DEFAULT",
-    "PAGE_LARGEST",
-    "Match",
-    "Operation",
-    "Param",
-]
+PAGE_DEFAULT = 50
+PAGE_LARGEST = 200
+
+
+class Match(StrEnum):
+    """How a filter compares a field with the caller's value."""
+
+    EQUALS = "equals"
+    SINCE = "since"
+    SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter of the path or the query.
+
+    With `match` and `fields` it is a filter on these fields of the answer's resource. `within`
+    names the resource in which the id must exist before anything is listed. `to_come` marks a time
+    that the clinic's booking window bounds.
+    """
+
+    name: str
+    summary: str
+    format: Format = TEXT
+    where: Literal["path", "query"] = "query"
+    required: bool = False
+    values: tuple[str, ...] = ()
+    match: Match | None = None
+    fields: tuple[str, ...] = ()
+    within: str | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    least: int | None = None
+    most: int | None = None
+    to_come: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One call that a partner can make.
+
+    `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
+    conditions as (field, value). `errors` are the statuses beyond those that every operation has.
+    `notes` is what a caller must know that no other member says.
+    """
+
+    id: str
+    summary: str
+    path: str
+    permission: Permission
+    returns: Resource
+    method: Literal["GET", "POST"] = "GET"
+    many: bool = False
+    paged: bool = False
+    params: tuple[Param, ...] = ()
+    only: tuple[tuple[str, bool], ...] = ()
+    body: tuple[Field, ...] = ()
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    notes: str = ""
+
+    # whether the call writes into the practice system
+    creates: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.permission not in frozenset(Permission):
+            raise ValueError(f"{self.id} has no permission: anybody with a key could call it")
+        object.__setattr__(self, "creates", self.method == "POST")
+
+    @property
+    def path_params(self) -> tuple[Param, ...]:
+        return tuple(param for param in self.params if param.where == "path")
+
+    @property
+    def query(self) -> tuple[Param, ...]:
+        """The parameters of the query, those of paging included."""
+        own = tuple(param for param in self.params if param.where == "query")
+        return (*own, LIMIT, CURSOR) if self.paged else own
+
+
+LIMIT = Param(
+    name="limit",
+    summary=f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
+    format=INTEGER,
+    least=1,
+    most=PAGE_LARGEST,
+)
+CURSOR = Param(
+    name="cursor",
+    summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
+    longest=2_800,
+    shortest=1,
+)
+
+
+def _id_in_path(name: str, summary: str) -> tuple[Param, ...]:
+    return (Param(name=name, summary=summary, format=UUID, where="path", required=True),)
+
+
+def _search_in(*fields: str) -> Param:
+    return Param(
+        name="search",
+        summary=(
+            f"Words that {' and '.join(fields)} must hold: each the beginning of a word,"
+            " whatever the case and, where the practice system can, the accents."
+        ),
+        match=Match.SEARCH,
+        fields=fields,
+        shortest=2,
+        longest=100,
+    )
+
+
+UPDATED_SINCE = Param(
+    name="updatedSince",
+    summary="Only records changed at this moment or later.",
+    format=INSTANT,
+    match=Match.SINCE,
+    fields=("updatedAt",),
+)
+CATEGORY = Param(
+    name="category",
+    summary="Only items of this category.",
+    match=Match.EQUALS,
+    fields=("category",),
+    shortest=1,
+    longest=100,
+)
+
+
 BASE_PATH = "/api/v1"
 
 CREATE_APPOINTMENT_BODY = (
@@ -76,7 +189,7 @@ OPERATIONS = (
         method="POST",
         path="/appointments",
         permission=Permission.APPOINTMENT_CREATE,
-        returns=APPOINTMENT,
+        returns=resources.APPOINTMENT,
         body=CREATE_APPOINTMENT_BODY,
         status=201,
         errors=(404, 408, 409, 413, 415),
@@ -91,10 +204,9 @@ OPERATIONS = (
     Operation(
         id="list_available_slots",
         summary="Free times of a veterinarian on a day",
-        method="GET",
         path="/appointments/available-slots",
         permission=Permission.APPOINTMENT_READ,
-        returns=SLOT,
+        returns=resources.SLOT,
         many=True,
         params=(
             Param(name="vetId", summary="The veterinarian.", format=UUID, required=True),
@@ -117,50 +229,45 @@ OPERATIONS = (
     Operation(
         id="list_appointment_types",
         summary="Types of appointment",
-        method="GET",
         path="/appointments/types",
         permission=Permission.APPOINTMENT_READ,
-        returns=APPOINTMENT_TYPE,
+        returns=resources.APPOINTMENT_TYPE,
         many=True,
     ),
     Operation(
         id="get_appointment",
         summary="One appointment",
-        method="GET",
         path="/appointments/{id}",
         permission=Permission.APPOINTMENT_READ,
-        returns=APPOINTMENT,
-        params=(id_in_path("id", "Identifier of the appointment."),),
+        returns=resources.APPOINTMENT,
+        params=_id_in_path("id", "Identifier of the appointment."),
         errors=(404,),
     ),
     Operation(
         id="list_clients",
         summary="Clients of the clinic",
-        method="GET",
         path="/clients",
         permission=Permission.CLIENT_READ,
-        returns=CLIENT,
+        returns=resources.CLIENT,
         many=True,
         paged=True,
-        params=(search_in("firstName", "lastName"), UPDATED_SINCE),
+        params=(_search_in("firstName", "lastName"), UPDATED_SINCE),
     ),
     Operation(
         id="get_client",
         summary="One client",
-        method="GET",
         path="/clients/{id}",
         permission=Permission.CLIENT_READ,
-        returns=CLIENT,
-        params=(id_in_path("id", "Unique identifier of the client."),),
+        returns=resources.CLIENT,
+        params=_id_in_path("id", "Unique identifier of the client."),
         errors=(404,),
     ),
     Operation(
         id="list_patients",
         summary="Patients of the clinic",
-        method="GET",
         path="/patients",
         permission=Permission.PATIENT_READ,
-        returns=PATIENT,
+        returns=resources.PATIENT,
         many=True,
         paged=True,
         params=(
@@ -171,47 +278,43 @@ OPERATIONS = (
                 match=Match.EQUALS,
                 fields=("clientId",),
             ),
-            search_in("name"),
+            _search_in("name"),
             UPDATED_SINCE,
         ),
     ),
     Operation(
         id="get_patient",
         summary="One patient",
-        method="GET",
         path="/patients/{id}",
         permission=Permission.PATIENT_READ,
-        returns=PATIENT,
-        params=(id_in_path("id", "Identifier of the patient."),),
+        returns=resources.PATIENT,
+        params=_id_in_path("id", "Identifier of the patient."),
         errors=(404,),
     ),
     Operation(
         id="get_consultation",
         summary="One consultation",
-        method="GET",
         path="/consultations/{id}",
         permission=Permission.CONSULTATION_READ,
-        returns=CONSULTATION,
-        params=(id_in_path("id", "Unique identifier of the consultation."),),
+        returns=resources.CONSULTATION,
+        params=_id_in_path("id", "Unique identifier of the consultation."),
         errors=(404,),
     ),
     Operation(
         id="get_invoice",
         summary="One invoice",
-        method="GET",
         path="/invoices/{id}",
         permission=Permission.INVOICE_READ,
-        returns=INVOICE,
-        params=(id_in_path("id", "Identifier of the invoice."),),
+        returns=resources.INVOICE,
+        params=_id_in_path("id", "Identifier of the invoice."),
         errors=(404,),
     ),
     Operation(
         id="list_client_invoices",
         summary="Invoices of a client",
-        method="GET",
         path="/invoices/client/{clientId}",
         permission=Permission.INVOICE_READ,
-        returns=INVOICE,
+        returns=resources.INVOICE,
         many=True,
         paged=True,
         params=(
@@ -228,7 +331,7 @@ OPERATIONS = (
             Param(
                 name="status",
                 summary="Only invoices in this state.",
-                values=INVOICE.at("status").values,
+                values=resources.INVOICE.at("status").values,
                 match=Match.EQUALS,
                 fields=("status",),
             ),
@@ -238,34 +341,31 @@ OPERATIONS = (
     Operation(
         id="list_stock",
         summary="Items in stock",
-        method="GET",
         path="/stock",
         permission=Permission.STOCK_READ,
-        returns=STOCK_ITEM,
+        returns=resources.STOCK_ITEM,
         many=True,
         paged=True,
-        params=(CATEGORY, search_in("name")),
+        params=(CATEGORY, _search_in("name")),
     ),
     Operation(
         id="get_stock_item",
         summary="One item in stock",
-        method="GET",
         path="/stock/{stockId}",
         permission=Permission.STOCK_READ,
-        returns=STOCK_ITEM,
-        params=(id_in_path("stockId", "Identifier of the stock item."),),
+        returns=resources.STOCK_ITEM,
+        params=_id_in_path("stockId", "Identifier of the stock item."),
         errors=(404,),
     ),
     Operation(
         id="list_low_stock",
         summary="Items that are running low",
-        method="GET",
         path="/stock/low",
         permission=Permission.STOCK_READ,
-        returns=STOCK_ITEM,
+        returns=resources.STOCK_ITEM,
         many=True,
         paged=True,
-        params=(CATEGORY, search_in("name")),
+        params=(CATEGORY, _search_in("name")),
         only=(("isLow", True),),
     ),
 )

@@ -1,9 +1,14 @@
-"""When a booking may begin: after the clinic's lead time, and within its horizon."""
+"""When a booking may begin, and what else bounds it, as the description tells it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import TypeVar
+
+from gateway.contract.fields import Field
+from gateway.contract.operations import Operation, Param
 
 DAY = timedelta(days=1)
+Member = TypeVar("Member", Param, Field)
 NOT_TO_COME = "must be in the future"
 
 
@@ -50,7 +55,8 @@ class BookingWindow:
     @property
     def earliest(self) -> str:
         """The lead time in words."""
-        return "in the future" if not self.lead_time else f"{_minutes(self.lead_time)} from now"
+        minutes = f"{self.lead_time} minute{'' if self.lead_time == 1 else 's'}"
+        return f"at least {minutes} from now" if self.lead_time else "in the future"
 
     @property
     def latest(self) -> str:
@@ -58,5 +64,49 @@ class BookingWindow:
         return f"at most {self.horizon} day{'' if self.horizon == 1 else 's'} ahead"
 
 
-def _minutes(number: int) -> str:
-    return f"at least {number} minute{'' if number == 1 else 's'}"
+@dataclass(frozen=True, slots=True)
+class KeyBounds:
+    """What a key may be told of its own bounds: see gateway.keys.key.Key."""
+
+    bookings_per_day: int | None = None
+    networks: tuple[str, ...] = ()
+
+    def of_bookings(self) -> str:
+        """How many bookings it may make, as a sentence; empty where that is not bounded."""
+        if self.bookings_per_day is None:
+            return ""
+        return (
+            f"This key may book {self.bookings_per_day} a day, by the clinic's calendar: beyond"
+            " that a new booking is 429 until the day has ended."
+        )
+
+    def of_networks(self) -> str:
+        """Where it may be used from, likewise."""
+        if not self.networks:
+            return ""
+        return f"This key is accepted from these networks only: {', '.join(self.networks)}.\n"
+
+
+def bounded(operation: Operation, window: BookingWindow | None, own: KeyBounds) -> Operation:
+    """The same, with the clinic's booking window told beside each time that it bounds.
+
+    A call that creates has the key's own bounds in its notes.
+    """
+    if operation.creates:
+        notes = " ".join(filter(None, (operation.notes, own.of_bookings())))
+        operation = replace(operation, notes=notes)
+    if window is None:
+        return operation
+    latest = window.latest
+    bounds = f"{window.earliest}, {latest}" if window.lead_time else latest
+    return replace(
+        operation,
+        params=tuple(_bounded(param, latest) for param in operation.params),
+        body=tuple(_bounded(member, bounds) for member in operation.body),
+    )
+
+
+def _bounded(member: Member, bounds: str) -> Member:
+    if not member.to_come:
+        return member
+    return replace(member, summary=f"{member.summary} {bounds[0].upper()}{bounds[1:]}.")

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from gateway.edge.node import Node, is_anywhere
 from gateway.edge.site import Site
 from gateway.settings import Settings, is_loopback, split_address
-from gateway.web.proxies import Proxies
+from gateway.web.addresses import Proxies
 
 # Seconds within which a proxy leaves out a node that says that it is ending.
 NOTICED = 3.0

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from gateway.edge.node import Node
 from gateway.settings import Settings, split_address
-from gateway.web.connections import KEEP_ALIVE
+from gateway.web.connection import KEEP_ALIVE
 from gateway.web.tls import STRICT
 
 # Seconds of a call beside the practice system: its key, its room, its place in the queue.

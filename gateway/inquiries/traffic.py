@@ -12,7 +12,7 @@ from operator import add, sub
 from typing import TypeVar
 
 from gateway.observe.figures import CALLS
-from gateway.observe.merged import Labels, Snapshot
+from gateway.observe.metrics import Labels, Snapshot
 
 HOUR = 3600.0
 MINUTE = 60.0

@@ -12,7 +12,7 @@ CALLS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 LAGS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """Prometheus' kinds."""
 
     COUNTER = "counter"
@@ -38,7 +38,7 @@ class Figure:
     """One metric. `name` is what a query says, without a histogram's `_bucket` and the like."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     help: str
     own_labels: tuple[str, ...] = ()
     merge: Merge = Merge.SUM
@@ -52,21 +52,25 @@ class Figure:
     @property
     def samples(self) -> frozenset[str]:
         """The names under which a query finds it."""
-        if self.kind is not Kind.HISTOGRAM:
+        if self.kind is not MetricKind.HISTOGRAM:
             return frozenset({self.name})
         return frozenset(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
 
 
 def _counter(name: str, told: str, *labels: str) -> Figure:
-    return Figure(f"gateway_{name}_total", Kind.COUNTER, told, labels)
+    return Figure(f"gateway_{name}_total", MetricKind.COUNTER, told, labels)
 
 
-def _gauge(name: str, told: str, *labels: str, merge: Merge) -> Figure:
-    return Figure(f"gateway_{name}", Kind.GAUGE, told, labels, merge)
+def _gauge(name: str, told: str, *labels: str, merge: Merge = Merge.SUM) -> Figure:
+    return Figure(f"gateway_{name}", MetricKind.GAUGE, told, labels, merge)
 
 
 def _histogram(name: str, told: str, *labels: str, buckets: tuple[float, ...]) -> Figure:
-    return Figure(f"gateway_{name}", Kind.HISTOGRAM, told, labels, Merge.SUM, buckets)
+    return Figure(f"gateway_{name}", MetricKind.HISTOGRAM, told, labels, Merge.SUM, buckets)
+
+
+def _of_process(name: str, told: str) -> Figure:
+    return Figure(f"process_{name}", MetricKind.GAUGE, told, merge=Merge.EACH)
 
 
 FIGURES = (
@@ -77,7 +81,7 @@ FIGURES = (
         "operation",
         buckets=CALLS,
     ),
-    _gauge("calls_in_flight", "Calls that are under way now.", merge=Merge.SUM),
+    _gauge("calls_in_flight", "Calls that are under way now."),
     _gauge(
         "places_per_key",
         "Calls of one key that may be under way at once in a process: fewer than in_flight_per_key"
@@ -90,7 +94,7 @@ FIGURES = (
         " (key), the process had (process), or bodies had too many bytes (body).",
         "reason",
     ),
-    _gauge("connections", "Connections of partners that are open now.", merge=Merge.SUM),
+    _gauge("connections", "Connections of partners that are open now."),
     _counter(
         "connections_turned_away",
         "Connections refused since their address or the process held too many (address, process) or"
@@ -150,34 +154,23 @@ FIGURES = (
         "Whether the practice system is asked: 0 yes, 1 by one call that tries it, 2 no.",
         merge=Merge.MAX,
     ),
-    _gauge(
-        "backend_pool_in_use",
-        "Calls of the practice system that are under way now.",
-        merge=Merge.SUM,
-    ),
-    _gauge(
-        "backend_pool_waiting", "Calls that wait for room to ask the practice system.",
-        merge=Merge.SUM,
-    ),
+    _gauge("backend_pool_in_use", "Calls of the practice system that are under way now."),
+    _gauge("backend_pool_waiting", "Calls that wait for room to ask the practice system."),
     _counter(
         "cache_reads",
         "Reads of what may be remembered: hit (told from memory), joined (told with another call's"
         " answer), miss (asked).",
         "outcome",
     ),
-    _gauge("cache_entries", "Answers that are remembered.", merge=Merge.SUM),
-    _gauge("cache_bytes", "Bytes that these take.", merge=Merge.SUM),
+    _gauge("cache_entries", "Answers that are remembered."),
+    _gauge("cache_bytes", "Bytes that these take."),
     _gauge("ledger_bookings", "Bookings in the ledger, by state.", "state", merge=Merge.MAX),
     _gauge(
         "ledger_oldest_unknown_seconds",
         "Age of the oldest booking whose outcome is not known; 0 where there is none.",
         merge=Merge.MAX,
     ),
-    _gauge(
-        "ledger_unwritten",
-        "Outcomes of bookings that wait for the store to be written.",
-        merge=Merge.SUM,
-    ),
+    _gauge("ledger_unwritten", "Outcomes of bookings that wait for the store to be written."),
     _gauge(
         "bookings_overwritten",
         "Coming bookings over which the practice's desk has written something else.",
@@ -185,7 +178,7 @@ FIGURES = (
     ),
     Figure(
         "gateway_policy_info",
-        Kind.INFO,
+        MetricKind.INFO,
         "The policy in force, and what lies in its file: always 1.",
         ("hash", "file_hash"),
         Merge.MAX,
@@ -222,18 +215,9 @@ FIGURES = (
         merge=Merge.MAX,
     ),
     _gauge("ready", "Whether every part is ready: 0 no, 1 yes.", merge=Merge.MIN),
-    _gauge(
-        "part_ready", "The same of each part, as /readyz tells it.", "part", merge=Merge.MIN
-    ),
-    _gauge(
-        "log_lines_waiting",
-        "Lines of a log (access, audit) that wait to be written.",
-        "log",
-        merge=Merge.SUM,
-    ),
-    _gauge(
-        "log_writable", "Whether a log can be written: 0 no, 1 yes.", "log", merge=Merge.MIN
-    ),
+    _gauge("part_ready", "The same of each part, as /readyz tells it.", "part", merge=Merge.MIN),
+    _gauge("log_lines_waiting", "Lines of a log (access, audit) that wait to be written.", "log"),
+    _gauge("log_writable", "Whether a log can be written: 0 no, 1 yes.", "log", merge=Merge.MIN),
     _counter("log_lines_lost", "Lines of the access log and the audit that could not be kept."),
     _counter("usage_lost", "Calls that are missing in the usage of their keys."),
     _counter("spans_lost", "Spans of traces that no collector took."),
@@ -242,25 +226,13 @@ FIGURES = (
         "How late the event loop came back to a task that waits a tenth of a second at a time.",
         buckets=LAGS,
     ),
-    _gauge(
-        "loop_lag_max_seconds", "The largest of these in the last minute.", merge=Merge.MAX
-    ),
+    _gauge("loop_lag_max_seconds", "The largest of these in the last minute.", merge=Merge.MAX),
+    _of_process("start_time_seconds", "When the process began, in seconds since 1970."),
     Figure(
-        "process_start_time_seconds",
-        Kind.GAUGE,
-        "When the process began, in seconds since 1970.",
-        merge=Merge.EACH,
+        "process_cpu_seconds_total", MetricKind.COUNTER, "Seconds of CPU that were used, by all."
     ),
-    Figure(
-        "process_cpu_seconds_total", Kind.COUNTER, "Seconds of CPU that were used, by all."
-    ),
-    Figure(
-        "process_resident_memory_bytes",
-        Kind.GAUGE,
-        "Memory that the process holds.",
-        merge=Merge.EACH,
-    ),
-    Figure("process_open_fds", Kind.GAUGE, "Open files and sockets.", merge=Merge.EACH),
-    Figure("process_max_fds", Kind.GAUGE, "How many may be open.", merge=Merge.EACH),
-)  # fmt: skip
+    _of_process("resident_memory_bytes", "Memory that the process holds."),
+    _of_process("open_fds", "Open files and sockets."),
+    _of_process("max_fds", "How many may be open."),
+)
 BY_NAME: Mapping[str, Figure] = {each.name: each for each in FIGURES}

@@ -1,66 +1,169 @@
-"""What is counted: one method per kind of event, and one snapshot of it all."""
+"""What is counted: one snapshot of it all, the sum of several, and the text that Prometheus reads.
+
+Prometheus' own counters and histograms lock for each call what only the event loop's thread ever
+touches; these are plain numbers, and are made into series when they are read.
+"""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
 
-from adapters.base import Trouble
-from gateway.observe.figures import BY_NAME, Kind, Merge
-from gateway.observe.merged import Labels, Sample, Snapshot, exposition
-from gateway.observe.tallies import OTHER, BackendCalls, Calls, Hidden, Shown
+from msgspec import Struct
+from prometheus_client import generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
-__all__ = ["CONTENT_TYPE", "OTHER", "Metrics"]
+from gateway.observe.figures import BY_NAME, CALLS, FIGURES, Figure, Merge, MetricKind
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-BREAKER = ("closed", "half-open", "open")
+OTHER = "other"
+# So many views are remembered: a policy that changes makes new ones.
+MOST_VIEWS = 500
+
+Labels = tuple[str, ...]
+# The resource that an operation answers with, and how many of its fields a level does not see.
+Hidden = Callable[[str, str], tuple[str, int]]
+# What is taken of two processes' values.
+_TAKEN: Mapping[Merge, Callable[[float, float], float]] = {
+    Merge.SUM: lambda one, other: one + other,
+    Merge.MAX: max,
+    Merge.MIN: min,
+    Merge.EACH: lambda one, other: other,
+}
+
+
+class Series(Struct, frozen=True):
+    """A value; or of a histogram its buckets (each by itself) and the sum."""
+
+    labels: Labels
+    value: float = 0.0
+    buckets: tuple[int, ...] = ()
+
+
+# Figure name -> its series, as one process can hand it to another in JSON. A name that no figure
+# has is passed over: another version wrote it.
+Snapshot = Mapping[str, tuple[Series, ...]]
+
+
+class Timings:
+    """How many calls there were by their labels, and how long they took.
+
+    The last label says what became of a call: durations are told without it.
+    """
+
+    def __init__(self) -> None:
+        # labels -> [calls, seconds, calls by bucket]
+        self._of: dict[tuple[str | int, ...], tuple[list[float], list[int]]] = {}
+
+    def note(self, labels: tuple[str | int, ...], seconds: float | None) -> None:
+        """One call; without seconds it was never begun."""
+        found = self._of.get(labels)
+        if found is None:
+            found = self._of[labels] = [0, 0.0], [0] * (len(CALLS) + 1)
+        sums, buckets = found
+        sums[0] += 1
+        if seconds is not None:
+            sums[1] += seconds
+            buckets[bisect_left(CALLS, seconds)] += 1
+
+    def counts(self) -> dict[Labels, float]:
+        return {tuple(map(str, labels)): sums[0] for labels, (sums, _) in self._of.items()}
+
+    def durations(self) -> list[Series]:
+        found: dict[Labels, Series] = {}
+        for (*labels, _), (sums, buckets) in self._of.items():
+            series = Series(tuple(map(str, labels)), sums[1], tuple(buckets))
+            before = found.get(series.labels)
+            found[series.labels] = series if before is None else _sum(before, series)
+        return list(found.values())
+
+
+class ShownRecords:
+    """Counts the records in answers, and from these what was withheld.
+
+    How many fields a view hides is asked once for each view, not for each answer.
+    """
+
+    def __init__(self) -> None:
+        self.hidden: Hidden = lambda operation, level: (operation, 0)
+        # (operation, level, policy) -> resource and level, and how many fields are hidden
+        self._views: dict[tuple[str, str, str | None], tuple[Labels, int]] = {}
+        self.records: Counter[Labels] = Counter()
+        self.fields: Counter[Labels] = Counter()
+
+    def count(self, operation: str, level: str, policy: str | None, records: int) -> None:
+        """Records that one answer showed."""
+        view = self._views.get((operation, level, policy))
+        if view is None:
+            if len(self._views) >= MOST_VIEWS:
+                self._views.clear()
+            resource, hidden = self.hidden(operation, level)
+            view = self._views[operation, level, policy] = (resource, str(level)), hidden
+        labels, hidden = view
+        self.records[labels] += records
+        self.fields[labels] += records * hidden
 
 
 class Metrics:
     """The gateway's figures; `operations` are the names that may stand in a label.
 
-    `process` is what this process is called beside others of the same node.
+    `process` is what this process is called beside others of the same node. A figure's name is one
+    of FIGURES, else KeyError.
     """
 
     def __init__(self, operations: Iterable[str], process: str = "gateway") -> None:
         self._process = process
+        self._operations = frozenset(operations)
         self._numbers: dict[str, dict[Labels, float]] = {
-            each.name: {(): 0.0}
-            for each in BY_NAME.values()
-            if each.kind is Kind.COUNTER and not each.labels
+            figure.name: {(): 0.0}
+            for figure in FIGURES
+            if figure.kind is MetricKind.COUNTER and not figure.labels
         }
         self._asked: dict[str, Callable[[], Mapping[Labels, float]]] = {}
-        self._told: dict[str, Callable[[], Iterable[Sample]]] = {}
+        self._histograms: dict[str, Callable[[], Iterable[Series]]] = {}
         self._lock = threading.Lock()
         self.hits = 0
+        self._calls, self._backend_calls = Timings(), Timings()
+        self.shown_records = ShownRecords()
+        self.shown = self.shown_records.count
         self.ask("gateway_limit_hits_total", lambda: self.hits)
-        self._count_calls(operations)
+        self.ask_all("gateway_requests_total", self._calls.counts)
+        self.ask_histogram("gateway_request_seconds", self._calls.durations)
+        self.ask_all("gateway_backend_calls_total", self._backend_calls.counts)
+        self.ask_histogram("gateway_backend_seconds", self._backend_calls.durations)
+        self.ask_all("gateway_records_shown_total", lambda: self.shown_records.records)
+        self.ask_all("gateway_fields_hidden_total", lambda: self.shown_records.fields)
 
-    def _count_calls(self, operations: Iterable[str]) -> None:
-        calls, backend, self._shown = Calls(operations), BackendCalls(), Shown()
-        self.count = calls.count
-        self.backend_call = backend.count
-        self.shown = self._shown.count
-        self.ask_all("gateway_requests_total", calls.requests)
-        self.tell("gateway_request_seconds", calls.latency)
-        self.ask_all("gateway_backend_calls_total", backend.calls)
-        self.tell("gateway_backend_seconds", backend.latency)
-        self.ask_all("gateway_records_shown_total", self._shown.records)
-        self.ask_all("gateway_fields_hidden_total", self._shown.fields)
+    def count(self, operation: str, status: int, seconds: float) -> None:
+        """One answered call; a name that is no operation is counted as `other`."""
+        name = operation if operation in self._operations else OTHER
+        self._calls.note((name, status), seconds)
 
-    def hides(self, hidden: Hidden) -> None:
-        """Who knows how many fields a level does not see."""
-        self._shown.hidden = hidden
+    def backend_call(self, verb: str, resource: str, outcome: str, seconds: float | None) -> None:
+        """What the practice system was asked: `outcome` is `answered`, or what it was instead."""
+        self._backend_calls.note((verb, resource, outcome), seconds)
 
     def ask(self, name: str, value: Callable[[], float], *labels: str) -> None:
         """A figure that is looked up when the figures are read."""
         self.ask_all(name, lambda: {labels: value()})
 
     def ask_all(self, name: str, values: Callable[[], Mapping[Labels, float]]) -> None:
-        """The same of all series of one figure; KeyError for a name that is none's."""
+        """The same of all series of one figure."""
         self._asked[BY_NAME[name].name] = values
 
-    def tell(self, name: str, samples: Callable[[], Iterable[Sample]]) -> None:
+    def ask_histogram(self, name: str, series: Callable[[], Iterable[Series]]) -> None:
         """The same of a histogram."""
-        self._told[BY_NAME[name].name] = samples
+        self._histograms[BY_NAME[name].name] = series
 
     def add(self, name: str, times: float = 1, *labels: str) -> None:
         """So much more of a counter; from any thread, so it is nothing for every call."""
@@ -69,90 +172,95 @@ class Metrics:
             series[labels] = series.get(labels, 0.0) + times
 
     def put(self, name: str, value: float, *labels: str) -> None:
-        """A gauge's value from now on."""
-        self._numbers.setdefault(BY_NAME[name].name, {})[labels] = value
-
-    def refused_key(self, reason: str) -> None:
-        """A call whose key is missing or invalid."""
-        self.add("gateway_authentication_failures_total", 1, reason)
-
-    def denied(self) -> None:
-        """A call that the limiter turned down."""
-        self.add("gateway_limit_denials_total")
-
-    def counted_here(self) -> None:
-        """A call that is counted against this process's share of a limit."""
-        self.add("gateway_limiter_local_total")
-
-    def limiter(self, is_degraded: Callable[[], bool]) -> None:
-        """Whether the limiter is down, looked at when the figures are read."""
-        self.ask("gateway_limiter_degraded", is_degraded)
-
-    def trouble(self, trouble: Trouble) -> None:
-        """A value or row that could not be used; from any thread."""
-        labels = (trouble.kind, trouble.resource, trouble.field)
-        self.add("gateway_unusable_values_total", 1, *labels)
-
-    def lines_lost(self, lines: int) -> None:
-        """Lines of a log that will not be written any more."""
-        self.add("gateway_log_lines_lost_total", lines)
-
-    def usage_lost(self, calls: int) -> None:
-        """Calls that will not be written into the usage any more."""
-        self.add("gateway_usage_lost_total", calls)
-
-    def policy(self, short_hash: str, file_hash: str) -> None:
-        """The policy in force, and what lies in its file: "" where that cannot be read."""
-        self._numbers["gateway_policy_info"] = {(short_hash, file_hash): 1}
-
-    def policy_loaded(self, at: datetime) -> None:
-        """Since when it is in force."""
-        self.put("gateway_policy_loaded_timestamp_seconds", at.timestamp())
-
-    def policy_stale(self, *, is_stale: bool) -> None:
-        """Whether the file is another one."""
-        self.put("gateway_policy_stale", is_stale)
-
-    def policy_cases(self, failing: int) -> None:
-        """How many of the cases beside the policy fail."""
-        self.put("gateway_policy_cases_failing", failing)
-
-    def policy_reload(self, outcome: str) -> None:
-        """The file has changed, and what came of it."""
-        self.add("gateway_policy_reloads_total", 1, outcome)
-
-    def keys_loaded(self, count: Callable[[], float]) -> None:
-        """How many keys are known."""
-        self.ask("gateway_keys_loaded", count)
-
-    def turned_away(self, reason: str) -> None:
-        """A connection that was refused or closed since there were too many or it was too slow."""
-        self.add("gateway_connections_turned_away_total", 1, reason)
-
-    def call_turned_away(self, reason: str) -> None:
-        """A call for which there was no room in time."""
-        self.add("gateway_calls_turned_away_total", 1, reason)
-
-    def overwritten(self, count: Callable[[], float]) -> None:
-        """How many bookings something else is written over."""
-        self.ask("gateway_bookings_overwritten", count)
-
-    def breaker(self, state: Callable[[], str]) -> None:
-        """Whether the practice system is asked."""
-        self.ask("gateway_backend_breaker", lambda: BREAKER.index(state()))
+        """A gauge's only value from now on."""
+        self._numbers[BY_NAME[name].name] = {labels: value}
 
     def snapshot(self) -> Snapshot:
         """All figures as they are now, as plain data."""
         with self._lock:
             numbers = {name: dict(series) for name, series in self._numbers.items()}
         numbers |= {name: dict(values()) for name, values in self._asked.items()}
-        found = {name: self._samples(name, series) for name, series in numbers.items()}
-        return found | {name: tuple(samples()) for name, samples in self._told.items()}
+        found = {name: self._series(name, values) for name, values in numbers.items()}
+        return found | {name: tuple(series()) for name, series in self._histograms.items()}
 
-    def _samples(self, name: str, series: Mapping[Labels, float]) -> tuple[Sample, ...]:
+    def _series(self, name: str, values: Mapping[Labels, float]) -> tuple[Series, ...]:
         own = (self._process,) if BY_NAME[name].merge is Merge.EACH else ()
-        return tuple(Sample((*labels, *own), float(value)) for labels, value in series.items())
+        return tuple(Series((*labels, *own), float(value)) for labels, value in values.items())
 
     def text(self) -> bytes:
         """All figures of this process, in Prometheus' text form."""
         return exposition(self.snapshot())
+
+
+def merged(snapshots: Iterable[Snapshot]) -> Snapshot:
+    """The figures of a whole node, from those of its processes."""
+    found: dict[str, dict[Labels, Series]] = {}
+    for snapshot in snapshots:
+        for name, several in snapshot.items():
+            figure = BY_NAME.get(name)
+            if figure is None:
+                continue
+            of_figure = found.setdefault(name, {})
+            for series in several:
+                before = of_figure.get(series.labels)
+                of_figure[series.labels] = (
+                    series if before is None else _both(figure, before, series)
+                )
+    return {name: tuple(of_figure.values()) for name, of_figure in found.items()}
+
+
+def lasting(last: Snapshot) -> Snapshot:
+    """What still counts of a process that has ended: merge it, and no counter ever goes down."""
+    kinds = {MetricKind.COUNTER, MetricKind.HISTOGRAM}
+    return {
+        name: series
+        for name, series in last.items()
+        if name in BY_NAME and BY_NAME[name].kind in kinds
+    }
+
+
+def _both(figure: Figure, one: Series, other: Series) -> Series:
+    if figure.kind is MetricKind.HISTOGRAM:
+        return _sum(one, other)
+    return Series(one.labels, _TAKEN[figure.merge](one.value, other.value))
+
+
+def _sum(one: Series, other: Series) -> Series:
+    buckets = tuple(a + b for a, b in zip(one.buckets, other.buckets, strict=True))
+    return Series(one.labels, one.value + other.value, buckets)
+
+
+def exposition(snapshot: Snapshot) -> bytes:
+    """The figures in Prometheus' text form."""
+    return generate_latest(_Snapshot(snapshot))
+
+
+class _Snapshot(Collector):
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        for figure in FIGURES:
+            series = self._snapshot.get(figure.name, ())
+            yield _family(figure, sorted(series, key=lambda one: one.labels))
+
+
+def _family(figure: Figure, ordered: Iterable[Series]) -> Metric:
+    name, labels = figure.name, figure.labels
+    if figure.kind is MetricKind.HISTOGRAM:
+        histogram = HistogramMetricFamily(name, figure.help, labels=labels)
+        limits = [*map(floatToGoString, figure.buckets), "+Inf"]
+        for series in ordered:
+            buckets = list(zip(limits, accumulate(series.buckets), strict=True))
+            histogram.add_metric(series.labels, buckets, sum_value=series.value)
+        return histogram
+    if figure.kind is MetricKind.INFO:
+        info = InfoMetricFamily(name.removesuffix("_info"), figure.help)
+        for series in ordered:
+            info.add_metric([], dict(zip(labels, series.labels, strict=True)))
+        return info
+    kind: Any = CounterMetricFamily if figure.kind is MetricKind.COUNTER else GaugeMetricFamily
+    family: CounterMetricFamily | GaugeMetricFamily = kind(name, figure.help, labels=labels)
+    for series in ordered:
+        family.add_metric(series.labels, series.value)
+    return family

@@ -1,14 +1,80 @@
-"""What the operating system says of this process: its beginning, CPU, memory and open files."""
+"""What the operating system says of this process, and how late its event loop comes back."""
 
+import asyncio
 import math
 import os
 import resource
 import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
-from gateway.observe.metrics import Metrics
+from gateway.background import ended
+from gateway.observe.figures import LAGS
+from gateway.observe.metrics import Metrics, Series
 
+EVERY = 0.1
+LOOK_BACK = 60.0
 _OF_PROCESS = Path("/proc/self")
+
+
+class Lag:
+    """Waits a tenth of a second at a time, and notes by how much it was late.
+
+    What blocks the event loop, blocks every call.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets = [0] * (len(LAGS) + 1)
+        self._seconds = 0.0
+        # (when, how late): of a minute, each later than all that follow it
+        self._latest: deque[tuple[float, float]] = deque()
+        self._listeners: list[Callable[[float], None]] = []
+        self._task: asyncio.Task[None] | None = None
+        metrics.ask_histogram(
+            "gateway_loop_lag_seconds", lambda: [Series((), self._seconds, tuple(self._buckets))]
+        )
+        metrics.ask("gateway_loop_lag_max_seconds", lambda: self.most(LOOK_BACK)[0])
+
+    def start(self) -> None:
+        """Begin, until `aclose`."""
+        self._task = asyncio.create_task(self._watch(), name="watch the event loop")
+
+    async def aclose(self) -> None:
+        await ended(self._task)
+
+    def on_lag(self, listener: Callable[[float], None]) -> None:
+        """Have each lag told, in seconds, as it is noted."""
+        self._listeners.append(listener)
+
+    def most(self, seconds: float) -> tuple[float, float]:
+        """The largest lag that was noted within so many seconds, and how many it is ago."""
+        now = self._clock()
+        for at, late in self._latest:
+            if now - at <= seconds:
+                return late, now - at
+        return 0.0, 0.0
+
+    def note(self, late: float) -> None:
+        """The loop came back that late."""
+        now = self._clock()
+        self._seconds += late
+        self._buckets[bisect_left(LAGS, late)] += 1
+        while self._latest and self._latest[-1][1] <= late:
+            self._latest.pop()
+        self._latest.append((now, late))
+        while now - self._latest[0][0] > LOOK_BACK:
+            self._latest.popleft()
+        for listener in self._listeners:
+            listener(late)
+
+    async def _watch(self) -> None:
+        while True:
+            due = self._clock() + EVERY
+            await asyncio.sleep(EVERY)
+            self.note(max(0.0, self._clock() - due))
 
 
 def watch_process(metrics: Metrics) -> None:
@@ -16,7 +82,7 @@ def watch_process(metrics: Metrics) -> None:
     began = started_at()
     metrics.ask("process_start_time_seconds", lambda: began)
     metrics.ask("process_max_fds", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    metrics.ask("process_cpu_seconds_total", _cpu_seconds)
+    metrics.ask("process_cpu_seconds_total", lambda: sum(os.times()[:2]))
     if _OF_PROCESS.is_dir():
         metrics.ask("process_resident_memory_bytes", resident)
         metrics.ask("process_open_fds", _open_files)
@@ -47,8 +113,3 @@ def _open_files() -> float:
         return len(list((_OF_PROCESS / "fd").iterdir()))
     except OSError:
         return math.nan
-
-
-def _cpu_seconds() -> float:
-    times = os.times()
-    return times.user + times.system

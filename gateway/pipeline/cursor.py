@@ -17,7 +17,7 @@ _VERSION = b"2"
 _STEP = 32
 
 
-class Cursors:
+class CursorCipher:
     """Writes and reads cursors; `secret` is the gateway's own (32 bytes)."""
 
     def __init__(self, secret: bytes) -> None:
@@ -32,42 +32,29 @@ class Cursors:
 
     def write(self, after: str, bound: bytes) -> str:
         """The cursor for the adapter's `after`."""
-        sealed = self._cipher.encrypt(_padded(_VERSION + after.encode()), [bound])
+        # a byte ends what is written, and zeros follow up to the next step
+        data = _VERSION + after.encode() + b"\x80"
+        sealed = self._cipher.encrypt(data + bytes(-len(data) % _STEP), [bound])
         return _text(sealed)
 
     def read(self, text: str, bound: bytes) -> str:
         """The adapter's `after`; ValueError for a cursor that was not made for this."""
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
 
         try:
-            opened: bytes = self._cipher.decrypt(_bytes(text), [bound])
+            sealed = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+            opened: bytes = self._cipher.decrypt(sealed, [bound])
         except (Error, InvalidTag, ValueError) as error:
             raise ValueError("not a cursor of this list") from error
-        if not opened.startswith(_VERSION):
-            raise ValueError("a cursor of another version")
-        return _unpadded(opened).removeprefix(_VERSION).decode()
-
-
-def _padded(data: bytes) -> bytes:
-    """A byte that ends the data, and zeros up to the next step."""
-    ended = data + b"\x80"
-    return ended + bytes(-len(ended) % _STEP)
-
-
-def _unpadded(data: bytes) -> bytes:
-    return data.rstrip(b"\0").removesuffix(b"\x80")
+        # the decoder skips much
+        if _text(sealed) != text or not opened.startswith(_VERSION):
+            raise ValueError("another spelling of a cursor, or another version's")
+        data = opened.rstrip(b"\0").removesuffix(b"\x80")
+        return data.removeprefix(_VERSION).decode()
 
 
 def _text(sealed: bytes) -> str:
     return urlsafe_b64encode(sealed).rstrip(b"=").decode()
-
-
-def _bytes(text: str) -> bytes:
-    """ValueError for any other spelling of what `_text` writes; the decoder skips much."""
-    sealed = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
-    if _text(sealed) != text:
-        raise ValueError("not the spelling of a cursor")
-    return sealed
 
 
 def bound_to(key_id: str, operation: str, filters: Mapping[str, str]) -> bytes:

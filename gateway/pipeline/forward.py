@@ -1,67 +1,64 @@
 """Asks the practice system: the adapter's verb for the operation, and its errors in our words."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
 from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
+from gateway.booking.ledger import Ledger
 from gateway.booking.times import Lengths
-from gateway.contract.errors import (
-    BackendTooSlow,
-    BackendUnusable,
-    BookingUnknown,
-    BookingUnknownWithoutKey,
-    GatewayError,
-    InternalError,
-    InvalidField,
-    InvalidRequest,
-    NotFound,
-    PatientIsDeceased,
-    TimeSlotConflict,
-    Unavailable,
-)
+from gateway.contract import errors
 from gateway.contract.operations import Operation
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
-from gateway.pipeline.validate import Creation, Values
+from gateway.pipeline.validate import CallValues, Creation
 
-TRANSLATED: Mapping[type[AdapterError], type[GatewayError]] = {
-    base.NotFound: NotFound,
-    base.SlotTaken: TimeSlotConflict,
-    base.PatientDeceased: PatientIsDeceased,
-    base.Rejected: BackendUnusable,
-    base.BackendUnavailable: Unavailable,
-    base.BackendTimeout: BackendTooSlow,
-    base.BackendNonsense: BackendUnusable,
-    base.OutcomeUnknown: BookingUnknown,
+TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
+    base.NotFound: errors.NotFound,
+    base.SlotTaken: errors.TimeSlotConflict,
+    base.PatientDeceased: errors.PatientIsDeceased,
+    base.Rejected: errors.BackendUnusable,
+    base.BackendUnavailable: errors.Unavailable,
+    base.BackendTimeout: errors.BackendTooSlow,
+    base.BackendNonsense: errors.BackendUnusable,
+    base.OutcomeUnknown: errors.BookingUnknown,
 }
-_BY_NAME = {kind.__name__: kind for kind in TRANSLATED}
-
-
-def translated(error: AdapterError) -> GatewayError:
-    """What the partner is told; an error that is none of the adapters' own is our fault."""
-    if isinstance(error, base.BackendUnavailable):
-        return Unavailable(error.retry_after)
-    for kind in type(error).__mro__:
-        if kind in TRANSLATED:
-            return TRANSLATED[kind]()
-    return InternalError()
-
-
 # A list that is always whole and still goes on after so many pages has no end.
 MOST_PAGES = 100
-
-
 # Which records of another resource exist for who asks; None where all do, of every resource.
 Others = Callable[[str], Only] | None
 
 
-class Asker:
+def translated(error: AdapterError) -> errors.GatewayError:
+    """What the partner is told; an error that is none of the adapters' own is our fault."""
+    if isinstance(error, base.BackendUnavailable):
+        return errors.Unavailable(error.retry_after)
+    for kind in type(error).__mro__:
+        if kind in TRANSLATED:
+            return TRANSLATED[kind]()
+    return errors.InternalError()
+
+
+def booking_error(error: AdapterError, idempotency_key: str | None) -> errors.GatewayError:
+    """The same, with the right advice where the outcome is not known."""
+    if isinstance(error, base.OutcomeUnknown) and idempotency_key is None:
+        return errors.BookingUnknownWithoutKey()
+    return translated(error)
+
+
+def refusal(refused: BookingRefused) -> errors.GatewayError:
+    """The practice system's earlier no, told again."""
+    kinds = {kind.__name__: kind for kind in TRANSLATED}
+    return TRANSLATED[kinds[refused.error]]()
+
+
+class Forwarder:
     """Turns the values of one operation's calls into the adapter's queries.
 
     `only` says which records of the operation's own resource exist for who asks.
@@ -70,24 +67,25 @@ class Asker:
     def __init__(self, operation: Operation, adapter: Adapter) -> None:
         self._adapter = adapter
         self._resource = operation.returns.name
-        self._id = next((each.name for each in operation.params if each.where == "path"), "")
-        self._within = next((each for each in operation.params if each.within), None)
-        self._filters = [each for each in operation.params if each.match]
-        self._others = [each.name for each in operation.params if not each.match]
+        params = operation.params
+        self._id = next((param.name for param in params if param.where == "path"), "")
+        self._within = next((param for param in params if param.within), None)
+        self._filters = [param for param in params if param.match]
+        self._others = [param.name for param in params if not param.match]
         self._fixed = tuple(Filter("equals", (name,), value) for name, value in operation.only)
         self._referring = [
-            (each.name, refers)
-            for each in self._filters
-            if not each.within and (refers := operation.returns.at(each.fields[0]).refers)
+            (param.name, refers)
+            for param in self._filters
+            if not param.within and (refers := operation.returns.at(param.fields[0]).refers)
         ]
 
-    def one(self, values: Values, now: datetime, only: Only) -> Awaitable[Record]:
+    def one(self, values: CallValues, now: datetime, only: Only) -> Awaitable[Record]:
         """The record that the path names."""
         return self._adapter.read_one(
             Query(resource=self._resource, now=now, id=values.params[self._id], only=only)
         )
 
-    async def refers_to_nothing(self, values: Values, now: datetime, others: Others) -> bool:
+    async def refers_to_nothing(self, values: CallValues, now: datetime, others: Others) -> bool:
         """Whether a filter names a record that does not exist for who asks: then nothing fits it.
 
         All records that do not exist are alike: one that is hidden and one that is not there.
@@ -97,24 +95,23 @@ class Asker:
         for name, resource in self._referring:
             only = others(resource)
             if only and name in values.params:
-                wanted = Query(resource=resource, now=now, id=values.params[name], only=only)
+                query = Query(resource=resource, now=now, id=values.params[name], only=only)
                 try:
-                    await self._adapter.read_one(wanted)
+                    await self._adapter.read_one(query)
                 except base.NotFound:
                     return True
         return False
 
     def many(
-        self, values: Values, now: datetime, only: Only, others: Others = None
+        self, values: CallValues, now: datetime, only: Only, others: Others = None
     ) -> Awaitable[Page]:
         """A page of records."""
-        params = values.params
+        params, within = values.params, self._within
         chosen = [
-            Filter(str(each.match), each.fields, params[each.name])
-            for each in self._filters
-            if each.name in params
+            Filter(str(param.match), param.fields, params[param.name])
+            for param in self._filters
+            if param.name in params
         ]
-        within = self._within
         query = Query(
             resource=self._resource,
             now=now,
@@ -128,7 +125,7 @@ class Asker:
         )
         return self._adapter.read_many(query)
 
-    async def rest(self, page: Page, values: Values, now: datetime, only: Only) -> Page:
+    async def rest(self, page: Page, values: CallValues, now: datetime, only: Only) -> Page:
         """A list that has no pages for partners: this page and all that follow."""
         records, skipped = list(page.records), page.skipped
         for _ in range(MOST_PAGES):
@@ -141,93 +138,65 @@ class Asker:
         raise base.BackendNonsense(f"a whole list of {self._resource} does not end")
 
 
-class Ledger(Protocol):
-    """Where bookings are made once and only once."""
-
-    async def book(self, attempt: BookingRequest) -> Booked: ...
-
-    async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None: ...
-
-    async def mark_untold(self, key_id: str, appointment_id: str) -> None: ...
-
-
-class Booker:
+@dataclass(eq=False)
+class BookingForwarder:
     """Books through the ledger, at times that the window admits."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        adapter: Adapter,
-        window: BookingWindow,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._window = window
-        self._ledger = ledger
-        self._adapter = adapter
-        self._lengths = Lengths(adapter)
-        self._now = now
+    ledger: Ledger
+    adapter: Adapter
+    window: BookingWindow
+    now: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
+        self._lengths = Lengths(self.adapter)
 
     async def check_allowance(self, key: Key) -> None:
         """LimitExceeded where the key has made its bookings of the day, and heard; Unavailable."""
-        now = self._now()
+        now = self.now()
         allowance = self._allowance(key, now)
         if allowance is not None:
-            await self._ledger.check_allowance(key.id, allowance, now)
+            await self.ledger.check_allowance(key.id, allowance, now)
 
     async def book(
-        self, wanted: Creation, key: Key, others: Others, check_key: Callable[[], object]
+        self, creation: Creation, key: Key, others: Others, check_key: Callable[[], object]
     ) -> Booked:
         """The new appointment, or the one that the same request made before.
 
         `check_key` raises where the caller may book no longer.
         """
-        draft = _draft(wanted.body, self._now(), others)
+        draft = _draft(creation.body, self.now(), others)
 
         def check_time() -> None:
-            problem = self._window.problem(draft.scheduled_at, self._now())
+            problem = self.window.problem(draft.scheduled_at, self.now())
             if problem is not None:
-                raise InvalidRequest(InvalidField("scheduledAt", problem))
+                raise errors.InvalidRequest(errors.InvalidField("scheduledAt", problem))
 
+        # spelling, order and offsets of the request do not count
+        body = orjson.dumps(creation.body, option=orjson.OPT_SORT_KEYS)
         attempt = BookingRequest(
             key_id=key.id,
-            idempotency_key=wanted.idempotency_key,
-            fingerprint=_fingerprint(wanted.body),
+            idempotency_key=creation.idempotency_key,
+            fingerprint=sha256(body).digest(),
             draft=draft,
             lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
-            adapter=self._adapter,
+            adapter=self.adapter,
             check_time=check_time,
             check_key=check_key,
-            now=self._now,
+            now=self.now,
             allowance=self._allowance(key, draft.now),
         )
-        return await self._ledger.book(attempt)
+        return await self.ledger.book(attempt)
 
     def _allowance(self, key: Key, now: datetime) -> Allowance | None:
         """The key's bookings of this day, by the clinic's calendar."""
         if key.bookings_per_day is None:
             return None
-        since, until = self._window.day(now)
+        since, until = self.window.day(now)
         return Allowance(most=key.bookings_per_day, since=since, until=until)
 
     async def mark_untold(self, key_id: str, booked: Booked) -> None:
         """The caller hears nothing of it: what it asks again is answered with this booking."""
-        await self._ledger.mark_untold(key_id, str(booked.record.get("id")))
-
-
-def booking_error(error: AdapterError, idempotency_key: str | None) -> GatewayError:
-    """The same as `translated`, with the right advice where the outcome is not known."""
-    if isinstance(error, base.OutcomeUnknown) and idempotency_key is None:
-        return BookingUnknownWithoutKey()
-    return translated(error)
-
-
-def refusal(refused: BookingRefused) -> GatewayError:
-    """The practice system's earlier no, told again."""
-    return TRANSLATED[_BY_NAME[refused.error]]()
-
-
-# The governed resources that a booking names records of.
-_NAMED = ("clients", "patients")
+        await self.ledger.mark_untold(key_id, str(booked.record.get("id")))
 
 
 def _draft(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:
@@ -240,11 +209,5 @@ def _draft(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:
         reason=body["reason"],
         is_urgent=body["isUrgent"],
         now=now,
-        only={} if others is None else {name: others(name) for name in _NAMED},
+        only={} if others is None else {name: others(name) for name in ("clients", "patients")},
     )
-
-
-def _fingerprint(body: Mapping[str, Any]) -> bytes:
-    """A digest of what is asked for: spelling, order and offsets of the request do not count."""
-    data = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
-    return sha256(data).digest()

@@ -2,20 +2,26 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from json import JSONDecoder
 from typing import Any
 from urllib.parse import parse_qsl
 
+import orjson
 from msgspec import Struct
 
 from adapters.documents.problems import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
-from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, Field
+from gateway.contract.fields import (
+    BOOLEAN,
+    HIDDEN,
+    HIDDEN_FURTHER,
+    INSTANT,
+    SELECTORS,
+    TEXT,
+    Field,
+)
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
-from gateway.contract.texts import HIDDEN, HIDDEN_FURTHER, SELECTORS
-from gateway.pipeline.cursor import Cursors, bound_to
-from gateway.pipeline.json_body import read_object
-
-Texts = dict[str, str]
+from gateway.pipeline.cursor import CursorCipher, bound_to
 
 _surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
@@ -32,14 +38,14 @@ class _Unfit(Exception):
     """A value that can't be used; the text goes on where the field's name ends."""
 
 
-class Values(Struct):
+class CallValues(Struct):
     """What the partner asks for in path and query, read; `texts` is the same as it came.
 
     Paging stands apart from both.
     """
 
     params: dict[str, Any]
-    texts: Texts
+    texts: dict[str, str]
     limit: int = PAGE_DEFAULT
     after: str | None = None
 
@@ -51,23 +57,20 @@ class Creation(Struct):
     idempotency_key: str | None
 
 
-class Reader:
-    """Reads the calls of one operation.
-
-    `servable` says which filters the practice system can serve.
-    """
+class CallReader:
+    """Reads the calls of one operation; `servable` says which filters can be served."""
 
     def __init__(
-        self, operation: Operation, servable: Callable[[Param], bool], cursors: Cursors
+        self, operation: Operation, servable: Callable[[Param], bool], cursors: CursorCipher
     ) -> None:
         self._operation = operation
-        self._path = next((each for each in operation.params if each.where == "path"), None)
-        self._query = {each.name: each for each in operation.query}
-        self._required = [each.name for each in operation.query if each.required]
-        self._unserved = {each.name for each in operation.query if not servable(each)}
+        self._path = next((param for param in operation.params if param.where == "path"), None)
+        self._query = {param.name: param for param in operation.query}
+        self._required = [param.name for param in operation.query if param.required]
+        self._unserved = {param.name for param in operation.query if not servable(param)}
         self._cursors = cursors
 
-    def read(self, raw_id: str, raw_query: str, key_id: str, visible: frozenset[str]) -> Values:
+    def read(self, raw_id: str, raw_query: str, key_id: str, visible: frozenset[str]) -> CallValues:
         """The values of a call; InvalidRequest with every problem.
 
         `visible` are the paths of the fields that are open at the key's level.
@@ -84,40 +87,31 @@ class Reader:
     ) -> Creation:
         """The same for a call with a body."""
         _, problems = self._read("", raw_query, visible)
-        made = Creation({}, _idempotency_key(list(idempotency_keys), problems))
-        if (found := read_object(body, problems)) is not None:
-            problems += self._body(*found, made.body)
+        creation = Creation({}, _idempotency_key(list(idempotency_keys), problems))
+        if (members := _read_object(body, problems)) is not None:
+            problems += self._read_body(*members, creation.body)
         if problems:
             raise InvalidRequest(*problems)
-        return made
+        return creation
 
     def _read(
         self, raw_id: str, raw_query: str, visible: frozenset[str]
-    ) -> tuple[Values, list[InvalidField]]:
-        values = Values({}, {})
+    ) -> tuple[CallValues, list[InvalidField]]:
+        values = CallValues({}, {})
         problems: list[InvalidField] = []
         if self._path is not None:
-            self._take(self._path, raw_id, values, problems)
+            _take(self._path, raw_id, values, problems)
         if raw_query or self._required:
             for name, text in self._pairs(raw_query, problems):
                 param = self._query[name]
                 if name in self._unserved:
-                    text_of = "cannot be served by the practice system"
-                    problems.append(InvalidField(name, text_of))
+                    problem = "cannot be served by the practice system"
+                    problems.append(InvalidField(name, problem))
                 elif not visible.issuperset(param.fields):
                     problems.append(InvalidField(name, "is not available at this access level"))
                 else:
-                    self._take(param, text, values, problems)
+                    _take(param, text, values, problems)
         return values, problems
-
-    def _take(self, param: Param, text: str, values: Values, problems: list[InvalidField]) -> None:
-        try:
-            value = _read_param(param, text)
-        except _Unfit as error:
-            problems.append(InvalidField(param.name, str(error)))
-        else:
-            values.params[param.name] = value
-            values.texts[param.name] = text
 
     def _pairs(self, raw_query: str, problems: list[InvalidField]) -> Iterator[tuple[str, str]]:
         """The known parameters, each once; what is wrong with the others."""
@@ -139,7 +133,7 @@ class Reader:
         problems += [InvalidField(name, "is required") for name in missing]
         problems += _unknown(found, self._query, "is not a parameter of this operation")
 
-    def _page(self, values: Values, key_id: str, problems: list[InvalidField]) -> None:
+    def _page(self, values: CallValues, key_id: str, problems: list[InvalidField]) -> None:
         values.limit = values.params.pop(LIMIT.name, PAGE_DEFAULT)
         values.texts.pop(LIMIT.name, None)
         cursor = values.params.pop(CURSOR.name, None)
@@ -153,25 +147,75 @@ class Reader:
             problem = "must be taken from the Link header of the page before, with its filters"
             problems.append(InvalidField(CURSOR.name, problem))
 
-    def _body(
+    def _read_body(
         self, members: dict[str, Any], repeated: Collection[str], read: dict[str, Any]
     ) -> Iterator[InvalidField]:
         for name in repeated:
             yield InvalidField(name[:_LONGEST_NAME], "must be given once")
-        known = [each.name for each in self._operation.body]
-        for each in self._operation.body:
-            if each.name in repeated:
+        for member in self._operation.body:
+            name = member.name
+            if name in repeated:
                 continue
-            if each.name not in members:
-                if each.required:
-                    yield InvalidField(each.name, "is required")
-                read[each.name] = each.default
+            if name not in members:
+                if member.required:
+                    yield InvalidField(name, "is required")
+                read[name] = member.default
                 continue
             try:
-                read[each.name] = _read_member(each, members[each.name])
+                read[name] = _read_member(member, members[name])
             except _Unfit as error:
-                yield InvalidField(each.name, str(error))
+                yield InvalidField(name, str(error))
+        known = [member.name for member in self._operation.body]
         yield from _unknown(members, known, "is not a member of this request")
+
+
+def _take(param: Param, text: str, values: CallValues, problems: list[InvalidField]) -> None:
+    try:
+        values.params[param.name] = _read_param(param, text)
+    except _Unfit as error:
+        problems.append(InvalidField(param.name, str(error)))
+    else:
+        values.texts[param.name] = text
+
+
+def _read_object(
+    body: bytes, problems: list[InvalidField]
+) -> tuple[dict[str, Any], Collection[str]] | None:
+    """The members, and the names of those that stand more than once, in inner objects too.
+
+    None for what is no JSON object; the problem then stands among the others.
+    """
+    try:
+        data = orjson.loads(body)
+        if isinstance(data, dict):
+            return data, _repeated_members(body.decode())
+        problem = "must be a JSON object"
+    except orjson.JSONDecodeError:
+        problem = "is not JSON"
+    except RecursionError:
+        problem = "is nested too deeply"
+    problems.append(InvalidField("body", problem))
+    return None
+
+
+def _repeated_members(text: str) -> Collection[str]:
+    """The names that stand more than once in one object of a JSON text.
+
+    orjson takes the last of them without a word. RecursionError where objects are nested about a
+    thousand levels deep.
+    """
+    repeated: dict[str, None] = {}
+
+    def note(members: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for name, _ in members:
+            if name in seen:
+                repeated[name] = None
+            seen.add(name)
+
+    # a number may have more digits than Python makes a number of
+    JSONDecoder(object_pairs_hook=note, parse_int=len, parse_float=len).decode(text)
+    return repeated.keys()
 
 
 def _read_param(param: Param, text: str) -> Any:
@@ -188,19 +232,19 @@ def _read_param(param: Param, text: str) -> Any:
         _check_length(text, param.shortest or 0, param.longest)
         if _controls(text):
             raise _Unfit("must not contain control characters")
-    if param.least is not None and param.most is not None:
-        _check_size(value, param.least, param.most)
+    least, most = param.least, param.most
+    if least is not None and most is not None and not least <= value <= most:
+        raise _Unfit(f"must be from {least} to {most}")
     return value
 
 
 def _read_member(member: Field, value: Any) -> Any:
     if value is None and not member.required:
         raise _Unfit("must not be null: leave it out")
-    if member.format is BOOLEAN:
-        if not isinstance(value, bool):
-            raise _Unfit(member.format.problem)
+    is_flag = member.format is BOOLEAN
+    if is_flag and isinstance(value, bool):
         return value
-    if not isinstance(value, str):
+    if is_flag or not isinstance(value, str):
         raise _Unfit(member.format.problem)
     if member.format is TEXT:
         _check_length(value, 0, member.longest)
@@ -224,11 +268,6 @@ def _check_seen(text: str) -> None:
     if found := _hidden(text):
         code = f"U+{ord(found[0]):04X}"
         raise _Unfit(f"must not contain {code}: it is not seen, or changes what is seen")
-
-
-def _check_size(value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise _Unfit(f"must be from {least} to {most}")
 
 
 def _idempotency_key(keys: list[str], problems: list[InvalidField]) -> str | None:

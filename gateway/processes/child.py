@@ -1,4 +1,4 @@
-"""A process that the parent has forked: how it is begun, told that it is well, and ended."""
+"""A process that the parent has spawned: how it begins, says that it is well, and is signalled."""
 
 import math
 import mmap
@@ -7,20 +7,65 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Self
 
 # What a child does; it ends with this, and 0 means that it was told to.
 Work = Callable[["Inherited"], int]
-# Who is told, in the child, of what ended it and nobody expected.
-Failed = Callable[[BaseException], None]
 # These come to a whole terminal at once, and the parent says what to do.
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
 _RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD)
+# What the parent hears.
+WATCHED = (
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGUSR2,
+    signal.SIGQUIT,
+    signal.SIGCHLD,
+)
 
 
-class Pulses:
+class SignalWatcher:
+    """Signals as things that are read: nothing happens in between, whatever comes when.
+
+    While it is entered they end nothing by themselves; `fileno` can be read once one has come.
+    """
+
+    def __enter__(self) -> Self:
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._before: Mapping[int, Any] = {
+            number: signal.signal(number, _noted) for number in WATCHED
+        }
+        self._woken = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(self._woken)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self._read)
+        os.close(self._write)
+
+    def fileno(self) -> int:
+        return self._read
+
+    def received(self) -> bytes:
+        """The numbers of those that came since the last time."""
+        try:
+            return os.read(self._read, 4096)
+        except BlockingIOError:
+            return b""
+
+
+def _noted(number: int, frame: FrameType | None) -> None:
+    """The number is read from the pipe; without a handler of Python's none would be written."""
+
+
+class Heartbeats:
     """When each child's event loop last turned, in memory that all of them share.
 
     In seconds of a clock that is the same in every process of the machine; 0 before the first turn.
@@ -31,18 +76,13 @@ class Pulses:
     def __init__(self, children: int) -> None:
         self._shared = mmap.mmap(-1, self._ONE.size * children)
 
-    def beat(self, place: int) -> None:
-        """This child's loop turns."""
-        self._ONE.pack_into(self._shared, place * self._ONE.size, time.monotonic())
+    def note(self, place: int, moment: float) -> None:
+        """That child's loop turned at that moment."""
+        self._ONE.pack_into(self._shared, place * self._ONE.size, moment)
 
     def last(self, place: int) -> float:
-        """When it last did."""
         moment: float = self._ONE.unpack_from(self._shared, place * self._ONE.size)[0]
         return moment
-
-    def forget(self, place: int) -> None:
-        """For the next child in this place."""
-        self._ONE.pack_into(self._shared, place * self._ONE.size, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +91,12 @@ class Inherited:
 
     place: int
     life: int
-    pulses: Pulses
+    heartbeats: Heartbeats
     _well: int
 
     def beat(self) -> None:
         """Say that the event loop turns."""
-        self.pulses.beat(self.place)
+        self.heartbeats.note(self.place, time.monotonic())
 
     def well(self) -> None:
         """Say that this child does its work from now on."""
@@ -68,7 +108,7 @@ class Inherited:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """A forked process as the parent sees it; `said` reads what it says of itself.
+    """A forked process as the parent sees it; `report` reads what it says of itself.
 
     `until` is when it must have ended.
     """
@@ -76,34 +116,29 @@ class Child:
     name: str
     place: int
     pid: int
-    said: int
+    report: int
     began: float
     until: float = math.inf
     is_well: bool = False
     is_killed: bool = False
+    is_open: bool = True
     status: int | None = None
-    _closed: bool = field(default=False, init=False)
 
     @property
     def is_gone(self) -> bool:
         """Whether it has ended."""
         return self.status is not None
 
-    def hear(self) -> None:
+    def read(self) -> None:
         """Read what it says: one byte once it is well, the end of the stream where it is gone."""
-        self.is_well = bool(os.read(self.said, 1)) or self.is_well
+        self.is_well = bool(os.read(self.report, 1)) or self.is_well
         self.close()
 
     def close(self) -> None:
-        """Nothing more is to be heard."""
-        if not self._closed:
-            os.close(self.said)
-            self._closed = True
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether it may still say something."""
-        return not self._closed
+        """Nothing more is to be read."""
+        if self.is_open:
+            os.close(self.report)
+            self.is_open = False
 
     def signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
@@ -113,66 +148,70 @@ class Child:
 
 
 @dataclass(slots=True, kw_only=True)
-class Nest:
-    """Where children are forked: what they inherit, and what they must let go of."""
+class Spawner:
+    """Forks children: what they inherit, and what they must let go of.
 
-    pulses: Pulses
-    failed: Failed
+    `on_failure` is told, in the child, of what ended it and nobody expected.
+    """
+
+    heartbeats: Heartbeats
+    on_failure: Callable[[BaseException], None]
     life: tuple[int, int] = field(default_factory=os.pipe)
 
-    def fork(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
+    def spawn(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
         """A new child that does the work; `others` are the parent's business alone. OSError."""
-        heard, well = os.pipe()
+        report, well = os.pipe()
 
         def let_go() -> None:
-            for each in (heard, self.life[1]):
-                os.close(each)
+            os.close(report)
+            os.close(self.life[1])
             for other in others:
                 other.close()
 
-        self.pulses.forget(place)
+        self.heartbeats.note(place, 0.0)
         _flush()
-        # what comes before the child has let go of the parent's ears would be heard by the parent
+        # what comes before the child has let go of the parent's signals would go to the parent
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
         try:
             pid = os.fork()
             if pid == 0:
-                life = Inherited(place=place, life=self.life[0], pulses=self.pulses, _well=well)
-                _live(work, life, self.failed, let_go)
+                inherited = Inherited(
+                    place=place, life=self.life[0], heartbeats=self.heartbeats, _well=well
+                )
+                self._live(work, inherited, let_go)
         except OSError:
-            os.close(heard)
+            os.close(report)
             raise
         finally:
             os.close(well)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return Child(name=name, place=place, pid=pid, said=heard, began=time.monotonic())
+        return Child(name=name, place=place, pid=pid, report=report, began=time.monotonic())
 
     def end(self) -> None:
         """Whoever still lives sees that the parent is gone."""
-        for each in self.life:
+        for file in self.life:
             with suppress(OSError):
-                os.close(each)
+                os.close(file)
+
+    def _live(self, work: Work, inherited: Inherited, let_go: Callable[[], None]) -> None:
+        """The rest of a child's life; nothing of the parent's own ending runs in it."""
+        code = 1
+        try:
+            let_go()
+            signal.set_wakeup_fd(-1)
+            for number in _RESET:
+                signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
+            code = work(inherited)
+        except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
+            self.on_failure(error)
+        finally:
+            _flush()
+            os._exit(code)
 
 
 def _flush() -> None:
     """What stands in a buffer would be written by the child too."""
-    for each in (sys.stdout, sys.stderr):
+    for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
-            each.flush()
-
-
-def _live(work: Work, inherited: Inherited, failed: Failed, let_go: Callable[[], None]) -> None:
-    """The rest of a child's life; nothing of the parent's own ending runs in it."""
-    code = 1
-    try:
-        let_go()
-        signal.set_wakeup_fd(-1)
-        for number in _RESET:
-            signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
-        code = work(inherited)
-    except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
-        failed(error)
-    finally:
-        _flush()
-        os._exit(code)
+            stream.flush()

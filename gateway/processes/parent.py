@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from gateway.processes import ears
-from gateway.processes.brood import BEGIN_IN, Brood, Log, Post
-from gateway.processes.child import Work
+from gateway.observe.logs import Events
+from gateway.processes.child import SignalWatcher, Work
+from gateway.processes.supervisor import BEGIN_IN, Supervisor, WorkerSlot
 
 OPERATIONS = "operations"
 # Seconds beyond its delay in which a worker stops taking calls by itself.
@@ -48,55 +48,58 @@ class Parent:
     """Runs a plan until it is told to end; `replan` gives what a roll is to run from then on."""
 
     def __init__(
-        self, plan: Plan, log: Log, replan: Callable[[], Plan | None], begun: Callable[[], None]
+        self,
+        plan: Plan,
+        log: Events,
+        replan: Callable[[], Plan | None],
+        on_begin: Callable[[], None],
     ) -> None:
         self._plan = plan
         self._log = log
         self._replan = replan
-        self._begun = begun
-        self._operations = Post(OPERATIONS, 0, plan.operations)
+        self._on_begin = on_begin
+        self._operations = WorkerSlot(OPERATIONS, 0, plan.operations)
         numbers = range(1, plan.workers + 1)
-        self._workers = [Post(f"worker {n}", n, plan.worker(n)) for n in numbers]
+        self._workers = [WorkerSlot(f"worker {n}", n, plan.worker(n)) for n in numbers]
         self._ending = False
         self._rolling = False
-        self._brood: Brood
+        self._supervisor: Supervisor
 
     def run(self) -> int:
         """Until the end: 0 where somebody asked for it, 1 where it could not begin."""
-        code = self._live()
-        if code == 0:
-            self._log.info(HAS_ENDED)
-        return code
-
-    def _live(self) -> int:
         with ExitStack() as stack:
-            hearing = stack.enter_context(ears.opened())
-            posts = [self._operations, *self._workers]
-            self._brood = Brood(posts, self._log, hearing, self._hear)
+            signals = stack.enter_context(SignalWatcher())
+            slots = [self._operations, *self._workers]
+            self._supervisor = Supervisor(slots, self._log, signals, self._receive)
             stack.callback(self._end)
-            if not self._begin():
-                return 0 if self._ending else 1
-            self._brood.lasts = True
-            self._begun()
-            while not self._ending:
-                self._keep()
+            # operations makes what the workers find
+            if self._start_well([self._operations]) and self._start_well(self._workers):
+                self._supervise()
+            elif not self._ending:
+                return 1
+        self._log.info(HAS_ENDED)
         return 0
 
-    def _begin(self) -> bool:
-        """Operations first: it makes what the workers find."""
-        return all(self._start_well(posts) for posts in ([self._operations], self._workers))
+    def _supervise(self) -> None:
+        self._supervisor.lasts = True
+        self._on_begin()
+        while not self._ending:
+            if self._rolling:
+                self._rolling = False
+                self._roll()
+            self._supervisor.step()
 
-    def _start_well(self, posts: list[Post]) -> bool:
-        """Whether a new child in each post begins its work, and nobody asks for the end."""
-        children = [self._brood.start(post) for post in posts]
+    def _start_well(self, slots: list[WorkerSlot]) -> bool:
+        """Whether a new child in each slot begins its work, and nobody asks for the end."""
+        children = [self._supervisor.start(slot) for slot in slots]
 
         def lost() -> bool:
-            return any(each is None or each.is_gone for each in children)
+            return any(child is None or child.is_gone for child in children)
 
         def decided() -> bool:
-            return lost() or self._ending or all(each and each.is_well for each in children)
+            return lost() or self._ending or all(child and child.is_well for child in children)
 
-        in_time = self._brood.wait(decided, BEGIN_IN)
+        in_time = self._supervisor.wait(decided, BEGIN_IN)
         if not in_time:
             self._log.warn("a process of the gateway did not begin in time", seconds=BEGIN_IN)
         return in_time and not lost() and not self._ending
@@ -105,28 +108,21 @@ class Parent:
         """Whatever is started from now on."""
         self._plan = plan
         self._operations.work = plan.operations
-        for post in self._workers:
-            post.work = plan.worker(post.place)
+        for slot in self._workers:
+            slot.work = plan.worker(slot.place)
 
-    def _keep(self) -> None:
-        """Replace what is to be replaced, and wait for what comes."""
-        if self._rolling:
-            self._rolling = False
-            self._roll()
-        self._brood.step()
-
-    def _hear(self, number: int) -> None:
+    def _receive(self, number: int) -> None:
         if number in {signal.SIGTERM, signal.SIGINT}:
             if not self._ending:
                 self._log.info(TOLD_TO_END, signal=signal.Signals(number).name)
             self._ending = True
-            self._brood.lasts = False
+            self._supervisor.lasts = False
         elif number == signal.SIGUSR2:
             self._rolling = True
         elif number == signal.SIGHUP and self._operations.child is not None:
             self._operations.child.signal(signal.SIGHUP)
         elif number == signal.SIGQUIT:
-            for child in self._brood.children():
+            for child in self._supervisor.children():
                 child.signal(signal.SIGQUIT)
 
     def _roll(self) -> None:
@@ -138,46 +134,48 @@ class Parent:
         self._run_by(plan)
         first = self._workers[0]
         first.work = (plan.first or plan.worker)(first.place)
-        for post in self._workers:
-            is_replaced = self._replace(post, before)
-            post.work = self._plan.worker(post.place)
+        for slot in self._workers:
+            is_replaced = self._replace(slot, before)
+            slot.work = self._plan.worker(slot.place)
             if not is_replaced:
-                self._give_up(post)
+                self._give_up(slot)
                 return
         if self._replace_operations():
             self._log.info("all processes of the gateway were replaced")
         elif not self._ending:
             self._log.warn("the workers were replaced, but operations does not begin")
 
-    def _give_up(self, post: Post) -> None:
+    def _give_up(self, slot: WorkerSlot) -> None:
         if not self._ending:
             self._log.warn(
                 "the roll is given up: the old processes go on",
-                failed=post.name,
+                failed=slot.name,
                 remedy="mend what it says why it cannot begin, and roll again",
             )
 
-    def _replace(self, post: Post, before: Plan) -> bool:
+    def _replace(self, slot: WorkerSlot, before: Plan) -> bool:
         """Whether a new worker has taken the place of the old one; else all is as before."""
-        # of one post two live at the most
-        self._brood.wait(lambda: self._ending or not self._brood.leaving(post), self._patience)
+        # of one slot two live at the most
+        self._supervisor.wait(
+            lambda: self._ending or not self._supervisor.leaving(slot), self._patience
+        )
         if self._ending:
             return False
-        old = self._brood.set_aside(post)
-        if self._start_well([post]):
+        old = self._supervisor.set_aside(slot)
+        if self._start_well([slot]):
             if old is not None:
-                self._brood.let_go(old, self._patience)
+                self._supervisor.let_go(old, self._patience)
             return True
         self._run_by(before)
-        self._brood.put_back(post, old)
+        self._supervisor.put_back(slot, old)
         return False
 
     def _replace_operations(self) -> bool:
         """Whether it begins anew: there is one of it at a time, as it decides for all."""
-        old = self._brood.set_aside(self._operations)
+        old = self._supervisor.set_aside(self._operations)
         if old is not None:
-            self._brood.let_go(old, END_IN)
-            self._brood.wait_for_the_end([old], END_IN)
+            self._supervisor.let_go(old, END_IN)
+            self._supervisor.wait_for_the_end([old], END_IN)
         return self._start_well([self._operations])
 
     @property
@@ -187,14 +185,16 @@ class Parent:
 
     def _end(self) -> None:
         """Workers first, while operations says that the end has begun; then that one too."""
-        brood, operations = self._brood, self._operations.child
-        self._ending, brood.lasts = True, False
-        for child in brood.children():
+        supervisor, operations = self._supervisor, self._operations.child
+        self._ending, supervisor.lasts = True, False
+        for child in supervisor.children():
             child.signal(signal.SIGTERM)
-        workers = [each for each in brood.children() if each is not operations]
-        brood.wait(lambda: all(each.is_gone for each in workers), self._plan.delay + LEAVE_IN)
+        workers = [child for child in supervisor.children() if child is not operations]
+        supervisor.wait(
+            lambda: all(child.is_gone for child in workers), self._plan.delay + LEAVE_IN
+        )
         self._plan.unlisten()
-        brood.wait_for_the_end(workers, self._patience - self._plan.delay)
-        brood.end_of_life()
+        supervisor.wait_for_the_end(workers, self._patience - self._plan.delay)
+        supervisor.end_of_life()
         if operations is not None:
-            brood.wait_for_the_end([operations], END_IN)
+            supervisor.wait_for_the_end([operations], END_IN)

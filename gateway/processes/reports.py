@@ -1,26 +1,39 @@
-"""How the operations process hears from the workers: it asks over a socket, each answers in JSON.
+"""How the operations process hears from the workers, judges what they say and adds it up.
 
-A worker answers once more, unasked, when it ends; what one that dies has not told is lost.
+It asks over a socket, and each answers in JSON. A worker answers once more, unasked, when it ends;
+what one that dies has not told is lost.
 """
 
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, Struct, json
 
-from gateway.observe.merged import Sample
+from gateway.background import ended
+from gateway.observe.metrics import Series, Snapshot, exposition, lasting, merged
+from gateway.purposes import NotReady, Purpose
 from gateway.settings import StartRefused
 
 # A longer path than this cannot name a socket everywhere.
 LONGEST_PATH = 100
 ASK_EVERY = 1.0
+# Seconds that a worker has to answer, and the disk to take the figures.
 PATIENCE = 0.5
 CALL_AGAIN = 0.25
 LARGEST = 4 * 1024 * 1024
+# Of so many that are not there any more the last word is known by itself: one may come again.
+MOST_GONE = 200
 _ASK = b"?\n"
 
 
@@ -35,10 +48,39 @@ class Report(Struct, kw_only=True):
     stopping: bool
     policy: str
     parts: dict[str, dict[str, Any]]
-    figures: dict[str, tuple[Sample, ...]]
+    figures: dict[str, tuple[Series, ...]]
 
 
-_encode, _decode = json.Encoder().encode, json.Decoder(Report).decode
+# A worker's report, and whether it has just made it.
+Answer = tuple[Report, bool]
+
+
+class KeptFigures(Struct):
+    """Of all that have ended, and by process id of each that may live: what it told last.
+
+    They lie in a file for the operations process that comes next. Without it a series would fall to
+    what the living have counted, and Prometheus would take all of that for new.
+    """
+
+    ended: Snapshot = {}
+    each: dict[int, Snapshot] = {}
+
+    @classmethod
+    def read(cls, file: Path) -> "KeptFigures":
+        """What lies there; none where it cannot be read."""
+        try:
+            return json.decode(file.read_bytes(), type=cls)
+        except (OSError, DecodeError):
+            return cls()
+
+    def write(self, file: Path) -> None:
+        """Put them there, whole; where they cannot be written the older ones stay."""
+        new = file.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(number, "wb") as opened:
+                opened.write(json.encode(self))
+            new.replace(file)
 
 
 @contextlib.contextmanager
@@ -77,51 +119,55 @@ class Reporter:
         self._task.cancel()
         await asyncio.wait([self._task])
         with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(PATIENCE), self._connection() as (_, writer):
-                await self._answer(writer)
+            async with asyncio.timeout(PATIENCE):
+                _, writer = await asyncio.open_unix_connection(str(self._path))
+                with contextlib.closing(writer):
+                    await self._answer(writer)
 
     async def _keep_answering(self) -> None:
         while True:
             with contextlib.suppress(OSError):
-                async with self._connection() as (reader, writer):
+                reader, writer = await asyncio.open_unix_connection(str(self._path))
+                with contextlib.closing(writer):
                     while await reader.readline():
                         await self._answer(writer)
             await asyncio.sleep(CALL_AGAIN)
 
     async def _answer(self, writer: asyncio.StreamWriter) -> None:
-        writer.write(_encode(await self._report()) + b"\n")
+        writer.write(json.encode(await self._report()) + b"\n")
         await writer.drain()
 
-    @contextlib.asynccontextmanager
-    async def _connection(
-        self,
-    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        reader, writer = await asyncio.open_unix_connection(str(self._path))
-        try:
-            yield reader, writer
-        finally:
-            writer.close()
 
-
-class _Line:
+class _WorkerConnection:
     """One worker's connection, and what it told last."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.writer = writer
         self.last: Report | None = None
-        self.heard = asyncio.Event()
+        self.answered = asyncio.Event()
+
+    async def ask(self) -> bool:
+        """Whether it answers in time; an answer that comes late is kept all the same."""
+        self.answered.clear()
+        try:
+            self.writer.write(_ASK)
+            async with asyncio.timeout(PATIENCE):
+                await self.answered.wait()
+        except (OSError, TimeoutError):
+            return False
+        return True
 
 
 class Reports:
     """The operations process's side: the workers that are there, and what each told last.
 
-    `ended` is called with the last report of one that is not there any more.
+    `on_end` is called with the last report of one that is not there any more.
     """
 
-    def __init__(self, path: Path, ended: Callable[[Report], None]) -> None:
+    def __init__(self, path: Path, on_end: Callable[[Report], None]) -> None:
         self._path = path
-        self._ended = ended
-        self._lines: list[_Line] = []
+        self._on_end = on_end
+        self._workers: list[_WorkerConnection] = []
         self._server: asyncio.Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -130,7 +176,7 @@ class Reports:
         try:
             self._path.unlink(missing_ok=True)
             self._server = await asyncio.start_unix_server(
-                self._met, str(self._path), limit=LARGEST
+                self._listen, str(self._path), limit=LARGEST
             )
             self._path.chmod(0o600)
         except OSError as error:
@@ -145,26 +191,24 @@ class Reports:
 
     async def aclose(self) -> None:
         """Listen no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await ended(self._task)
         if self._server is not None:
             self._server.close()
-        for line in self._lines:
-            line.writer.close()
+        for worker in self._workers:
+            worker.writer.close()
 
     def last(self) -> Sequence[Report]:
         """What each worker told last, a second ago or so."""
-        return [line.last for line in self._lines if line.last is not None]
+        return [worker.last for worker in self._workers if worker.last is not None]
 
-    async def ask(self) -> Sequence[tuple[Report, bool]]:
+    async def ask(self) -> Sequence[Answer]:
         """What each worker tells now, or told last; and whether it has just answered."""
-        lines = list(self._lines)
-        answered = await asyncio.gather(*map(_asked, lines))
+        workers = list(self._workers)
+        answered = await asyncio.gather(*(worker.ask() for worker in workers))
         return [
-            (line.last, now)
-            for line, now in zip(lines, answered, strict=True)
-            if line.last is not None
+            (worker.last, now)
+            for worker, now in zip(workers, answered, strict=True)
+            if worker.last is not None
         ]
 
     async def _keep_asking(self) -> None:
@@ -172,33 +216,106 @@ class Reports:
             await self.ask()
             await asyncio.sleep(ASK_EVERY)
 
-    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = _Line(writer)
-        self._lines.append(line)
+    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        worker = _WorkerConnection(writer)
+        self._workers.append(worker)
         try:
             writer.write(_ASK)
-            while told := await reader.readline():
-                line.last = _decode(told)
-                line.heard.set()
+            while line := await reader.readline():
+                worker.last = json.decode(line, type=Report)
+                worker.answered.set()
         except (OSError, ValueError, DecodeError):
             pass  # it calls again
         finally:
-            self._lines.remove(line)
+            self._workers.remove(worker)
             writer.close()
-            if line.last is not None and not self._is_there(line.last.pid):
-                self._ended(line.last)
-
-    def _is_there(self, pid: int) -> bool:
-        return any(each.last is not None and each.last.pid == pid for each in self._lines)
+            last = worker.last
+            if last is not None and all(report.pid != last.pid for report in self.last()):
+                self._on_end(last)
 
 
-async def _asked(line: _Line) -> bool:
-    """Whether it answers in time; an answer that comes late is kept all the same."""
-    line.heard.clear()
-    try:
-        line.writer.write(_ASK)
-        async with asyncio.timeout(PATIENCE):
-            await line.heard.wait()
-    except (OSError, TimeoutError):
-        return False
-    return True
+class Workers:
+    """Judges and adds up what the workers report; `own` are the operations process's figures.
+
+    `file` has what was counted before this process began.
+    """
+
+    def __init__(self, own: Callable[[], Snapshot], wanted: int, file: Path) -> None:
+        self._own = own
+        self._wanted = wanted
+        self._file = file
+        before = KeptFigures.read(file)
+        self._ended: Snapshot = before.ended
+        self._gone: dict[int, Snapshot] = before.each
+        self._keeping: asyncio.Task[None] | None = None
+
+    def ended(self, report: Report) -> None:
+        """A worker is gone, or comes again: what it counted counts, once."""
+        self._gone.pop(report.pid, None)
+        self._gone[report.pid] = lasting(report.figures)
+        while len(self._gone) > MOST_GONE:
+            oldest = next(iter(self._gone))
+            self._ended = merged((self._ended, self._gone.pop(oldest)))
+
+    def figures(self, answers: Sequence[Answer]) -> bytes:
+        """Those of all processes together, in Prometheus' text form."""
+        return exposition(self.snapshot(answers))
+
+    def snapshot(self, answers: Sequence[Answer]) -> Snapshot:
+        """The same, as plain data."""
+        each = self._gone | {report.pid: report.figures for report, _ in answers}
+        return merged((self._ended, self._own(), *each.values()))
+
+    async def keep(self, answers: Sequence[Answer]) -> None:
+        """Have the process that comes next count on; a disk that hangs holds up nobody for long."""
+        if self._keeping is None or self._keeping.done():
+            living = {report.pid: lasting(report.figures) for report, _ in answers}
+            before = merged((self._ended, lasting(self._own())))
+            kept = KeptFigures(ended=before, each=self._gone | living)
+            self._keeping = asyncio.create_task(asyncio.to_thread(kept.write, self._file))
+        await asyncio.wait([self._keeping], timeout=PATIENCE)
+
+    def readiness(self, answers: Sequence[Answer]) -> Mapping[str, Any]:
+        """The workers for readiness; NotReady, with why of each, where none of them is ready.
+
+        As long as one is, partners are answered: what does not answer takes no calls. So a purpose
+        is stopped where all workers stop it.
+        """
+        each = [_status(*answer) for answer in sorted(answers, key=lambda pair: pair[0].worker)]
+        if not any(status["ready"] for status in each):
+            reasons = _together((status["worker"], status["reason"]) for status in each)
+            stopped = [p for p in Purpose if all(p in status["stops"] for status in each)]
+            raise NotReady("; ".join(reasons) or "no worker answers", stopped)
+        return {"wanted": self._wanted, "running": len(each), "each": each}
+
+
+def _together(reasons: Iterable[tuple[int, str]]) -> list[str]:
+    """Each reason once, with the numbers of its workers."""
+    numbers: dict[str, list[int]] = {}
+    for worker, reason in reasons:
+        numbers.setdefault(reason, []).append(worker)
+    return [
+        f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}: {reason}"
+        for reason, workers in numbers.items()
+    ]
+
+
+def _status(report: Report, now: bool) -> dict[str, Any]:
+    """Whether a worker is ready; if not why, and for which purposes it takes no calls."""
+    ill = {name: part for name, part in report.parts.items() if not part["ready"]}
+    stops = {purpose for part in report.parts.values() for purpose in part.get("stops", ())}
+    reason = None
+    if not now or report.stopping:
+        reason = "it is shutting down" if now else "it does not answer"
+        stops = set(Purpose)
+    elif ill:
+        name, part = next(iter(ill.items()))
+        reason = f"{name}: {part.get('reason', 'not ready')}"
+    why = {"stops": [p for p in Purpose if p in stops], "reason": reason} if reason else {}
+    return {
+        "worker": report.worker,
+        "pid": report.pid,
+        "ready": reason is None,
+        **why,
+        "parts": report.parts,
+    }

@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from adapters.documents.document import Document, forgiving, read_document
-from adapters.documents.modelled import check, sentence
+from adapters.documents.models import check, sentence
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
 from gateway.settings.model import GROUPS, Settings
 from gateway.settings.refusals import StartRefused

@@ -14,10 +14,9 @@ from os.path import realpath
 from pathlib import Path
 
 from gateway import __version__
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import PLACE, audit_folder, day_files, place_of
-from gateway.audit.secrets import key_file, read_secrets
-from gateway.audit.verify import Verdict, chains_in, elsewhere, verify
+from gateway.audit.chains import PLACE, Chains, Known, audit_folder, day_files, place_of
+from gateway.audit.entries import key_file, read_secrets
+from gateway.audit.verification import ChainVerdict, chains_in, elsewhere, verify
 from gateway.identity import META, identity_of
 from gateway.policy.cases.run import cases_beside
 from gateway.sealing import META as FINGERPRINT
@@ -184,7 +183,7 @@ class StateCheck:
     """What is wrong with a backup, each a sentence; and what is to be said of its audit."""
 
     problems: tuple[str, ...]
-    audit: tuple[Verdict, ...]
+    audit: tuple[ChainVerdict, ...]
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -259,14 +258,14 @@ def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{path} is not the sealing secret of the store"
 
 
-def _verdicts(folder: Path, manifest: Manifest) -> Iterator[Verdict]:
+def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
     keys: list[BackupFile] = [*manifest.of_kind(KEY)]
     if not manifest.chains and not keys:
         return
     try:
         secrets = read_secrets(folder / keys[0].file) if keys else ()
     except StartRefused as error:
-        yield Verdict(chain="", broken=str(error))
+        yield ChainVerdict(chain="", broken=str(error))
         return
     audit = folder / AUDIT
     yield from verify(audit, chains_in(audit), manifest.chains, secrets)

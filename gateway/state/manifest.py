@@ -17,8 +17,7 @@ from typing import Any, BinaryIO
 
 from msgspec import ValidationError, convert
 
-from gateway.audit.chains import Known
-from gateway.audit.tail import sync_folder
+from gateway.audit.chains import Known, sync_folder
 from gateway.identity import content_of, write_new
 from gateway.sealing import has_fingerprint
 from gateway.settings import StartRefused, read_sealing_secret

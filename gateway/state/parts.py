@@ -5,12 +5,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import FOLDER, PLACE, DayFile, audit_folder, day_files, place_of
-from gateway.audit.secrets import key_file
-from gateway.audit.walk import in_lines
+from gateway.audit.chains import (
+    FOLDER,
+    PLACE,
+    Chains,
+    DayFile,
+    Known,
+    audit_folder,
+    day_files,
+    place_of,
+)
+from gateway.audit.entries import key_file
+from gateway.audit.verification import counted
 from gateway.identity import META, content_of, identity_of
-from gateway.observe.access import ACCESS
+from gateway.observe.logs import ACCESS
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused
@@ -195,8 +203,8 @@ def _refusals(parts: StateParts) -> Iterator[str]:
     elif parts.lost_lines:
         yield (
             f"all day files of the audit in {parts.folder} are gone, of which the store knows"
-            f" {in_lines(parts.lost_lines)}: put them back, or keep the store, and restore them"
-            " from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
+            f" {counted(parts.lost_lines, 'line')}: put them back, or keep the store, and restore"
+            " them from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
         )
     if _is_lost(parts.key) and parts.in_use:
         yield (

@@ -3,39 +3,34 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from aiohttp import web
 from multidict import istr
 
 from adapters.asking import ASKING
-from gateway.contract.errors import (
-    BodyTooLarge,
-    BodyTooSlow,
-    BookingUnknown,
-    Crowded,
-    ExpectationFailed,
-    GatewayError,
-    InternalError,
-    MethodNotAllowed,
-    NotARequest,
-    NotFound,
-    Unavailable,
-)
+from gateway.contract import errors
+from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.observe.tracing.base import Traces
+from gateway.observe.traces import Traces
 from gateway.packing import accepts_gzip
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
-from gateway.web.body import EXPECT, Body
-from gateway.web.buckets import Buckets
-from gateway.web.connections import Connection
+from gateway.web.addresses import AddressBuckets, Proxies
+from gateway.web.connection import Connection
 from gateway.web.documents import NAMES, Documents
-from gateway.web.noting import Observers
-from gateway.web.proxies import Proxies
-from gateway.web.replies import Replies, Written
-from gateway.web.requests import RequestIds, asked, must_close, refuse_oddities
-from gateway.web.routes import Routes
+from gateway.web.observers import Observers
+from gateway.web.replies import RawResponse, Replies
+from gateway.web.requests import (
+    EXPECT,
+    Body,
+    RequestIds,
+    Routes,
+    must_close,
+    refuse_oddities,
+    target_of,
+)
 
 # Ready for look-up, so that no name is folded anew for each request.
 X_REQUEST_ID = istr("X-Request-Id")
@@ -46,43 +41,35 @@ TRACEPARENT = istr("traceparent")
 _BELOW = f"{BASE_PATH}/"
 # After these the rest of what was sent can't be told from the next request; and where there is no
 # room for a call, there is none for its connection.
-_CLOSING = (NotARequest, ExpectationFailed, BodyTooLarge, BodyTooSlow, Crowded)
+_CLOSING = (
+    errors.NotARequest,
+    errors.ExpectationFailed,
+    errors.BodyTooLarge,
+    errors.BodyTooSlow,
+    errors.Crowded,
+)
 
 
+@dataclass(kw_only=True, eq=False)
 class Front:
-    """Answers every request that could be parsed."""
+    """Answers every request that could be parsed; so many calls are `running`."""
 
-    def __init__(  # noqa: PLR0913 - what answers has that many parts
-        self,
-        *,
-        pipeline: Pipeline,
-        documents: Documents,
-        replies: Replies,
-        observers: Observers,
-        traces: Traces,
-        body_timeout: float,
-        proxies: Proxies,
-        now: Callable[[], datetime],
-    ) -> None:
+    pipeline: Pipeline
+    documents: Documents
+    replies: Replies
+    observers: Observers
+    traces: Traces
+    body_timeout: float
+    proxies: Proxies
+    now: Callable[[], datetime]
+    request_id: RequestIds = field(default_factory=RequestIds)
+    running: int = 0
+
+    def __post_init__(self) -> None:
         self._routes = Routes(OPERATIONS)
-        self._pipeline = pipeline
-        self._documents = documents
-        self._replies = replies
-        self._observers = observers
-        self._traces = traces
-        self._body_timeout = body_timeout
-        self._proxies = proxies
-        self._now = now
-        self._strangers = Buckets()
-        self.request_id = RequestIds()
-        self._running = 0
+        self._buckets = AddressBuckets()
         self._idle = asyncio.Event()
         self._leaving = False
-
-    @property
-    def running(self) -> int:
-        """How many calls are under way."""
-        return self._running
 
     def leave(self) -> None:
         """From now on every answer is the last on its connection."""
@@ -91,7 +78,7 @@ class Front:
     async def idle(self, seconds: float) -> bool:
         """Whether, within that time, a moment came when no call ran."""
         self._idle.clear()
-        if self._running:
+        if self.running:
             try:
                 async with asyncio.timeout(seconds):
                     await self._idle.wait()
@@ -99,10 +86,10 @@ class Front:
                 return False
         return True
 
-    async def __call__(self, request: web.BaseRequest) -> Written:
+    async def __call__(self, request: web.BaseRequest) -> RawResponse:
         """The answer; every fault of our own is one too."""
         began = time.perf_counter()
-        path, query = asked(request)
+        path, query = target_of(request)
         wanted = self._routes.match(request.method, path)
         name = wanted.operation.id if isinstance(wanted, Target) else NAMES.get(path, "")
         # the listener makes no others; to cast it would cost as much as to look at it
@@ -110,20 +97,20 @@ class Front:
         call = self._call(request, wanted, name, query, connection.address)
         ASKING.set(call.asking)
         error: GatewayError | None = None
-        self._running += 1
+        self.running += 1
         connection.call = call
         try:
             refuse_oddities(request)
             if connection.is_proxy:
-                call.address = self._proxies.caller(call.address, request.headers)
+                call.address = self.proxies.caller(call.address, request.headers)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
-                reply = await self._pipeline.run(call)
+                reply = await self.pipeline.run(call)
                 if isinstance(wanted, Target) and wanted.operation.creates:
                     # whoever is told of a booking finds it in the audit
-                    await self._observers.keep(call, name)
+                    await self.observers.keep(call, name)
                 # asked only now: the end may have begun meanwhile
                 close = self._is_last(request, call)
-                answer = self._replies.reply(call, reply, close=close)
+                answer = self.replies.reply(call, reply, close=close)
             else:
                 answer = await self._document(request, call, path)
                 began += await self._hold_back(call)
@@ -132,20 +119,20 @@ class Front:
             began += await self._hold_back(call)
             answer = self._refusal(request, call, refused)
         except Exception as fault:  # noqa: BLE001 - a fault of ours is a 500, never a traceback
-            error = InternalError()
+            error = errors.InternalError()
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
         except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
             creates = isinstance(wanted, Target) and wanted.operation.creates
-            error = BookingUnknown() if creates else Unavailable(0)
-            self._observers.note(call, name, error.status, error, began)
+            error = errors.BookingUnknown() if creates else errors.Unavailable(0)
+            self.observers.note(call, name, error.status, error, began)
             raise
         finally:
             connection.call, connection.had_key = None, call.key is not None
-            self._running -= 1
-            if not self._running:
+            self.running -= 1
+            if not self.running:
                 self._idle.set()
-        self._observers.note(call, name, answer.status, error, began)
+        self.observers.note(call, name, answer.status, error, began)
         return answer
 
     async def _hold_back(self, call: Call) -> float:
@@ -155,7 +142,7 @@ class Front:
         """
         if call.key is not None:
             return 0.0
-        seconds = self._strangers.take(call.address)
+        seconds = self._buckets.take(call.address)
         if seconds > 0:
             call.waits_since = time.monotonic()
             await asyncio.sleep(seconds)
@@ -172,27 +159,27 @@ class Front:
     ) -> Call:
         headers = request.headers
         return Call(
-            at=self._now(),
+            at=self.now(),
             request_id=self.request_id(headers.get(X_REQUEST_ID)),
             method=request.method,
             target=target,
             secrets=headers.getall(X_API_KEY, ()),
             query=query,
-            upload=Body(request, self._body_timeout),
-            asking=self._traces.begin(name, headers.getall(TRACEPARENT, ())),
+            upload=Body(request, self.body_timeout),
+            asking=self.traces.begin(name, headers.getall(TRACEPARENT, ())),
             address=address,
         )
 
-    async def _document(self, request: web.BaseRequest, call: Call, path: str) -> Written:
+    async def _document(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
         if path not in NAMES:
-            raise NotFound
-        call.key = self._documents.key(call.secrets, call.address)
+            raise errors.NotFound
+        call.key = self.documents.key(call.secrets, call.address)
         if call.method not in {"GET", "HEAD"}:
-            raise MethodNotAllowed("GET, HEAD")
-        document = await self._documents.get(path, call.query, call.key)
+            raise errors.MethodNotAllowed("GET, HEAD")
+        content = await self.documents.get(path, call.query, call.key)
         packed = accepts_gzip(request.headers.getall(ACCEPT_ENCODING, ()))
         close = self._is_last(request, call)
-        return self._replies.document(call.request_id, document, packed=packed, close=close)
+        return self.replies.content(call.request_id, content, packed=packed, close=close)
 
     def _is_last(self, request: web.BaseRequest, call: Call) -> bool:
         """Whether the connection ends with this answer.
@@ -200,14 +187,14 @@ class Front:
         Where a key asks for too much, who has sent more at once gets no turn for each.
         """
         connection: Connection = request.protocol  # type: ignore[assignment]
-        crowded = connection.has_more and self._pipeline.crowded(call.key)
+        crowded = connection.has_more and self.pipeline.crowded(call.key)
         return crowded or self._leaving or must_close(request)
 
-    def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> Written:
+    def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
         close = close or waits or self._is_last(request, call)
-        return self._replies.error(
+        return self.replies.error(
             call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
         )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from types import MappingProxyType
 
@@ -14,22 +15,22 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH
 from gateway.limits.base import Quota
 from gateway.pipeline.call import Call, Reply
-from gateway.web.assets import Document
-from gateway.web.connections import Connection
-from gateway.web.documents import JSON
+from gateway.web.connection import Connection
+from gateway.web.documents import JSON, Content
 
 SERVER = "clinic-gateway"
 _ALWAYS = f"Server: {SERVER}\r\nX-Content-Type-Options: nosniff\r\n"
 _FIXED = f"{_ALWAYS}Cache-Control: private, no-store\r\nVary: X-API-Key\r\n"
-_STATUS = {
-    each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n{_FIXED}Content-Type: "
-    for each in HTTPStatus
+_JSON_STATUS = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n{_FIXED}Content-Type: {JSON}\r\n"
+    "Content-Length: "
+    for status in HTTPStatus
 }
-_JSON_STATUS = {status: f"{head}{JSON}\r\nContent-Length: " for status, head in _STATUS.items()}
 _LEVEL = {level: f"X-Access-Level: {level.value}\r\n" for level in LEVELS}
+_REPLAYED = "Idempotent-Replayed: true\r\n"
 
 
-class Written(web.StreamResponse):
+class RawResponse(web.StreamResponse):
     """A whole answer, head and body ready as bytes: nothing is left to be decided or encoded.
 
     aiohttp calls `prepare` and `write_eof`, and reads `keep_alive` in between; the base class
@@ -41,6 +42,11 @@ class Written(web.StreamResponse):
         self._head = head
         self._content = body
         self._close = close
+
+    def encoded(self, more: str = "", *, is_head: bool = False) -> bytes:
+        """The bytes to send, with `more` headers; `is_head` where only the head was asked for."""
+        head = f"{self._head}{more}\r\n".encode("ascii")
+        return head if is_head else head + self._content
 
     async def prepare(self, request: web.BaseRequest) -> None:
         self._req = request
@@ -54,13 +60,12 @@ class Written(web.StreamResponse):
         transport = request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the caller is gone")
-        head = self._head
+        more = ""
         if not self._keep_alive:
-            head += "Connection: close\r\n"
+            more = "Connection: close\r\n"
         elif request.version.minor == 0:
-            head += "Connection: keep-alive\r\n"
-        body = b"" if request.method == "HEAD" else self._content
-        transport.write(f"{head}\r\n".encode("ascii") + body)
+            more = "Connection: keep-alive\r\n"
+        transport.write(self.encoded(more, is_head=request.method == "HEAD"))
         connection: Connection = request.protocol  # type: ignore[assignment] # all are such
         if connection.unsent_bytes():
             await connection.sent()
@@ -69,19 +74,9 @@ class Written(web.StreamResponse):
             transport.write_eof()
 
 
-class Clock:
-    """The Date header's text, made once a second."""
-
-    __slots__ = ("_second", "_text")
-
-    def __init__(self) -> None:
-        self._second, self._text = 0, ""
-
-    def date(self) -> str:
-        now = int(time.time())
-        if now != self._second:
-            self._second, self._text = now, formatdate(now, usegmt=True)
-        return self._text
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 class Replies:
@@ -93,9 +88,8 @@ class Replies:
     def __init__(self, public_url: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self._base = public_url + BASE_PATH
         self._more = _lines(more)
-        self._date = Clock().date
 
-    def reply(self, call: Call, reply: Reply, *, close: bool = False) -> Written:
+    def reply(self, call: Call, reply: Reply, *, close: bool = False) -> RawResponse:
         """A success."""
         extra = _LEVEL[call.level] if call.level is not None else ""
         if reply.skipped:
@@ -105,9 +99,9 @@ class Replies:
         if reply.location:
             extra += f"Location: {self._base}{reply.location}\r\n"
         if call.replayed:
-            extra += "Idempotent-Replayed: true\r\n"
+            extra += _REPLAYED
         head = self._head(_JSON_STATUS[reply.status], call.request_id, call.quota, reply.body)
-        return Written(reply.status, head + extra, reply.body, close=close)
+        return RawResponse(reply.status, head + extra, reply.body, close=close)
 
     def error(
         self,
@@ -117,34 +111,31 @@ class Replies:
         quota: Quota | None = None,
         replayed: bool = False,
         close: bool = False,
-    ) -> Written:
+    ) -> RawResponse:
         """A failure, in the shape that all of them have."""
         body = orjson.dumps(error.members())
-        extra = _lines(error.headers())
-        if replayed:
-            extra += "Idempotent-Replayed: true\r\n"
+        extra = _lines(error.headers()) + (_REPLAYED if replayed else "")
         head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
-        return Written(error.status, head + extra, body, close=close)
+        return RawResponse(error.status, head + extra, body, close=close)
 
-    def document(
-        self, request_id: str, document: Document, *, packed: bool = False, close: bool = False
-    ) -> Written:
+    def content(
+        self, request_id: str, content: Content, *, packed: bool = False, close: bool = False
+    ) -> RawResponse:
         """A page that describes the interface, or one of its files; packed where it can be."""
-        body, headers = document.body, dict(document.headers)
-        headers["Vary"] = "X-API-Key"
-        if document.packed is not None:
+        body, headers = content.body, {**content.headers, "Vary": "X-API-Key"}
+        if content.packed is not None:
             headers["Vary"] += ", Accept-Encoding"
             if packed:
-                body = document.packed
+                body = content.packed
                 headers["Content-Encoding"] = "gzip"
-        headers["Cache-Control"] = document.cache
-        start = f"HTTP/1.1 200 OK\r\n{_ALWAYS}Content-Type: {document.kind}\r\nContent-Length: "
+        headers["Cache-Control"] = content.cache
+        start = f"HTTP/1.1 200 OK\r\n{_ALWAYS}Content-Type: {content.kind}\r\nContent-Length: "
         head = self._head(start, request_id, None, body) + _lines(headers)
-        return Written(200, head, body, close=close)
+        return RawResponse(200, head, body, close=close)
 
     def _head(self, start: str, request_id: str, quota: Quota | None, body: bytes) -> str:
         head = (
-            f"{start}{len(body)}\r\nDate: {self._date()}\r\n{self._more}"
+            f"{start}{len(body)}\r\nDate: {_date(int(time.time()))}\r\n{self._more}"
             f"X-Request-Id: {request_id}\r\n"
         )
         if quota is None:

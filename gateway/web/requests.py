@@ -1,25 +1,78 @@
-"""A request as it came: what it asks for, its name, and whether it is one that we take."""
+"""A request as it came: which operation it names, whether we take it, its name and its body."""
 
+import asyncio
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from aiohttp import HttpVersion11, web
 from multidict import istr
 
-from gateway.contract.errors import ExpectationFailed, MethodNotAllowed, NotARequest
+from gateway.contract import errors
+from gateway.contract.operations import BASE_PATH, Operation
 from gateway.keys.secret import FORM
-from gateway.web.body import EXPECT
-from gateway.web.hosts import check_addressed
+from gateway.pipeline.call import Target
+from gateway.web.addresses import check_addressed
 
+# Ready for look-up, so that no name is folded anew for each request.
+EXPECT = istr("Expect")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
 UPGRADE = istr("Upgrade")
+# Bytes that a body may have.
+LARGEST = 64 * 1024
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # A partner who takes its own key for a name would have it stand in every log.
 _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _VERSIONS = frozenset({(1, 0), (1, 1)})
 
 
-def asked(request: web.BaseRequest) -> tuple[str, str]:
+class _Path(NamedTuple):
+    operations: dict[str, Operation]
+    allow: str
+
+
+class Routes:
+    """The paths below /api/v1; ValueError for an operation whose path has not that form.
+
+    Paths are matched as they came, segment by segment, undecoded. A path that is written out wins
+    over one that ends in an id; an id is not looked at here.
+    """
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        written: dict[str, dict[str, Operation]] = {}
+        with_id: dict[str, dict[str, Operation]] = {}
+        for operation in operations:
+            before, _, last = operation.path.rpartition("/")
+            if "{" in before:
+                raise ValueError(f"{operation.id}: only the end of a path may be an id")
+            table, path = (with_id, before) if last.startswith("{") else (written, operation.path)
+            methods = table.setdefault(BASE_PATH + path, {})
+            if operation.method in methods:
+                raise ValueError(f"{operation.id}: another operation has this path and method")
+            methods[operation.method] = operation
+            if operation.method == "GET":
+                methods["HEAD"] = operation
+        self._written, self._with_id = (
+            {path: _Path(methods, ", ".join(methods)) for path, methods in table.items()}
+            for table in (written, with_id)
+        )
+
+    def match(self, method: str, path: str) -> Target | errors.GatewayError:
+        """The operation, or the refusal: NotFound, MethodNotAllowed."""
+        found, last = self._written.get(path), ""
+        if found is None:
+            before, _, last = path.rpartition("/")
+            found = self._with_id.get(before) if last else None
+        if found is None:
+            return errors.NotFound()
+        operation = found.operations.get(method)
+        if operation is None:
+            return errors.MethodNotAllowed(found.allow)
+        return Target(operation, last)
+
+
+def target_of(request: web.BaseRequest) -> tuple[str, str]:
     """The path as it came, undecoded, and the raw query; of an address, only these parts count."""
     raw = request.raw_path
     if not raw.startswith("/"):
@@ -53,8 +106,7 @@ def must_close(request: web.BaseRequest) -> bool:
 
     The parser takes the trailers of a chunked body for headers of the request that comes next.
     """
-    headers = request.headers
-    return UPGRADE in headers or TRANSFER_ENCODING in headers
+    return UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:
@@ -62,16 +114,67 @@ def refuse_oddities(request: web.BaseRequest) -> None:
     headers = request.headers
     version = request.version
     if version is not HttpVersion11 and version not in _VERSIONS:
-        raise NotARequest
+        raise errors.NotARequest
     check_addressed(request)
     if TRANSFER_ENCODING in headers:
-        if request.version.minor == 0:
-            raise NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
-        if [each.strip().lower() for each in headers.getall(TRANSFER_ENCODING)] != ["chunked"]:
-            raise NotARequest("Transfer-Encoding", "must be chunked and nothing else")
-    if EXPECT in headers:
-        wanted = {each.strip().lower() for each in headers.getall(EXPECT)}
-        if wanted != {"100-continue"}:
-            raise ExpectationFailed
+        if version.minor == 0:
+            raise errors.NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
+        if [text.strip().lower() for text in headers.getall(TRANSFER_ENCODING)] != ["chunked"]:
+            raise errors.NotARequest("Transfer-Encoding", "must be chunked and nothing else")
+    if any(text.strip().lower() != "100-continue" for text in headers.getall(EXPECT, ())):
+        raise errors.ExpectationFailed
     if request.method == "CONNECT":
-        raise MethodNotAllowed("GET, HEAD, POST")
+        raise errors.MethodNotAllowed("GET, HEAD, POST")
+
+
+class Body:
+    """The upload of one request; `seconds` is how long its body may take to arrive."""
+
+    __slots__ = ("_request", "_seconds")
+
+    def __init__(self, request: web.BaseRequest, seconds: float) -> None:
+        self._request = request
+        self._seconds = seconds
+
+    def size(self) -> int:
+        announced = self._request.content_length
+        return LARGEST if announced is None else min(announced, LARGEST)
+
+    def idempotency_keys(self) -> Sequence[str]:
+        return self._request.headers.getall("Idempotency-Key", ())
+
+    async def read(self) -> bytes:
+        request = self._request
+        _check_type(request)
+        if (request.content_length or 0) > LARGEST:
+            raise errors.BodyTooLarge
+        transport = request.transport
+        if EXPECT in request.headers and request.version.minor > 0 and transport is not None:
+            transport.write(_CONTINUE)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._seconds):
+                while chunk := await request.content.readany():
+                    body += chunk
+                    if len(body) > LARGEST:
+                        raise errors.BodyTooLarge
+        except TimeoutError as error:
+            raise errors.BodyTooSlow from error
+        except (web.RequestPayloadError, ConnectionError) as error:
+            raise errors.NotARequest from error
+        return bytes(body)
+
+
+def _check_type(request: web.BaseRequest) -> None:
+    """NotJson unless the headers say plain JSON in UTF-8."""
+    kinds = request.headers.getall("Content-Type", [])
+    codings = request.headers.getall("Content-Encoding", [])
+    kind, *parameters = kinds[0].lower().split(";") if len(kinds) == 1 else [""]
+    if kind.strip() != "application/json":
+        raise errors.NotJson
+    pairs = (parameter.partition("=") for parameter in parameters)
+    charsets = [value.strip(' \t"') for name, _, value in pairs if name.strip() == "charset"]
+    if any(charset not in {"utf-8", "utf8"} for charset in charsets):
+        raise errors.NotUtf8
+    if any(coding.strip().lower() != "identity" for coding in codings):
+        raise errors.Encoded

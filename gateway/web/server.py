@@ -1,15 +1,17 @@
-"""The listeners' low-level servers: what aiohttp answers by itself comes out in our shape.
+"""The listeners: they accept connections, and what aiohttp answers comes out in our shape.
 
 There is no web.Application: nothing here routes, renders or decodes twice.
 """
 
+import asyncio
 import errno
 import os
 import socket
 import sys
 from asyncio import selector_events, sslproto
 from collections.abc import Awaitable, Callable
-from typing import Any
+from ssl import SSLContext
+from typing import Any, cast
 
 from aiohttp import StreamReader, http_parser, web
 from aiohttp.http_exceptions import LineTooLong
@@ -18,12 +20,13 @@ from yarl import URL
 
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
-from gateway.web.connections import Connection, Refuse
-from gateway.web.entrance import Entrance
+from gateway.web.addresses import Proxies
+from gateway.web.connection import KEEP_ALIVE, Connection, Refuse, WriteBufferLimit
 from gateway.web.front import Front
-from gateway.web.heads import MoreBlanks
-from gateway.web.noting import Observers
-from gateway.web.replies import Replies, Written
+from gateway.web.limiter import ConnectionLimiter, Overflow
+from gateway.web.observers import Observers
+from gateway.web.reader import MoreBlanks
+from gateway.web.replies import RawResponse, Replies
 
 BACKLOG = 1024
 # Requests that one connection may bring.
@@ -31,38 +34,65 @@ MOST_REQUESTS = 10_000
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
 _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
+# So many come in before whoever is inside is looked after again.
+AT_ONCE = 16
+# Seconds without accepting, where the machine has no more files or memory to give.
+PAUSE = 1.0
+# Seconds that a handshake may take, and the farewell.
+HANDSHAKE, FAREWELL = KEEP_ALIVE, 5.0
+# Seconds in which those have to be inside who came before nobody else is let in.
+LAST_WELCOMES = 1.0
+# Seconds for which the other end may leave unanswered what was sent, its window being shut.
+UNANSWERED = 10.0
+# Why a connection was closed.
+TLS = "tls"
+
+
+class ListenerOptions:
+    """What the connections of one listener share: how many there may be, and who is trusted.
+
+    `most_of_one` is for one address that is no proxy's. `on_refusal` hears why a connection was
+    refused or closed.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        most_of_one: int,
+        proxies: Proxies | None = None,
+        on_refusal: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        self.proxies = proxies or Proxies()
+        self.on_refusal = on_refusal
+        self.limiter = ConnectionLimiter(
+            most, most_of_one, exempt=self.proxies.trusts, on_refusal=on_refusal
+        )
+        self.write_limit = WriteBufferLimit(on_refusal=on_refusal)
 
 
 class Listener(web.Server):
     """Makes a Connection for each caller; `handler` answers every request that could be read.
 
-    `entrance` knows how many there may be, and who of them speaks for others; `make` gives requests
-    of another class.
+    `make` gives requests of another class.
     """
 
     def __init__(
         self,
         handler: Callable[[Any], Awaitable[web.StreamResponse]],
         refuse: Refuse,
-        entrance: Entrance,
+        options: ListenerOptions,
         make: Callable[..., web.BaseRequest] | None = None,
     ) -> None:
         super().__init__(handler)
         self._make = make or super()._make_request
         self._answer_instead = refuse
-        self.entrance = entrance
+        self.options = options
 
     def meet(self, address: str) -> Connection:
         """A connection from that address, which has no line yet."""
-        entrance = self.entrance
-        return Connection(
-            self,
-            self._answer_instead,
-            entrance.unsent,
-            entrance.doorman.leave,
-            address,
-            is_proxy=entrance.proxies.trusts(address),
-        )
+        limit, leave = self.options.write_limit, self.options.limiter.leave
+        is_proxy = self.options.proxies.trusts(address)
+        return Connection(self, self._answer_instead, limit, leave, address, is_proxy=is_proxy)
 
     def _make_request(
         self, message: Any, payload: StreamReader, protocol: RequestHandler, *rest: Any
@@ -84,28 +114,30 @@ class Listener(web.Server):
 class AppRunner(web.AppRunner):
     """Runs an application behind a Listener of ours, in the place of aiohttp's own server."""
 
-    def __init__(self, app: web.Application, refuse: Refuse, entrance: Entrance, *, end: float):
+    def __init__(
+        self, app: web.Application, refuse: Refuse, options: ListenerOptions, *, end: float
+    ):
         super().__init__(app, handle_signals=False, shutdown_timeout=end)
         self._refuse = refuse
-        self._entrance = entrance
+        self._options = options
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()
-        return Listener(made.request_handler, self._refuse, self._entrance, made.request_factory)
+        return Listener(made.request_handler, self._refuse, self._options, made.request_factory)
 
 
 class PublicServer(Listener):
     """Where partners call."""
 
     def __init__(
-        self, front: Front, replies: Replies, observers: Observers, entrance: Entrance
+        self, front: Front, replies: Replies, observers: Observers, options: ListenerOptions
     ) -> None:
-        super().__init__(front, self._refuse, entrance)
+        super().__init__(front, self._refuse, options)
         self._front = front
         self._replies = replies
         self._observers = observers
 
-    def _refuse(self, error: BaseException | None, status: int) -> Written:
+    def _refuse(self, error: BaseException | None, status: int) -> RawResponse:
         refusal = refusal_of(error, status)
         self._observers.unparsed(refusal.status, type(error).__name__)
         return self._replies.error(self._front.request_id(None), refusal, close=True)
@@ -135,7 +167,7 @@ def check_runtime() -> None:
         )
     plain: Any = selector_events
     kinds = plain._SelectorTransport, sslproto.SSLProtocol  # noqa: SLF001 - asyncio's own
-    if not all(hasattr(each, "max_size") for each in kinds):
+    if not all(hasattr(kind, "max_size") for kind in kinds):
         raise StartRefused(
             "this Python's asyncio cannot be told how much to read at once; use the Python of the"
             " image, or an earlier one"
@@ -163,3 +195,116 @@ def _reason(error: OSError | TypeError) -> str:
     if error.errno and error.errno > 0:
         return os.strerror(error.errno).lower()
     return str(error.strerror or error).partition(" (while ")[0].lower()
+
+
+class Acceptor(web.BaseSite):
+    """A listening socket whose connections are let in by the limiter of the runner's listener.
+
+    `certificate` gives the context of each handshake; without one, callers speak plainly. The
+    socket may be shared with other processes: who comes too late finds nobody there.
+    """
+
+    def __init__(
+        self,
+        runner: web.ServerRunner | web.AppRunner,
+        listening: socket.socket,
+        certificate: Callable[[], SSLContext] | None = None,
+    ) -> None:
+        super().__init__(runner, backlog=BACKLOG)
+        self._loop = asyncio.get_running_loop()
+        self._socket = listening
+        self._listener = cast(Listener, runner.server)
+        self._limiter = self._listener.options.limiter
+        self._certificate = certificate
+        self._overflow = Overflow()
+        self._welcomes: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+
+    @property
+    def name(self) -> str:
+        host, port, *_ = self._socket.getsockname()
+        return f"{'https' if self._certificate else 'http'}://{host}:{port}"
+
+    async def start(self) -> None:
+        await super().start()
+        self._socket.setblocking(False)
+        set_patience(self._socket)
+        self._loop.add_reader(self._socket, self._accept)
+
+    async def stop(self) -> None:
+        if self._pause is not None:
+            self._pause.cancel()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        self._overflow.close()
+        # who came in before gets an answer; a handshake may take longer than that is worth
+        if self._welcomes:
+            await asyncio.wait(self._welcomes, timeout=LAST_WELCOMES)
+        for welcome in self._welcomes:
+            welcome.cancel()
+        await super().stop()
+
+    def _accept(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                line, peer = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno == errno.EINVAL:  # the gateway's end: nobody listens any more
+                    self._loop.remove_reader(self._socket)
+                else:
+                    self._rest()
+                return
+            self._meet(line, str(peer[0]))
+
+    def _rest(self) -> None:
+        """Whoever waits goes on waiting: to ask at once again would only cost."""
+        self._listener.options.on_refusal("files")
+        self._loop.remove_reader(self._socket)
+        self._pause = self._loop.call_later(
+            PAUSE, self._loop.add_reader, self._socket, self._accept
+        )
+
+    def _meet(self, line: socket.socket, address: str) -> None:
+        connection = self._listener.meet(address)
+        if not self._limiter.admit(connection, address):
+            if self._certificate is None:
+                self._overflow.turn_away(line)
+            else:  # an answer would take a handshake, which costs more than a call
+                line.close()
+            return
+        task = self._loop.create_task(self._welcome(connection, line))
+        self._welcomes.add(task)
+        task.add_done_callback(self._welcomes.discard)
+
+    async def _welcome(self, connection: Connection, line: socket.socket) -> None:
+        context = None if self._certificate is None else self._certificate()
+        if context is not None:
+            connection.welcome = asyncio.current_task()
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: connection,
+                line,
+                ssl=context,
+                ssl_handshake_timeout=HANDSHAKE if context else None,
+                ssl_shutdown_timeout=FAREWELL if context else None,
+            )
+        except OSError:  # a handshake that failed, or took too long
+            self._listener.options.on_refusal(TLS)
+        finally:
+            if connection.transport is None:
+                self._limiter.leave(connection)
+
+
+def set_patience(listening: socket.socket) -> None:
+    """Give up callers who are gone without a word; what is accepted inherits it."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", 30),
+        ("TCP_KEEPINTVL", 10),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", int(UNANSWERED * 1000)),
+    ):
+        if hasattr(socket, name):  # not every system has them all
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

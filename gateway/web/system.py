@@ -1,12 +1,15 @@
 """The operations listener: is it alive, is it ready and if not why, and the figures."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
 from aiohttp import web
 from multidict import MultiMapping
 
+from gateway.background import ended
 from gateway.contract.errors import (
     GatewayError,
     InvalidField,
@@ -15,21 +18,148 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.observe.logs import Events
-from gateway.observe.metrics import CONTENT_TYPE
-from gateway.purposes import Purpose
+from gateway.observe.metrics import CONTENT_TYPE, Metrics
+from gateway.purposes import NEEDED_FOR, NotReady, Purpose
+from gateway.web.addresses import check_addressed, is_own
 from gateway.web.documents import JSON
-from gateway.web.entrance import entrance
-from gateway.web.hosts import check_addressed, is_own
-from gateway.web.readiness import Readiness
 from gateway.web.replies import SERVER
-from gateway.web.server import Listener, refusal_of
+from gateway.web.server import Listener, ListenerOptions, refusal_of
 
-Query = MultiMapping[str]
+# Raises where the part is not ready; what it returns is shown.
+Probe = Callable[[], Awaitable[Mapping[str, Any]]]
 # All figures, as Prometheus reads them.
 Figures = Callable[[], Awaitable[bytes]]
-_OTHER_HOST = b'{"message":"Not served under this host name: list it in operations_hosts"}'
+# Seconds between two questions to a part.
+REMEMBERED = 1.0
+# Seconds that a part has to answer: after that it is not ready.
+PATIENCE = 2.0
+# Seconds that an answer waits for parts that have answered before: what they said last counts until
+# they say something else.
+MOMENT = 0.1
 # Those who watch the gateway are few.
 CONNECTIONS = 50
+
+
+class ProbedPart:
+    """One part, asked in the background, at most once a second."""
+
+    def __init__(self, name: str, probe: Probe) -> None:
+        self.name = name
+        self.purposes = NEEDED_FOR[name]
+        self.answer: dict[str, Any] | None = None
+        self.question: asyncio.Task[None] | None = None
+        self._probe = probe
+        self._began = self._ended = 0.0
+
+    def ask(self) -> None:
+        """Begin a question, unless one is under way or the last answer is fresh."""
+        fresh = self.answer is not None and time.monotonic() - self._ended < REMEMBERED
+        if self.question is None and not fresh:
+            self._began = time.monotonic()
+            self.question = asyncio.create_task(self._ask(), name=f"ask {self.name}")
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether anybody has wanted to know yet."""
+        return self.answer is not None or self.question is not None
+
+    def status(self) -> dict[str, Any]:
+        """What it said last; that it is silent, where it has not answered a question in time."""
+        late = self.question is not None and time.monotonic() - self._began >= PATIENCE
+        if late or self.answer is None:
+            return self._failed("no answer in time")
+        return self.answer
+
+    async def _ask(self) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                details = await self._probe()
+            self.answer = {"ready": True, "for": self.purposes, **details}
+        except TimeoutError:
+            self.answer = self._failed("no answer in time")
+        except NotReady as error:
+            self.answer = self._failed(str(error), error.stops)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
+            self.answer = self._failed(str(error) or type(error).__name__)
+        finally:
+            self.question, self._ended = None, time.monotonic()
+
+    def _failed(self, text: str, stops: Iterable[Purpose] | None = None) -> dict[str, Any]:
+        reason, *more = text.splitlines()
+        further = f" (and {len(more)} more)" if more else ""
+        return {
+            "ready": False,
+            "for": self.purposes,
+            "stops": self.purposes if stops is None else tuple(stops),
+            "reason": reason + further,
+        }
+
+
+class Readiness:
+    """All parts of a gateway, or of one of its processes; `stopping` once its end has begun."""
+
+    def __init__(self, probes: Mapping[str, Probe]) -> None:
+        self._parts = [ProbedPart(name, probe) for name, probe in probes.items()]
+        self.stopping = False
+
+    @property
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """What each part said last; those that were never asked are missing."""
+        return {part.name: part.status() for part in self._parts if part.was_asked}
+
+    @property
+    def ready(self) -> bool:
+        """As it was found when the parts were asked last."""
+        return not self.stopping and all(part["ready"] for part in self.parts.values())
+
+    async def report(self, purpose: Purpose | None = None) -> dict[str, Any]:
+        """`ready`, and of each part whether it is and if not why.
+
+        For one purpose only the parts that it needs are asked and told. It takes two seconds at
+        most, and a tenth of one where each part has answered before.
+        """
+        needed = [part for part in self._parts if purpose is None or purpose in part.purposes]
+        await _ask_all(needed)
+        parts = {part.name: part.status() for part in needed}
+        reason = {"reason": "the gateway is shutting down"} if self.stopping else {}
+        if purpose is not None:
+            return {"ready": self._serves(purpose, parts), "for": purpose, **reason, "parts": parts}
+        ready = not self.stopping and all(part["ready"] for part in parts.values())
+        serves = {purpose.value: self._serves(purpose, parts) for purpose in Purpose}
+        return {"ready": ready, **serves, **reason, "parts": parts}
+
+    async def aclose(self) -> None:
+        """Ask nothing more."""
+        await ended(*(part.question for part in self._parts))
+
+    def _serves(self, purpose: Purpose, parts: Mapping[str, Mapping[str, Any]]) -> bool:
+        stopped = any(purpose in part.get("stops", ()) for part in parts.values())
+        return not self.stopping and not stopped
+
+
+async def _ask_all(parts: Iterable[ProbedPart]) -> None:
+    """Ask them; wait for those that have never answered, and for a moment for the others."""
+    for part in parts:
+        part.ask()
+    questions = {part.question: part for part in parts if part.question is not None}
+    if questions:
+        new = any(part.answer is None for part in questions.values())
+        await asyncio.wait(questions, timeout=PATIENCE if new else MOMENT)
+
+
+def watch_readiness(readiness: Readiness, metrics: Metrics) -> None:
+    """Tell it among the figures, as it was when it was asked last."""
+    metrics.ask("gateway_ready", lambda: float(readiness.ready))
+    watch_parts(readiness, metrics)
+
+
+def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
+    """Tell of the parts alone, where they are not a whole gateway's."""
+
+    def parts() -> Mapping[tuple[str, ...], float]:
+        return {(name,): float(part["ready"]) for name, part in readiness.parts.items()}
+
+    metrics.ask_all("gateway_part_ready", parts)
 
 
 def system_server(
@@ -40,69 +170,54 @@ def system_server(
     `hosts` are the names under which it is asked, beside localhost and addresses.
     """
 
-    async def healthz(_: Query) -> web.Response:
-        return _response(200, b'{"alive":true}')
-
-    async def readyz(query: Query) -> web.Response:
-        try:
-            purpose = _purpose(query)
-        except InvalidRequest as error:
-            return _refusal(error)
-        report = await readiness.report(purpose)
-        return _response(200 if report["ready"] else 503, orjson.dumps(report))
-
-    async def metrics(_: Query) -> web.Response:
-        await readiness.report()
-        return _response(200, await figures(), CONTENT_TYPE)
-
-    def failed(error: BaseException) -> None:
-        events.fault("the operations listener failed", error)
-
-    pages = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
-    return _listener(pages, failed, hosts)
-
-
-def _purpose(query: Query) -> Purpose | None:
-    """What it is to be ready for; None for all. InvalidRequest."""
-    if not query:
-        return None
-    known = [each.value for each in Purpose]
-    given = [*query.items()]
-    if len(given) != 1 or given[0] not in {("for", each) for each in known}:
-        raise InvalidRequest(
-            InvalidField("query", f"must be for={' or for='.join(known)}, or none")
-        )
-    return Purpose(given[0][1])
-
-
-def _listener(
-    pages: Mapping[str, Callable[[Query], Awaitable[web.Response]]],
-    failed: Callable[[BaseException], None],
-    hosts: frozenset[str],
-) -> Listener:
     async def answer(request: web.BaseRequest) -> web.Response:
         try:
             check_addressed(request)
+            return await _answer(request, readiness, figures, hosts)
         except GatewayError as error:
             return _refusal(error)
-        if not is_own(request, hosts):
-            return _response(421, _OTHER_HOST)
-        page = pages.get(request.path)
-        if page is None:
-            return _refusal(NotFound(), paths=list(pages))
-        if request.method not in {"GET", "HEAD"}:
-            return _refusal(MethodNotAllowed("GET, HEAD"))
-        return await page(request.query)
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)
         if refusal.status >= 500 and error is not None:
-            failed(error)
+            events.fault("the operations listener failed", error)
         response = _refusal(refusal)
         response.force_close()
         return response
 
-    return Listener(answer, refuse, entrance(CONNECTIONS, CONNECTIONS))
+    return Listener(answer, refuse, ListenerOptions(CONNECTIONS, CONNECTIONS))
+
+
+async def _answer(
+    request: web.BaseRequest, readiness: Readiness, figures: Figures, hosts: frozenset[str]
+) -> web.Response:
+    path = request.path
+    if not is_own(request, hosts):
+        text = "Not served under this host name: list it in operations_hosts"
+        return _response(421, orjson.dumps({"message": text}))
+    paths = ["/healthz", "/readyz", "/metrics"]
+    if path not in paths:
+        return _refusal(NotFound(), paths=paths)
+    if request.method not in {"GET", "HEAD"}:
+        raise MethodNotAllowed("GET, HEAD")
+    if path == "/healthz":
+        return _response(200, b'{"alive":true}')
+    if path == "/metrics":
+        await readiness.report()
+        return _response(200, await figures(), CONTENT_TYPE)
+    report = await readiness.report(_purpose(request.query))
+    return _response(200 if report["ready"] else 503, orjson.dumps(report))
+
+
+def _purpose(query: MultiMapping[str]) -> Purpose | None:
+    """What it is to be ready for; None for all. InvalidRequest."""
+    if not query:
+        return None
+    given = [*query.items()]
+    if len(given) != 1 or given[0] not in {("for", purpose.value) for purpose in Purpose}:
+        known = " or for=".join(purpose.value for purpose in Purpose)
+        raise InvalidRequest(InvalidField("query", f"must be for={known}, or none"))
+    return Purpose(given[0][1])
 
 
 def _refusal(error: GatewayError, **more: Any) -> web.Response:

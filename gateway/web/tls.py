@@ -4,22 +4,20 @@ import asyncio
 import os
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
+from gateway.background import ended
 from gateway.settings import StartRefused
 
 LOOK_EVERY = 30.0
 # What browsers are told by a listener that speaks TLS itself: for a year, ask it in no other way.
 STRICT = {"Strict-Transport-Security": "max-age=31536000"}
 
-_Stamp = tuple[tuple[int, int, int], ...]
-
 
 class Certificate:
     """The context for handshakes; it follows its files, and keeps to the last that were sound.
 
-    `renewed` is told of a new pair, `refused` why one is not taken.
+    `on_renewal` is told of a new pair, `on_refusal` why one is not taken.
     """
 
     def __init__(
@@ -27,13 +25,13 @@ class Certificate:
         certificate: Path,
         key: Path,
         *,
-        renewed: Callable[[], None] = lambda: None,
-        refused: Callable[[str], None] = lambda text: None,
+        on_renewal: Callable[[], None] = lambda: None,
+        on_refusal: Callable[[str], None] = lambda text: None,
     ) -> None:
         """StartRefused where the files are no pair that can be served with."""
         self._files = (certificate, key)
-        self._renewed, self._refused = renewed, refused
-        self._stamp = self._told = stamp(self._files)
+        self._on_renewal, self._on_refusal = on_renewal, on_refusal
+        self._stamp = self._refused = stamp(self._files)
         self._context = context_of(certificate, key)
         self._task: asyncio.Task[None] | None = None
 
@@ -45,10 +43,7 @@ class Certificate:
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def aclose(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await ended(self._task)
 
     async def look(self) -> None:
         """Take the pair that lies there, where it is another and sound."""
@@ -58,12 +53,12 @@ class Certificate:
         try:
             self._context = await asyncio.to_thread(context_of, *self._files)
         except (StartRefused, OSError) as error:  # tried again: it may be half written
-            if found != self._told:
-                self._refused(str(error))
-            self._told = found
+            if found != self._refused:
+                self._on_refusal(str(error))
+            self._refused = found
         else:
             self._stamp = found
-            self._renewed()
+            self._on_renewal()
 
     async def _follow(self) -> None:
         while True:
@@ -71,30 +66,40 @@ class Certificate:
             await self.look()
 
 
-def stamp(files: tuple[Path, ...]) -> _Stamp:
+def stamp(files: tuple[Path, ...]) -> list[tuple[int, int, int]]:
     """What changes when a file does; zeros where it is gone."""
-    return tuple(_stamp(each) for each in files)
+    stamps = []
+    for file in files:
+        try:
+            status = file.stat()
+            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        except OSError:
+            stamps.append((0, 0, 0))
+    return stamps
 
 
-def _stamp(file: Path) -> tuple[int, int, int]:
-    try:
-        found = file.stat()
-    except OSError:
-        return (0, 0, 0)
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+class _Locked(Exception):
+    pass
 
 
 def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
     """TLS 1.2 or newer, HTTP/1.1; StartRefused where these are no pair."""
     _check_readable(certificate, "tls_certificate")
     _check_readable(key, "tls_key")
-    _check_private(key)
+    if os.name == "posix" and key.stat().st_mode & 0o007:
+        raise StartRefused(
+            f"tls_key: everybody on this machine can read {key}: chmod o-rwx {key}", "tls_key"
+        )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
+
+    def no_password() -> str:
+        raise _Locked
+
     try:
-        context.load_cert_chain(certificate, key, password=_no_password)
+        context.load_cert_chain(certificate, key, password=no_password)
     except _Locked as error:
         raise StartRefused(
             f"tls_key: {key} is locked by a password, and nobody is there to give it: write the key"
@@ -104,14 +109,6 @@ def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
     except ssl.SSLError as error:
         raise _refusal(certificate, key, error) from error
     return context
-
-
-class _Locked(Exception):
-    pass
-
-
-def _no_password() -> str:
-    raise _Locked
 
 
 def _refusal(certificate: Path, key: Path, error: ssl.SSLError) -> StartRefused:
@@ -131,8 +128,7 @@ def _refusal(certificate: Path, key: Path, error: ssl.SSLError) -> StartRefused:
 
 def _check_readable(file: Path, setting: str) -> None:
     try:
-        with file.open("rb"):
-            pass
+        file.open("rb").close()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(
@@ -140,10 +136,3 @@ def _check_readable(file: Path, setting: str) -> None:
             " read",
             setting,
         ) from error
-
-
-def _check_private(key: Path) -> None:
-    if os.name == "posix" and key.stat().st_mode & 0o007:
-        raise StartRefused(
-            f"tls_key: everybody on this machine can read {key}: chmod o-rwx {key}", "tls_key"
-        )

@@ -17,7 +17,7 @@ from attack.timing import BOUND, ELSEWHERE, in_process, over_the_wire, requests,
 from gateway.contract.errors import KeyInvalid
 from gateway.keys.ring import KeyRing
 from gateway.keys.secret import mint
-from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.steps import authenticate
 
 PAIRS = 1500
 NOW = datetime.now(UTC)

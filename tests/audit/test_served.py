@@ -17,9 +17,8 @@ import pytest
 
 from adapters.base import Draft, Record, SlotTaken
 from gateway.audit import buffer as buffering
-from gateway.audit.chain import Head
-from gateway.audit.entries import Entry, Mark
-from gateway.audit.writer import Writer
+from gateway.audit.buffer import Writer
+from gateway.audit.entries import ChainHead, Entry, Mark
 from gateway.contract.resources import APPOINTMENT
 from gateway.probes import of_audit
 from gateway.purposes import NotReady
@@ -105,7 +104,7 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     # what cannot be noted is not even asked of the practice system
     assert len(world.asked) == asked + read
     (small_disk / "filler").unlink()
-    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await gateway.gateway.public.runner.server.request_handler.observers.flush()
     assert (await ready(gateway, session))[1] == {"ready": True, "for": ["reads", "bookings"]}
     assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 1
     assert (await partner.get(f"/clients/{SOME_ID}")).status == 200
@@ -145,7 +144,7 @@ class Failing:
         self.fails = False
         write = Writer.write
 
-        def failing(writer: Writer, lines: Sequence[Entry | Mark], now: Any) -> Head:
+        def failing(writer: Writer, lines: Sequence[Entry | Mark], now: Any) -> ChainHead:
             if self.fails:
                 raise OSError(errno.EROFS, "Read-only file system")
             return write(writer, lines, now)
@@ -174,7 +173,7 @@ async def test_a_booking_whose_entry_cannot_be_written_is_told_when_it_can(
     again = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
     assert again.status == 503
     disk.fails = False
-    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await partner.gateway.gateway.public.runner.server.request_handler.observers.flush()
     told = await partner.post("/appointments", DRAFT, Idempotency_Key="once")
     assert (told.status, told.headers["Idempotent-Replayed"]) == (201, "true")
     assert made == 1
@@ -204,7 +203,7 @@ async def test_without_an_idempotency_key_such_a_booking_is_told_to_the_same_req
     assert answer.status == 504
     assert answer.data["message"] == "Booking outcome unknown. Check before booking again."
     disk.fails = False
-    await partner.gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await partner.gateway.gateway.public.runner.server.request_handler.observers.flush()
     told = await partner.post("/appointments", DRAFT)
     assert (told.status, told.data["id"]) == (201, record_of(APPOINTMENT)["id"])
     # once: asked for again it is another one, and the time is taken
@@ -246,14 +245,14 @@ async def test_no_201_leaves_before_its_entry_is_on_disk(
 async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.audit.recorder.EVERY", 60.0)
-    journal = partner.gateway.gateway.public.runner.server.request_handler._observers.journal
-    recorded: list[Head] = []
+    monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 60.0)
+    journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
+    recorded: list[ChainHead] = []
 
-    async def record(head: Head, ended: bool) -> None:
+    async def record(head: ChainHead, ended: bool) -> None:
         recorded.append(head)
 
-    monkeypatch.setattr(journal._recorder, "_record", record)
+    monkeypatch.setattr(journal.recorder, "_record", record)
     for _ in range(2):
         answer = await partner.post("/appointments", await partner.draft())
         assert answer.status == 201
@@ -270,16 +269,16 @@ async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
 async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
     partner: Partner, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = partner.gateway.gateway.public.runner.server.request_handler._observers.journal
+    journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
 
-    async def broken(head: Head, ended: bool) -> None:
+    async def broken(head: ChainHead, ended: bool) -> None:
         raise StoreError("gone")
 
-    monkeypatch.setattr(journal._recorder, "_record", broken)
-    monkeypatch.setattr("gateway.audit.recorder.EVERY", 0.01)
+    monkeypatch.setattr(journal.recorder, "_record", broken)
+    monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 0.01)
     assert (await partner.get("/stock")).status == 200
     await journal.flush()
-    await journal._recorder._record_newest()
+    await journal.recorder._record_newest()
     status, part = await ready(partner.gateway, session)
     assert (status, part) == (
         200,

@@ -153,12 +153,12 @@ async def test_a_clock_that_is_set_by_an_hour_changes_no_limit_and_no_booking(
     # a key ends by the clock, and is good again where the clock was wrong
     assert (await short.get("/stock")).status == (401 if jump > timedelta() else 200)
     assert await all_ready(gateway, session)
-    await gateway.gateway.public.front._observers.flush()
+    await gateway.gateway.public.front.observers.flush()
     ahead[0] = timedelta()
     assert (await short.get("/stock")).status == 200
     taken = await partner.post("/appointments", draft)
     assert taken.status == 409
-    await gateway.gateway.public.front._observers.flush()
+    await gateway.gateway.public.front.observers.flush()
     lines = [
         json.loads(line)
         for file in sorted((gateway.folder / "audit").glob("*.jsonl"))

@@ -19,7 +19,7 @@ from gateway.inquiries.traffic import (
     total,
 )
 from gateway.observe.figures import CALLS
-from gateway.observe.merged import Sample, Snapshot
+from gateway.observe.metrics import Series, Snapshot
 
 STATUSES = ("200", "201", "400", "401", "403", "404", "409", "429", "500", "503")
 counts = st.dictionaries(st.sampled_from(STATUSES), st.integers(0, 50), max_size=4)
@@ -29,11 +29,11 @@ def snapshot(calls: Counter[str], seconds: tuple[int, ...] = ()) -> Snapshot:
     """What a gateway tells that has answered these."""
     return {
         "gateway_requests_total": tuple(
-            Sample(("get_client", status), float(count)) for status, count in calls.items()
+            Series(("get_client", status), float(count)) for status, count in calls.items()
         ),
-        "gateway_request_seconds": (Sample(("get_client",), 0.0, seconds),) if seconds else (),
+        "gateway_request_seconds": (Series(("get_client",), 0.0, seconds),) if seconds else (),
         "gateway_backend_calls_total": (
-            Sample(("read_one", "clients", "answered"), float(calls["200"])),
+            Series(("read_one", "clients", "answered"), float(calls["200"])),
         ),
     }
 
@@ -190,7 +190,7 @@ def test_every_status_is_of_one_kind(status: str, kind: str) -> None:
 
 def test_a_gauge_is_told_by_its_labels() -> None:
     figures: Snapshot = {
-        "gateway_ledger_bookings": (Sample(("unknown",), 2.0), Sample(("done",), 5.0))
+        "gateway_ledger_bookings": (Series(("unknown",), 2.0), Series(("done",), 5.0))
     }
     assert gauge(figures, "gateway_ledger_bookings", "unknown") == 2.0
     assert gauge(figures, "gateway_ledger_bookings", "sent") == 0.0

@@ -11,7 +11,7 @@ from gateway.contract.resources import RESOURCES
 from gateway.settings import CacheSettings
 from tests.conftest import Begin
 from tests.partner import Partner
-from tests.web.test_noting import lines_of
+from tests.web.test_observers import lines_of
 from tests.world import SOME_ID, World, WorldAdapter
 
 
@@ -69,7 +69,7 @@ async def test_who_waits_for_room_or_for_the_answer_of_another_says_so(
     one, joined, hit = await lines_of(remembered)
     assert min(one["backendMs"], joined["backendMs"]) > 40
     assert hit["backendMs"] == 0
-    text = remembered.gateway.gateway.public.runner.server.request_handler._observers.metrics.text()
+    text = remembered.gateway.gateway.public.runner.server.request_handler.observers.metrics.text()
     for outcome in ("hit", "joined", "miss"):
         assert f'gateway_cache_reads_total{{outcome="{outcome}"}} 1.0' in text.decode()
     assert "gateway_cache_entries 1.0" in text.decode()
@@ -91,7 +91,7 @@ async def test_what_the_policy_withheld_is_counted_by_resource_and_level(
 ) -> None:
     partner = await partner_of(World())
     policy = partner.gateway.gateway.policy()
-    metrics = partner.gateway.gateway.public.runner.server.request_handler._observers.metrics
+    metrics = partner.gateway.gateway.public.runner.server.request_handler.observers.metrics
     basic = await partner.with_key(level="BASIC")
     for caller in (basic, basic, partner):
         await caller.get(f"/clients/{SOME_ID}")

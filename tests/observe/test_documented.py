@@ -14,8 +14,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.base import Query, Record
-from gateway.observe.figures import BY_NAME, FIGURES, Figure, Kind
-from gateway.pipeline.shed import KEY
+from gateway.observe.figures import BY_NAME, FIGURES, Figure, MetricKind
+from gateway.pipeline.shedder import KEY
 from gateway.settings import CacheSettings
 from tests.conftest import Begin, RunningGateway
 from tests.policies import TEXT
@@ -73,8 +73,8 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
     await partner.get("/nowhere")
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
-    partner.gateway.gateway.public.runner.server.entrance.told("address")
-    partner.gateway.gateway.public.front._pipeline._gate._told(KEY)
+    partner.gateway.gateway.public.runner.server.options.on_refusal("address")
+    partner.gateway.gateway.public.front.pipeline.shedder._on_refusal(KEY)
     policy.write_text("version: 1\n")
     await partner.gateway.gateway.keeper.look(asked=True)
     found = await scraped(session, partner.gateway)
@@ -84,9 +84,9 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
 def test_the_kinds_and_names_follow_prometheus_conventions() -> None:
     for each in FIGURES:
         assert re.fullmatch(r"(gateway|process)_[a-z_]+", each.name)
-        assert each.name.endswith("_total") == (each.kind is Kind.COUNTER), each.name
-        assert (each.kind is Kind.HISTOGRAM) == bool(each.buckets)
-        if each.kind is Kind.HISTOGRAM:
+        assert each.name.endswith("_total") == (each.kind is MetricKind.COUNTER), each.name
+        assert (each.kind is MetricKind.HISTOGRAM) == bool(each.buckets)
+        if each.kind is MetricKind.HISTOGRAM:
             assert each.name.endswith("_seconds")
     assert len(BY_NAME) == len(FIGURES)
 
@@ -120,7 +120,7 @@ def test_a_query_names_figures_and_labels_that_there_are(title: str, query: str)
         if name != "up":
             figure = figure_of(name)
             labels |= set(figure.labels)
-            kind = "[" in query and figure.kind is not Kind.GAUGE
+            kind = "[" in query and figure.kind is not MetricKind.GAUGE
             assert ("rate(" in query or "increase(" in query) == kind or "changes(" in query, title
         own = {each.partition("=")[0].strip().rstrip("!~") for each in chosen.split(",") if each}
         assert own <= labels, title

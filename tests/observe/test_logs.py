@@ -10,9 +10,8 @@ from typing import Any, TextIO
 import pytest
 
 from adapters.base import BackendNonsense, Trouble
-from gateway.observe.logs import UNREAD, Events
+from gateway.observe.logs import AGAIN, UNREAD, Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.outlet import AGAIN
 from gateway.observe.troubles import Troubles
 
 

@@ -1,6 +1,5 @@
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapters.base import Trouble
 from gateway.observe.metrics import Metrics
 
 
@@ -40,11 +39,11 @@ def test_no_name_from_outside_becomes_a_label() -> None:
 
 def test_the_rest_is_counted_too() -> None:
     metrics = Metrics([])
-    metrics.refused_key("KeyInvalid")
-    metrics.denied()
-    metrics.trouble(Trouble("unknown code", "patients", "status", "id"))
-    metrics.policy("abcdef012345", "012345abcdef")
-    metrics.keys_loaded(lambda: 7)
+    metrics.add("gateway_authentication_failures_total", 1, "KeyInvalid")
+    metrics.add("gateway_limit_denials_total")
+    metrics.add("gateway_unusable_values_total", 1, "unknown code", "patients", "status")
+    metrics.put("gateway_policy_info", 1, "abcdef012345", "012345abcdef")
+    metrics.ask("gateway_keys_loaded", lambda: 7)
     found = figures(metrics)
     assert found['gateway_authentication_failures_total{reason="KeyInvalid"}'] == 1
     assert found["gateway_limit_denials_total{}"] == 1

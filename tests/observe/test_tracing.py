@@ -19,12 +19,12 @@ from adapters.asking import ASKING, Asking
 from adapters.base import BackendUnavailable, Query, Record
 from adapters.rest.client import Client, Request
 from gateway.app import build
-from gateway.observe.tracing import otlp
-from gateway.observe.tracing.base import PassedOn, read
+from gateway.observe import otlp
+from gateway.observe.traces import Traces, read
 from gateway.settings import Settings, StartRefused, TracingSettings
 from tests.conftest import Begin, Template
 from tests.partner import Partner
-from tests.web.test_noting import lines_of
+from tests.web.test_observers import lines_of
 from tests.world import SOME_ID, World
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -209,7 +209,7 @@ async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_
     monkeypatch.setattr(otlp, "CLOSING", 0.3)
     partner = await partner_of(World(), tracing=tracing(collector))
     gateway = partner.gateway.gateway
-    metrics = gateway.public.runner.server.request_handler._observers.metrics
+    metrics = gateway.public.runner.server.request_handler.observers.metrics
     slowest = 0.0
     for _ in range(40):
         began = time.perf_counter()
@@ -220,7 +220,7 @@ async def test_a_collector_that_hangs_costs_no_call_anything_and_is_left_at_the_
     # 80 spans, of which 8 wait and one batch of at most 4 is under way
     assert 80 - 8 - 4 <= lost.value <= 80 - 8
     began = time.perf_counter()
-    await gateway.public.front._traces.aclose()
+    await gateway.public.front.traces.aclose()
     assert time.perf_counter() - began < 2.0
     released.set()
 
@@ -313,7 +313,7 @@ async def test_without_a_collector_a_partners_trace_is_passed_on_and_nothing_els
     heard, client = practice
     request = Request(label="x", method="GET")
     for sent in ((GIVEN,), (), ("nonsense",), (GIVEN, GIVEN)):
-        ASKING.set(PassedOn().begin("get_client", sent))
+        ASKING.set(Traces().begin("get_client", sent))
         await client.read(request, {})
     assert heard.heard == [{"traceparent": GIVEN}, {}, {}, {}]
 
@@ -372,7 +372,7 @@ async def test_an_endpoint_without_its_libraries_is_refused_with_the_remedy(
 
     from gateway.settings import load_settings
 
-    monkeypatch.setitem(sys.modules, "gateway.observe.tracing.otlp", None)
+    monkeypatch.setitem(sys.modules, "gateway.observe.otlp", None)
     shutil.copytree(template.folder, tmp_path / "state")
     file = tmp_path / "state" / "gateway.yaml"
     file.write_text(f"{file.read_text()}tracing:\n  endpoint: http://127.0.0.1:4318\n")
@@ -396,7 +396,7 @@ def test_the_address_of_a_collector_gets_its_path() -> None:
 
 async def test_without_an_endpoint_nothing_of_the_library_is_loaded(partner: Partner) -> None:
     script = (
-        "import sys, gateway.app, gateway.observe.tracing as t;"
+        "import sys, gateway.app, gateway.observe.traces as t;"
         "t.open_traces(None, 1.0, print, print);"
         "print([each for each in sys.modules"
         " if each.startswith(('opentelemetry', 'google', 'requests'))])"
@@ -406,4 +406,4 @@ async def test_without_an_endpoint_nothing_of_the_library_is_loaded(partner: Par
     )
     said, _ = await process.communicate()
     assert json.loads(said) == []
-    assert type(PassedOn().begin("get_client", ())) is Asking
+    assert type(Traces().begin("get_client", ())) is Asking

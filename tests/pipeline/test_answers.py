@@ -261,7 +261,7 @@ async def test_a_page_of_over_a_mebibyte_ends_earlier_and_links_to_the_rest(
         assert "limit=200" in target
         answer = await partner.send("GET", target.removeprefix(partner.gateway.base))
     assert seen == [each["id"] for each in rows]
-    await partner.gateway.gateway.public.front._observers.flush()
+    await partner.gateway.gateway.public.front.observers.flush()
     audited = [each["recordIds"] for each in partner.gateway.entries() if each["recordIds"]]
     assert [each for page in audited for each in page] == seen
     # who does not see what makes it large gets it whole

@@ -14,7 +14,7 @@ from adapters.base import Query, Record
 from gateway.contract.errors import KeyInvalid, Unavailable
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR
 from gateway.limits.base import Quota
-from gateway.pipeline import places
+from gateway.pipeline import shedder
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.readiness import forget_answers
@@ -85,22 +85,22 @@ async def test_what_would_be_too_much_at_once_is_turned_away_uncounted(
 ) -> None:
     partner = await partner_of(World(), in_flight=2)
     other = await partner.with_key(permissions=["STOCK_READ"], limit=5)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    pipeline._gate._patience = 0.02
-    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    pipeline.shedder._patience = 0.02
+    hit, inside, go = pipeline.limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Quota:
         inside.release()
         await go.wait()
         return await hit(key_id, limit)
 
-    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    monkeypatch.setattr(pipeline.limiter, "hit", slow)
     calls = [asyncio.create_task(other.get("/stock")) for _ in range(2)]
     for _ in calls:
         await inside.acquire()
     answer = await other.get("/stock")
     assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
-    told = partner.gateway.gateway.public.front._observers.metrics.snapshot()
+    told = partner.gateway.gateway.public.front.observers.metrics.snapshot()
     [away] = told["gateway_calls_turned_away_total"]
     assert (away.labels, away.value) == (("process",), 1)
     assert answer.headers["Retry-After"] == "1"
@@ -116,9 +116,9 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
 ) -> None:
     partner = await partner_of(World(), in_flight_per_key=2)
     greedy, other = await partner.with_key(), await partner.with_key()
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    pipeline._gate._patience = 0.02
-    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    pipeline.shedder._patience = 0.02
+    hit, inside, go = pipeline.limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Quota:
         inside.release()
@@ -126,7 +126,7 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
             await go.wait()
         return await hit(key_id, limit)
 
-    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    monkeypatch.setattr(pipeline.limiter, "hit", slow)
     calls = [asyncio.create_task(greedy.get("/stock")) for _ in range(2)]
     for _ in calls:
         await inside.acquire()
@@ -135,7 +135,7 @@ async def test_one_key_takes_no_more_than_its_share_of_what_may_be_under_way(
     go.set()
     assert {each.status for each in await asyncio.gather(*calls)} == {200}
     assert (await greedy.get("/stock")).status == 200
-    assert pipeline._gate.inside == set()
+    assert pipeline.shedder.inside == set()
 
 
 async def test_the_adapters_know_whose_call_it_is_so_that_partners_have_their_turns(
@@ -165,7 +165,7 @@ async def test_while_the_event_loop_comes_late_keys_have_fewer_places_and_it_is_
 
     async def seen(most: int) -> tuple[bool, Any]:
         """What /metrics and /readyz say once a key has so many places."""
-        await until(lambda: gateway.gateway.public.front._pipeline._gate.places.now == most, 10.0)
+        await until(lambda: gateway.gateway.public.front.pipeline.shedder.places.now == most, 10.0)
         forget_answers(gateway.gateway)
         async with session.get(f"{gateway.operations}/metrics") as answer:
             told = f"\ngateway_places_per_key {most}.0\n" in await answer.text()
@@ -175,10 +175,10 @@ async def test_while_the_event_loop_comes_late_keys_have_fewer_places_and_it_is_
         return told and part.pop("ready") and part.pop("lag") >= 0, part
 
     with monkeypatch.context() as late:
-        late.setattr(places, "LATE", 0.0)  # however soon it comes back
-        assert await seen(places.FEWEST) == (True, {"placesPerKey": places.FEWEST})
-    monkeypatch.setattr(places, "CALM", 1)
-    monkeypatch.setattr(places, "LATE", 5.0)
+        late.setattr(shedder, "LATE", 0.0)  # however soon it comes back
+        assert await seen(shedder.FEWEST) == (True, {"placesPerKey": shedder.FEWEST})
+    monkeypatch.setattr(shedder, "CALM", 1)
+    monkeypatch.setattr(shedder, "LATE", 5.0)
     assert await seen(8) == (True, {})
     said = [line for line in capfd.readouterr().err.splitlines() if "event loop" in line]
     assert [json.loads(line)["event"] for line in said] == [
@@ -191,28 +191,28 @@ async def test_a_hundred_short_calls_of_one_key_at_once_all_have_their_turn(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World())
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    pipeline._gate._patience = 30.0  # a busy machine may need more than the usual second
-    hit, most = pipeline._limiter.hit, 0
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    pipeline.shedder._patience = 30.0  # a busy machine may need more than the usual second
+    hit, most = pipeline.limiter.hit, 0
 
     async def slow(key_id: str, limit: int) -> Quota:
         nonlocal most
-        most = max(most, len(pipeline._gate.inside))
+        most = max(most, len(pipeline.shedder.inside))
         await asyncio.sleep(0.01)
         return await hit(key_id, limit)
 
-    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    monkeypatch.setattr(pipeline.limiter, "hit", slow)
     answers = await asyncio.gather(*(partner.get("/stock") for _ in range(100)))
     assert {each.status for each in answers} == {200}
     assert most == 20
-    assert pipeline._gate.inside == set()
+    assert pipeline.shedder.inside == set()
 
 
 async def test_bookings_wait_for_each_other_where_their_bodies_are_many(
     partner_of: Begin,
 ) -> None:
     partner = await partner_of(World(), in_flight_bytes=65_536)
-    gate = partner.gateway.gateway.public.front._pipeline._gate
+    gate = partner.gateway.gateway.public.front.pipeline.shedder
     gate._patience = 0.02
     port = partner.gateway.port
     lines = ("Content-Type: application/json", "Content-Length: 40000")

@@ -12,13 +12,13 @@ from gateway.contract.errors import InvalidRequest
 from gateway.contract.openapi import BODY, document
 from gateway.contract.operations import OPERATIONS, Operation, Param
 from gateway.pipeline import validate
-from gateway.pipeline.cursor import Cursors, bound_to
-from gateway.pipeline.validate import Creation, Reader
+from gateway.pipeline.cursor import CursorCipher, bound_to
+from gateway.pipeline.validate import CallReader, Creation
 from tests.conftest import Begin
 from tests.world import OTHER_ID, SOME_ID, World
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
-CURSORS = Cursors(b"0" * 32)
+CURSORS = CursorCipher(b"0" * 32)
 DRAFT = {
     "clientId": SOME_ID,
     "patientId": SOME_ID,
@@ -27,8 +27,8 @@ DRAFT = {
 }
 
 
-def reader(name: str, unserved: tuple[str, ...] = ()) -> Reader:
-    return Reader(BY_ID[name], lambda param: param.name not in unserved, CURSORS)
+def reader(name: str, unserved: tuple[str, ...] = ()) -> CallReader:
+    return CallReader(BY_ID[name], lambda param: param.name not in unserved, CURSORS)
 
 
 def everything(operation: Operation) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.observe.logs import Events
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles.policy import PolicyNews
+from gateway.observe.troubles import PolicyNews
 from gateway.policy.running.follower import ROOM, Handover, Taker, put, take
 from gateway.policy.running.versions import Presence, Version, Versions
 from gateway.store import open_store

@@ -401,7 +401,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
     assert resident() - begun < GROWTH
     assert failed == []
     assert len(fields) == len(set(fields.values())) == 2
-    await gateway.gateway.public.runner.server.request_handler._observers.flush()
+    await gateway.gateway.public.runner.server.request_handler.observers.flush()
     audit = {line["requestId"]: line for line in gateway.entries()}
     assert {fields[audit[each]["policy"]] == shown for each, shown in seen.items()} == {True}
     assert {audit[each]["level"] for each in seen} == {"FULL"}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gateway.processes import brood, parent
+from gateway.processes import parent, supervisor
 from gateway.processes.child import Inherited
 from gateway.processes.parent import Parent, Plan
 
@@ -125,7 +125,7 @@ def run(
     begun: Callable[[], None] = lambda: None,
 ) -> None:
     for name, value in constants.items():
-        for each in (parent, brood):
+        for each in (parent, supervisor):
             if hasattr(each, name):
                 setattr(each, name, value)
     plan = Plan(operations=operations, worker=lambda number: worker, workers=2, patience=0.0)

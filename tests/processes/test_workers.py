@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from gateway.observe.merged import Sample, Snapshot
-from gateway.processes import workers
-from gateway.processes.reports import Report
-from gateway.processes.workers import Workers
+from gateway.observe.metrics import Series, Snapshot
+from gateway.processes import reports
+from gateway.processes.reports import Report, Workers
 from gateway.purposes import NotReady
 
 
-def figures(calls: float) -> dict[str, tuple[Sample, ...]]:
+def figures(calls: float) -> dict[str, tuple[Series, ...]]:
     return {
-        "gateway_limit_hits_total": (Sample((), calls),),
-        "gateway_connections": (Sample((), calls),),
+        "gateway_limit_hits_total": (Series((), calls),),
+        "gateway_connections": (Series((), calls),),
     }
 
 
@@ -47,9 +46,9 @@ def test_a_worker_that_tells_a_last_time_on_another_line_counts_once(tmp_path: P
 
 def test_of_many_that_are_gone_the_sum_stays(tmp_path: Path) -> None:
     made = Workers(lambda: own(0), 1, tmp_path / "sums.json")
-    for pid in range(3 * workers.MOST_GONE):
+    for pid in range(3 * reports.MOST_GONE):
         made.ended(report(pid, 1))
-    assert of_all(made) == 3 * workers.MOST_GONE
+    assert of_all(made) == 3 * reports.MOST_GONE
 
 
 async def test_the_operations_process_that_comes_next_counts_on(tmp_path: Path) -> None:
@@ -80,4 +79,4 @@ def test_what_ails_all_workers_is_told_once_with_their_numbers(tmp_path: Path) -
     first = structs.replace(report(1, 0), parts=ill)
     second, third = (structs.replace(first, worker=number) for number in (2, 3))
     with pytest.raises(NotReady, match=r"^workers 1, 2: store: it is gone; worker 3: it does not"):
-        made.told([(first, True), (second, True), (third, False)])
+        made.readiness([(first, True), (second, True), (third, False)])

@@ -10,13 +10,13 @@ import pytest
 import pytest_asyncio
 
 from gateway.packing import accepts_gzip
-from gateway.web import assets
-from gateway.web.assets import ASK_AGAIN, FILES, FOR_GOOD, Assets
-from gateway.web.docs import HEADERS_OF_THE_PAGE
+from gateway.web import documents
+from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD, Assets
+from gateway.web.pages import GUIDE_HEADERS
 from tests.conftest import RunningGateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-FOLDER = Path(assets.__file__).parent / "static"
+FOLDER = Path(documents.__file__).parent / "static"
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -60,7 +60,7 @@ async def test_what_the_page_names_may_be_kept_for_good_and_nothing_else(
         page = await answer.text()
     assert answer.headers["Cache-Control"] == "private, no-store"
     assert answer.headers["Vary"] == "X-API-Key"
-    for name, value in HEADERS_OF_THE_PAGE.items():
+    for name, value in GUIDE_HEADERS.items():
         assert answer.headers[name] == value
     named = re.findall(r'(?:src|href)="(docs/[^"]+\?v=[^"]+)"', page)
     assert {each.partition("?")[0].removeprefix("docs/") for each in named} == FILES.keys()
@@ -74,19 +74,18 @@ async def test_what_the_page_names_may_be_kept_for_good_and_nothing_else(
 async def test_nothing_is_read_before_it_is_asked_for_and_then_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read: list[str] = []
-    real = assets._asset
+    read: list[bytes] = []
 
-    def counted(path: str, kind: str) -> assets.Asset:
-        read.append(path)
-        return real(path, kind)
+    def counted(body: bytes) -> bytes:
+        read.append(body)
+        return body
 
-    monkeypatch.setattr(assets, "_asset", counted)
+    monkeypatch.setattr(documents, "pack", counted)
     files = Assets()
     assert read == []
     await files.addresses("docs")
     await files.get("docs.js", "")
-    assert sorted(read) == sorted(path for path, _ in FILES.values())
+    assert sorted(read) == sorted(map(on_disk, FILES))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from attack.__main__ import ATTACKS, main
 from attack.base import Attack, Missing, Row
 from attack.crowd import Crowd
 from attack.crowds import HEAD
-from gateway.web import connections
+from gateway.web import connection as connections
 from tests.conftest import Start
 from tests.partner import Partner
 from tests.waiting import until
@@ -29,7 +29,7 @@ async def test_honest_calls_go_on_in_a_crowd_of_slow_ones(
     limits = {"keepalive_timeout": PATIENCE, "lingering_time": 0.2}
     monkeypatch.setattr(connections, "LIMITS", connections.LIMITS | limits)
     gateway = await start_gateway(connections=ROOM, body_timeout=PATIENCE)
-    entrance(gateway).unsent.patience = PATIENCE
+    entrance(gateway).write_limit.patience = PATIENCE
     honest, stolen = await gateway.mint(), await gateway.mint()
     key = f"Host: x\r\nX-API-Key: {stolen.secret}\r\n"
     first = {
@@ -54,8 +54,8 @@ async def test_honest_calls_go_on_in_a_crowd_of_slow_ones(
             assert (await partner.get("/appointments/types")).status == 200
             times.append(time.perf_counter() - began)
         assert statistics.median(times) < 0.25
-        assert len(entrance(gateway).doorman) <= ROOM
-        await until(lambda: len(entrance(gateway).doorman) <= 1, PATIENCE + 15)
+        assert len(entrance(gateway).limiter) <= ROOM
+        await until(lambda: len(entrance(gateway).limiter) <= 1, PATIENCE + 15)
     await count(gateway, 0)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.web import buckets
-from gateway.web.buckets import BURST, LONGEST, RATE, Buckets
+from gateway.web import addresses
+from gateway.web.addresses import BURST, LONGEST, RATE, AddressBuckets
 from tests.conftest import Begin, Start
 from tests.partner import Partner
 from tests.waiting import until
@@ -19,11 +19,11 @@ TYPES = "/api/v1/appointments/types"
 
 
 class Times:
-    """Buckets, and their clock."""
+    """AddressBuckets, and their clock."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.buckets = Buckets(lambda: self.now)
+        self.buckets = AddressBuckets(lambda: self.now)
 
     def take(self, address: str = "192.0.2.1", times: int = 1) -> float:
         return [self.buckets.take(address) for _ in range(times)][-1]
@@ -54,7 +54,7 @@ def test_addresses_wait_for_themselves_alone() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "MOST", 100)
+    monkeypatch.setattr(addresses, "MOST", 100)
     times = Times()
     for number in range(1000):
         times.take(f"10.0.{number // 250}.{number % 250}")
@@ -68,9 +68,9 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten at once; each further one waits half a second, however long the ten took."""
-    monkeypatch.setattr(buckets, "BURST", 10.0)
-    monkeypatch.setattr(buckets, "RATE", 0.01)
-    monkeypatch.setattr(buckets, "LONGEST", 0.5)
+    monkeypatch.setattr(addresses, "BURST", 10.0)
+    monkeypatch.setattr(addresses, "RATE", 0.01)
+    monkeypatch.setattr(addresses, "LONGEST", 0.5)
 
 
 async def timed(partner: Partner, path: str = "/clients?limit=1") -> tuple[int, float]:
@@ -112,7 +112,7 @@ async def test_behind_a_proxy_the_address_that_it_names_waits(partner_of: Begin)
         return time.perf_counter() - began
 
     assert [await call("192.0.2.1") for _ in range(11)][-1] >= 0.4
-    waits = partner.gateway.gateway.public.front._strangers.take
+    waits = partner.gateway.gateway.public.front._buckets.take
     assert waits("192.0.2.2") == 0
     assert waits("192.0.2.1") > 0
 
@@ -123,9 +123,9 @@ async def test_who_waits_makes_room_for_who_comes(
 ) -> None:
     partner = await partner_of(World(), connections=2)
     gateway = partner.gateway
-    gateway.gateway.public.front._strangers.take("127.0.0.2")
-    monkeypatch.setattr(buckets, "LONGEST", 30.0)
-    monkeypatch.setattr(buckets, "RATE", 0.1)
+    gateway.gateway.public.front._buckets.take("127.0.0.2")
+    monkeypatch.setattr(addresses, "LONGEST", 30.0)
+    monkeypatch.setattr(addresses, "RATE", 0.1)
     junk = b"GET /api/v1/clients HTTP/1.1\r\nHost: x\r\n\r\n"
     async with held(gateway.port, "127.0.0.2", "127.0.0.2", sent=junk * 20) as lines:
         await count(gateway, 2)
@@ -144,7 +144,7 @@ async def test_the_wait_is_no_part_of_the_time_that_is_told(
     gateway = await start_gateway()
     stranger = Partner(gateway, session, None)
     seconds: list[float] = []
-    observers = gateway.gateway.public.front._observers
+    observers = gateway.gateway.public.front.observers
     note = observers.note
 
     def noted(*given: Any) -> None:

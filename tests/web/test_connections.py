@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from gateway.pipeline import shed
-from gateway.web import acceptor, connections, doorman, server
-from gateway.web.entrance import Entrance
-from gateway.web.heads import LARGEST_HEAD
-from gateway.web.unsent import Unsent
+from gateway.pipeline import shedder
+from gateway.web import connection as connections
+from gateway.web import limiter, server
+from gateway.web.connection import WriteBufferLimit
+from gateway.web.reader import LARGEST_HEAD
+from gateway.web.server import ListenerOptions
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.waiting import GENEROUS, until
@@ -56,19 +57,19 @@ async def ends(line: Line, seconds: float = 3.0) -> bool:
     return True
 
 
-def entrance(gateway: RunningGateway) -> Entrance:
+def entrance(gateway: RunningGateway) -> ListenerOptions:
     found: Any = gateway.gateway.public.runner.server
-    return found.entrance  # type: ignore[no-any-return]
+    return found.options  # type: ignore[no-any-return]
 
 
 async def count(gateway: RunningGateway, most: int) -> None:
     """Wait until so many connections are inside."""
-    await until(lambda: len(entrance(gateway).doorman) == most)
+    await until(lambda: len(entrance(gateway).limiter) == most)
 
 
 def told(gateway: RunningGateway) -> dict[str, float]:
     """How many connections were turned away, by reason."""
-    metrics = gateway.gateway.public.front._observers.metrics
+    metrics = gateway.gateway.public.front.observers.metrics
     found = metrics.snapshot().get("gateway_connections_turned_away_total", ())
     return {each.labels[0]: each.value for each in found}
 
@@ -88,15 +89,15 @@ async def test_who_is_being_answered_is_not_put_out(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World(), connections=2)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    hit, inside, go = pipeline._limiter.hit, asyncio.Semaphore(0), asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    hit, inside, go = pipeline.limiter.hit, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
         inside.release()
         await go.wait()
         return await hit(key_id, limit)
 
-    monkeypatch.setattr(pipeline._limiter, "hit", slow)
+    monkeypatch.setattr(pipeline.limiter, "hit", slow)
     sent = head(partner, "GET", TYPES, "Connection: close")
     async with held(partner.gateway.port, "127.0.0.1", "127.0.0.1", sent=sent) as lines:
         for _ in lines:
@@ -125,7 +126,7 @@ async def test_who_takes_no_answer_makes_room(
     gateway = await start_gateway(connections=2)
     greedy = DOCUMENT * 300
     async with held(gateway.port, "127.0.0.2", "127.0.0.2", sent=greedy):
-        await until(lambda: len(entrance(gateway).unsent._waiting) == 2)
+        await until(lambda: len(entrance(gateway).write_limit._waiting) == 2)
         await asyncio.sleep(connections.SLOW_READER)
         heard = await say(gateway.port, DOCUMENT, until=b"openapi")
         assert heard.data.startswith(b"HTTP/1.1 200")
@@ -136,11 +137,11 @@ async def test_who_takes_no_answer_makes_room(
 async def test_whose_call_waits_makes_room_before_who_has_just_come(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch, waits_for: str
 ) -> None:
-    monkeypatch.setattr(doorman, "GRACE", 0.05)
+    monkeypatch.setattr(limiter, "GRACE", 0.05)
     partner = await partner_of(World(), connections=3, in_flight_per_key=2)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    pipeline._gate._patience = 30.0
-    hit, go = pipeline._limiter.hit, asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    pipeline.shedder._patience = 30.0
+    hit, go = pipeline.limiter.hit, asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
         await go.wait()
@@ -148,7 +149,7 @@ async def test_whose_call_waits_makes_room_before_who_has_just_come(
 
     sent = head(partner, "GET", TYPES)
     if waits_for == "room":
-        monkeypatch.setattr(pipeline._limiter, "hit", slow)
+        monkeypatch.setattr(pipeline.limiter, "hit", slow)
     else:
         kind = "Content-Type: application/json"
         sent = head(partner, "POST", "/api/v1/appointments", kind, "Content-Length: 9")
@@ -169,12 +170,12 @@ async def test_who_sends_more_at_once_where_it_is_crowded_gets_one_answer(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World(), in_flight_per_key=1)
-    gate = partner.gateway.gateway.public.front._pipeline._gate
+    gate = partner.gateway.gateway.public.front.pipeline.shedder
     asked = head(partner, "GET", TYPES)
     calm = await say(partner.gateway.port, asked * 2 + head(partner, "GET", TYPES, CLOSE))
     assert calm.statuses == [200, 200, 200]
     gate._patience = 0.01
-    [key_id] = partner.gateway.gateway.public.front._pipeline._keys._digests
+    [key_id] = partner.gateway.gateway.public.front.pipeline.keys._digests
     elsewhere: Any = type("Elsewhere", (), {"key": SimpleNamespace(id=key_id)})()
     gate.inside.add(elsewhere)
     refused = await say(partner.gateway.port, asked)
@@ -184,7 +185,7 @@ async def test_who_sends_more_at_once_where_it_is_crowded_gets_one_answer(
     assert (crowded.statuses, crowded.closed) == ([200], True)
     alone = await say(partner.gateway.port, asked, until=b"\r\n\r\n")
     assert (alone.statuses, alone.closed) == ([200], False)
-    monkeypatch.setattr(shed, "CROWDED_FOR", 0.0)
+    monkeypatch.setattr(shedder, "CROWDED_FOR", 0.0)
     calm = await say(partner.gateway.port, asked * 2 + head(partner, "GET", TYPES, CLOSE))
     assert calm.statuses == [200, 200, 200]
 
@@ -193,8 +194,8 @@ async def test_who_keeps_it_busy_without_a_key_makes_room(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner = await partner_of(World(), connections=2)
-    pipeline = partner.gateway.gateway.public.front._pipeline
-    hit, go = pipeline._limiter.hit, asyncio.Event()
+    pipeline = partner.gateway.gateway.public.front.pipeline
+    hit, go = pipeline.limiter.hit, asyncio.Event()
 
     async def slow(key_id: str, limit: int) -> Any:
         await go.wait()
@@ -204,7 +205,7 @@ async def test_who_keeps_it_busy_without_a_key_makes_room(
     junk = b"GET /api/v1/clients HTTP/1.1\r\nHost: x\r\n\r\n"
     async with held(port, "127.0.0.1", sent=head(partner, "GET", TYPES)) as (honest,):
         assert (await honest[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
-        monkeypatch.setattr(pipeline._limiter, "hit", slow)
+        monkeypatch.setattr(pipeline.limiter, "hit", slow)
         honest[1].write(head(partner, "GET", TYPES, "Connection: close"))
         async with held(port, "127.0.0.1") as (busy,):
             sending = asyncio.create_task(_send(busy, junk * 50))
@@ -329,12 +330,12 @@ async def test_whoever_takes_an_answer_too_slowly_is_cut_off(
     start_gateway: Start, reads: int
 ) -> None:
     gateway = await start_gateway()
-    unsent = entrance(gateway).unsent
+    unsent = entrance(gateway).write_limit
     unsent.patience = 0.3
     async with slow_reader(gateway, DOCUMENT) as line:
         await until(lambda: unsent.bytes > 0)
         loop, began = asyncio.get_running_loop(), time.monotonic()
-        while len(entrance(gateway).doorman) and time.monotonic() - began < GENEROUS:
+        while len(entrance(gateway).limiter) and time.monotonic() - began < GENEROUS:
             if reads:
                 await loop.sock_recv(line, reads)
             await asyncio.sleep(0.02)
@@ -346,7 +347,7 @@ async def test_an_answer_that_is_taken_in_time_is_whole_however_small_the_sips(
     start_gateway: Start,
 ) -> None:
     gateway = await start_gateway()
-    entrance(gateway).unsent.patience = 2.0
+    entrance(gateway).write_limit.patience = 2.0
     async with slow_reader(gateway, DOCUMENT * 4) as line:
         loop, got = asyncio.get_running_loop(), b""
         async with asyncio.timeout(5.0):
@@ -367,15 +368,15 @@ def small_line(listening: socket.socket) -> socket.socket:
 async def test_an_answer_that_is_the_last_on_its_connection_is_not_kept_for_ever(
     running_gateway: RunningGateway,
 ) -> None:
-    inside: Entrance = running_gateway.gateway.system.runner.server.entrance  # type: ignore[union-attr]
-    inside.unsent.patience = 0.3
+    inside: ListenerOptions = running_gateway.gateway.system.runner.server.options  # type: ignore[union-attr]
+    inside.write_limit.patience = 0.3
     with small_line(running_gateway.gateway.system.socket) as line:
         asked = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
         line.sendall(asked * 9 + asked.replace(b"st\r\n", b"st\r\nConnection: close\r\n"))
-        await until(lambda: len(inside.doorman) == 1)
+        await until(lambda: len(inside.limiter) == 1)
         await asyncio.sleep(0.1)
-        assert len(inside.doorman) == 1
-        await until(lambda: len(inside.doorman) == 0)
+        assert len(inside.limiter) == 1
+        await until(lambda: len(inside.limiter) == 0)
 
 
 @asynccontextmanager
@@ -389,14 +390,14 @@ async def slow_reader(gateway: RunningGateway, sent: bytes) -> AsyncIterator[soc
 
 async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway: Start) -> None:
     gateway = await start_gateway()
-    unsent = entrance(gateway).unsent
+    unsent = entrance(gateway).write_limit
     async with slow_reader(gateway, DOCUMENT):
         await until(lambda: unsent.bytes > 0)
         unsent._most = unsent.bytes
         async with slow_reader(gateway, DOCUMENT):
             await until(lambda: told(gateway) == {"reader": 1.0})
             assert 0 < unsent.bytes <= unsent._most
-            assert len(entrance(gateway).doorman) == 1
+            assert len(entrance(gateway).limiter) == 1
 
 
 class Taking:
@@ -418,7 +419,7 @@ class Taking:
 
 
 async def test_readers_who_have_taken_most_of_theirs_are_not_cut_off_for_what_is_gone() -> None:
-    unsent = Unsent(most=100, patience=5.0)
+    unsent = WriteBufferLimit(most=100, patience=5.0)
     readers = [Taking(40) for _ in range(5)]
     waiting = []
     for each in readers:
@@ -443,7 +444,7 @@ async def test_readers_who_have_taken_most_of_theirs_are_not_cut_off_for_what_is
 async def test_readers_without_a_key_cut_off_no_partners_who_hold_less_than_they(
     partners: tuple[int, ...], strangers: tuple[int, ...], cut: int
 ) -> None:
-    unsent = Unsent(most=100)
+    unsent = WriteBufferLimit(most=100)
     readers = [Taking(each, is_known=True) for each in partners]
     readers += [Taking(each) for each in strangers]
     waiting = []
@@ -496,7 +497,7 @@ async def test_the_kernel_gives_up_who_is_gone_without_a_word(
 async def test_without_a_file_left_nobody_is_accepted_for_a_while_and_nothing_spins(
     running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acceptor, "PAUSE", 0.2)
+    monkeypatch.setattr(server, "PAUSE", 0.2)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     opened = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - numbers, not paths
     with socket.socket() as line, socket.socket() as spare:

@@ -5,7 +5,7 @@ import pytest
 from multidict import CIMultiDict
 
 from gateway.contract.errors import NotARequest
-from gateway.web.proxies import Proxies
+from gateway.web.addresses import Proxies
 from tests.conftest import Start
 from tests.partner import Partner
 from tests.web.wire import head, say
@@ -72,8 +72,8 @@ async def test_only_a_trusted_proxy_is_believed(
     address: str | None,
 ) -> None:
     gateway = await start_gateway(trusted_proxies=trusted)
-    observers, seen = gateway.gateway.public.front._observers, []
-    monkeypatch.setattr(observers.key_guesses, "note", seen.append)
+    observers, seen = gateway.gateway.public.front.observers, []
+    monkeypatch.setattr(observers.callers, "without_key", seen.append)
     lines = ["Host: x", "X-API-Key: junk", "Connection: close"]
     lines += [] if sent is None else [f"X-Forwarded-For: {sent}"]
     request = "\r\n".join([f"GET {TYPES} HTTP/1.1", *lines, "", ""]).encode()

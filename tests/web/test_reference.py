@@ -6,11 +6,11 @@ import re
 
 from gateway.contract.openapi import document
 from gateway.contract.operations import OPERATIONS
-from gateway.web.reference import CONTENT_SECURITY_POLICY, html
+from gateway.web.pages import REFERENCE_HEADERS, reference
 from tests.web.pages import Reader
 
 WHOLE = document(public_url="https://gateway.clinic.example")
-PAGE = html(WHOLE)
+PAGE = reference(WHOLE)
 
 
 def test_the_page_asks_for_nothing_and_runs_nothing() -> None:
@@ -54,7 +54,7 @@ def test_what_the_document_says_is_text_on_the_page_never_markup() -> None:
     described["info"]["title"] = hostile
     described["info"]["description"] = f"`{hostile}`\n\n- {hostile}"
     described["components"]["schemas"]["Client"]["description"] = hostile
-    page = html(described)
+    page = reference(described)
     assert "<script" not in page
     assert Reader(page).tags == Reader(PAGE).tags
 
@@ -62,12 +62,12 @@ def test_what_the_document_says_is_text_on_the_page_never_markup() -> None:
 def test_a_browser_is_told_to_allow_the_page_its_style_and_nothing_else() -> None:
     style = PAGE.split("<style>")[1].split("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in CONTENT_SECURITY_POLICY
-    assert CONTENT_SECURITY_POLICY.startswith("default-src 'none';")
+    assert f"style-src 'sha256-{digest}'" in REFERENCE_HEADERS["Content-Security-Policy"]
+    assert REFERENCE_HEADERS["Content-Security-Policy"].startswith("default-src 'none';")
 
 
 def test_a_page_for_a_key_without_permissions_is_a_page_still() -> None:
-    page = html(document(public_url="https://clinic.example", permissions=frozenset()))
+    page = reference(document(public_url="https://clinic.example", permissions=frozenset()))
     assert Reader(page).open == []
     assert "X-API-Key" in page
 

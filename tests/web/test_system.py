@@ -17,14 +17,14 @@ from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.base import STATES
 from gateway.keys.ring import KeyRing
-from gateway.observe.lag import Lag
+from gateway.observe.logs import Outlet
 from gateway.observe.metrics import Metrics
-from gateway.observe.outlet import Outlet
+from gateway.observe.process import Lag
 from gateway.probes import of_backend
 from gateway.purposes import Purpose
 from gateway.store import Store, StoreError
-from gateway.web import readiness as asking
-from gateway.web.readiness import Readiness
+from gateway.web import system as asking
+from gateway.web.system import Readiness
 from tests.conftest import Begin, RunningGateway, Start
 from tests.web.wire import say
 from tests.world import SOME_ID, WORLDS, World, WorldAdapter
@@ -341,7 +341,7 @@ async def test_a_gateway_is_ready_for_what_it_can_do(
         monkeypatch.setattr(KeyRing, "age", property(lambda ring: age))
     elif failure.startswith("audit"):
         monkeypatch.setattr(Buffer, "is_full", "room" in failure)
-        gateway.public.front._pipeline._audit.broken = "no space left on device"
+        gateway.public.front.pipeline.audit.broken = "no space left on device"
     elif failure == "loop":
         monkeypatch.setattr(Lag, "most", lambda lag, seconds: (1.5, 2.0))
     part, left = FAILURES[failure]
@@ -390,7 +390,7 @@ async def test_figures_are_in_prometheus_form_and_tell_of_calls(
     await partner.get("/stock")
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
-    await partner.gateway.gateway.public.front._observers.flush()
+    await partner.gateway.gateway.public.front.observers.flush()
     status, text = await get(session, partner.gateway, "/metrics")
     assert status == 200
     for line in (

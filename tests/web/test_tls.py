@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gateway.settings import StartRefused
-from gateway.web import acceptor
-from gateway.web.connections import TAKEN_AT_ONCE
-from gateway.web.heads import LARGEST_HEAD
+from gateway.web import server
+from gateway.web.connection import TAKEN_AT_ONCE
+from gateway.web.reader import LARGEST_HEAD
 from gateway.web.tls import Certificate, context_of
 from tests.conftest import Start
 from tests.waiting import until
 from tests.web.test_connections import count, entrance, held, small_line, told
-from tests.web.test_heads import FIRST, of_size
+from tests.web.test_reader import FIRST, of_size
 from tests.web.wire import say
 
 DOCUMENT = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -119,7 +119,7 @@ async def test_what_speaks_no_tls_is_let_go_and_leaves_nothing(
 async def test_a_handshake_has_its_time_and_counts_as_a_connection(
     start_gateway: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acceptor, "HANDSHAKE", 3.0)
+    monkeypatch.setattr(server, "HANDSHAKE", 3.0)
     certificate, key = write_pair(tmp_path)
     gateway = await start_gateway(tls_certificate=certificate, tls_key=key, connections=3)
     began = time.monotonic()
@@ -128,10 +128,10 @@ async def test_a_handshake_has_its_time_and_counts_as_a_connection(
         # the first of the silent makes room
         assert (await ask(gateway.port, trusting(certificate))).startswith(b"HTTP/1.1 200")
         assert await lines[0][0].read() == b""
-        assert time.monotonic() - began < acceptor.HANDSHAKE
+        assert time.monotonic() - began < server.HANDSHAKE
         for reader, _ in lines:
             assert await reader.read() == b""
-    assert time.monotonic() - began < 3 * acceptor.HANDSHAKE
+    assert time.monotonic() - began < 3 * server.HANDSHAKE
     await count(gateway, 0)
     assert told(gateway)["idle"] == 1.0
 
@@ -141,7 +141,7 @@ async def test_a_slow_reader_of_tls_is_cut_off_too_and_little_is_read_ahead(
 ) -> None:
     certificate, key = write_pair(tmp_path)
     gateway = await start_gateway(tls_certificate=certificate, tls_key=key)
-    unsent = entrance(gateway).unsent
+    unsent = entrance(gateway).write_limit
     unsent.patience = 2.0
     line = small_line(gateway.gateway.public.socket)
     with await asyncio.to_thread(
@@ -150,7 +150,7 @@ async def test_a_slow_reader_of_tls_is_cut_off_too_and_little_is_read_ahead(
         asked = DOCUMENT.replace(b"Connection: close\r\n", b"")
         await asyncio.to_thread(wrapped.sendall, asked * 2000)
         await until(lambda: unsent.bytes > 0)
-        [connection] = cast(Any, entrance(gateway).doorman)._inside
+        [connection] = cast(Any, entrance(gateway).limiter)._inside
         line = connection._line
         assert len(line._ssl_protocol.get_buffer(-1)) == TAKEN_AT_ONCE
         assert len(connection._unread) + line.get_read_buffer_size() <= 3 * TAKEN_AT_ONCE
@@ -169,8 +169,8 @@ async def test_a_renewed_pair_is_taken_and_a_broken_one_is_not(
     assert following is not None
     first = trusting(certificate)
     renewed, refused = [], []
-    following._renewed = lambda: renewed.append(True)
-    following._refused = refused.append
+    following._on_renewal = lambda: renewed.append(True)
+    following._on_refusal = refused.append
     other, other_key = write_pair(tmp_path, "other")
     certificate.write_bytes(other.read_bytes())
     await following.look()  # the key is still the old one's
@@ -265,7 +265,7 @@ async def test_the_files_are_looked_at_now_and_then(
     monkeypatch.setattr(tls, "LOOK_EVERY", 0.02)
     pair = write_pair(tmp_path)
     renewed = asyncio.Event()
-    following = Certificate(*pair, renewed=renewed.set)
+    following = Certificate(*pair, on_renewal=renewed.set)
     following.start()
     write_pair(tmp_path)
     async with asyncio.timeout(3):

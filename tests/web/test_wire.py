@@ -6,7 +6,7 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from gateway.observe.outlet import Outlet
+from gateway.observe.logs import Outlet
 from tests.conftest import RunningGateway, Start
 from tests.partner import Partner
 from tests.web.wire import head, say
@@ -362,13 +362,13 @@ async def test_a_refused_body_that_does_not_come_ends_its_connection_soon(
 
 
 async def test_nothing_is_kept_of_keys_that_nobody_has(partner: Partner) -> None:
-    ring, pipeline = partner.gateway.gateway.ring, partner.gateway.gateway.public.front._pipeline
-    known, counted = len(ring), set(pipeline._limiter._windows)
+    ring, pipeline = partner.gateway.gateway.ring, partner.gateway.gateway.public.front.pipeline
+    known, counted = len(ring), set(pipeline.limiter._windows)
     lines = [
         f"GET {TYPES} HTTP/1.1\r\nHost: x\r\nX-API-Key: vk_{n:048}\r\n\r\n" for n in range(200)
     ]
     lines.append(f"GET {TYPES} HTTP/1.1\r\nHost: x\r\nX-API-Key: x\r\n{END}\r\n\r\n")
     heard = await say(partner.gateway.port, "".join(lines).encode())
     assert heard.statuses == [401] * 201
-    assert set(pipeline._limiter._windows) <= counted
-    assert (len(ring), pipeline._gate.inside, pipeline._gate._lines) == (known, set(), {})
+    assert set(pipeline.limiter._windows) <= counted
+    assert (len(ring), pipeline.shedder.inside, pipeline.shedder._lines) == (known, set(), {})

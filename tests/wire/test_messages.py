@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pipeline import places
+from gateway.pipeline import shedder
 from gateway.web.requests import RequestIds
 from tests.conftest import Begin
 from tests.web.wire import Heard
@@ -83,7 +83,7 @@ async def road(
     # a body that breaks after its first piece is given up like one that does not come
     trusted = {"trusted_proxies": "127.0.0.1"} if request.param in FILES else {}
     # whose calls wait for room gets one answer, however many were sent at once: here none does
-    monkeypatch.setattr(places, "LATE", float("inf"))
+    monkeypatch.setattr(shedder, "LATE", float("inf"))
     partner = await partner_of(World(), body_timeout=0.3, in_flight_per_key=100, **trusted)
     gateway = partner.gateway.gateway
     ids = gateway.public.front.request_id

@@ -18,8 +18,7 @@ from adapters.base import Trouble
 from gateway.cli.levels import LEVEL, RESOURCE, Scope
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.asked import key_named, record_named
-from gateway.cli.policy.file import file_argument, loaded
+from gateway.cli.policy.subject import file_argument, key_named, loaded, record_named
 from gateway.cli.words import OneOf
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from gateway.audit.files import audit_folder
-from gateway.audit.verify import Verdict
-from gateway.cli.audit.opened import unread
+from gateway.audit.chains import audit_folder
+from gateway.audit.verification import ChainVerdict
+from gateway.cli.audit.access import unread
 from gateway.cli.options import config_option, fail, json_option
 from gateway.cli.state.told import (
     audit_line,
@@ -68,7 +68,7 @@ def _of_backup(folder: Path, *, as_json: bool) -> None:
     end_if_wrong(verified)
 
 
-async def _live(settings: Settings) -> tuple[StateParts, list[Verdict]]:
+async def _live(settings: Settings) -> tuple[StateParts, list[ChainVerdict]]:
     store = open_own_store(settings)
     try:
         parts = await find_parts(settings, store)

@@ -1,0 +1,209 @@
+"""Spans of each call and of what it asks, sent to a collector over HTTP by a thread of its own.
+
+A span holds names alone: the operation, the key's id, the status; the verb, the resource and what
+became of it. What the collector does not take in time is dropped and counted; no call waits.
+"""
+
+import asyncio
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, Tracer
+from opentelemetry.util.types import Attributes
+
+from adapters.asking import Asking
+from gateway.observe.traces import Traces, read
+
+# Spans that wait for the collector at most; then the oldest go.
+QUEUE = 2048
+BATCH = 512
+EVERY = 1000  # milliseconds
+PATIENCE = 5.0
+CLOSING = 2.0
+# What the practice system said no to is no fault of its.
+_ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "PatientDeceased", "Rejected"})
+
+
+class Traced(Asking):
+    """A call with a span, and one more for each question to the practice system."""
+
+    __slots__ = ("_context", "_span", "_tracer")
+    traced = True
+
+    def __init__(self, tracer: Tracer, operation: str, given: str) -> None:
+        parent = trace.set_span_in_context(_remote(given)) if given else None
+        self._tracer = tracer
+        self._span = tracer.start_span(operation, context=parent, kind=SpanKind.SERVER)
+        self._context = trace.set_span_in_context(self._span)
+        super().__init__(_written(self._span))
+
+    def begin(self, verb: str, resource: str) -> Span:
+        """A span of the question; what is sent over HTTP names it as its parent."""
+        named = {"gateway.verb": verb, "gateway.resource": resource}
+        span = self._tracer.start_span(
+            f"{verb} {resource}", context=self._context, kind=SpanKind.CLIENT, attributes=named
+        )
+        self.traceparent = _written(span)
+        return span
+
+    def end(self, begun: Span, outcome: str) -> None:
+        """Its end."""
+        begun.set_attribute("gateway.outcome", outcome)
+        if outcome not in _ANSWERS:
+            begun.set_status(StatusCode.ERROR)
+        begun.end()
+
+    def ended(self, status: int, key_id: str | None) -> None:
+        """The end of the call."""
+        self._span.set_attribute("http.response.status_code", status)
+        if key_id is not None:
+            self._span.set_attribute("gateway.key_id", key_id)
+        if status >= 500:
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end()
+
+
+class Otlp(Traces):
+    """Begins spans; a collector at `endpoint` gets them, of that share of the traces."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        share: float,
+        on_loss: Callable[[int], None],
+        on_failure: Callable[[], None],
+    ) -> None:
+        # what they say quotes addresses and answers: `on_failure` says it instead
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
+        exporter = OTLPSpanExporter(endpoint=endpoint, timeout=PATIENCE)
+        self._exporter = _Exporter(exporter, on_loss, on_failure)
+        self._provider = TracerProvider(
+            sampler=_Share(share),
+            resource=Resource({SERVICE_NAME: "clinic-gateway"}),
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(_SpanQueue(self._exporter, on_loss))
+        self._tracer = self._provider.get_tracer("clinic-gateway")
+
+    def begin(self, operation: str, given: Sequence[str]) -> Asking:
+        """A new trace, or the partner's own where its header is sound."""
+        return Traced(self._tracer, operation or "other", read(given) if given else "")
+
+    async def aclose(self) -> None:
+        """Send what waits; a collector that hangs is left after two seconds."""
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def close() -> None:
+            self._provider.shutdown()
+            with suppress(RuntimeError):  # the loop has ended meanwhile, nobody waits
+                loop.call_soon_threadsafe(done.set)
+
+        # a daemon: a thread of asyncio's own would hold up the end of the process
+        threading.Thread(target=close, daemon=True).start()
+        try:
+            async with asyncio.timeout(CLOSING):
+                await done.wait()
+        except TimeoutError:
+            await asyncio.get_running_loop().run_in_executor(None, self._exporter.shutdown)
+
+
+class _Share(Sampler):
+    """Keeps a share of the traces: by a digest, since partners choose the numbers of their own."""
+
+    def __init__(self, share: float) -> None:
+        self._below = round(share * 2**64)
+        self._key = secrets.token_bytes(32)
+
+    def should_sample(
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        *rest: Any,
+        **more: Any,
+    ) -> SamplingResult:
+        digest = blake2b(trace_id.to_bytes(16), key=self._key, digest_size=8).digest()
+        kept = int.from_bytes(digest) < self._below
+        decision = Decision.RECORD_AND_SAMPLE if kept else Decision.DROP
+        return SamplingResult(decision, attributes)
+
+    def get_description(self) -> str:
+        return "a share, whatever partners ask"
+
+
+class _Exporter(SpanExporter):
+    """The library's exporter, with a word on what does not arrive."""
+
+    def __init__(
+        self, inner: SpanExporter, on_loss: Callable[[int], None], on_failure: Callable[[], None]
+    ) -> None:
+        self._inner = inner
+        self._on_loss = on_loss
+        self._on_failure = on_failure
+        self._down = False
+        self.taken = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.taken += len(spans)
+        result = self._inner.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            self._down = False
+            return result
+        self._on_loss(len(spans))
+        if not self._down:
+            self._down = True
+            self._on_failure()
+        return result
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+
+class _SpanQueue(BatchSpanProcessor):
+    """The library's queue, which drops the oldest where it is full, with a count of these."""
+
+    def __init__(self, exporter: _Exporter, on_loss: Callable[[int], None]) -> None:
+        super().__init__(exporter, QUEUE, EVERY, BATCH)
+        self._own = exporter
+        self._on_loss = on_loss
+        self._come = self._dropped = 0
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.context is None or not span.context.trace_flags.sampled:
+            return
+        if self._come - self._dropped - self._own.taken >= QUEUE:
+            self._dropped += 1
+            self._on_loss(1)
+        self._come += 1
+        super().on_end(span)
+
+
+def _remote(given: str) -> Span:
+    _, trace_id, span_id, flags = given.split("-")
+    return NonRecordingSpan(
+        SpanContext(
+            int(trace_id, 16), int(span_id, 16), is_remote=True,
+            trace_flags=trace.TraceFlags(int(flags, 16)),
+        )
+    )  # fmt: skip
+
+
+def _written(span: Span) -> str:
+    context = span.get_span_context()
+    if not context.is_valid:  # the library was turned off in the environment
+        return ""
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"

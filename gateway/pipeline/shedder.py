@@ -1,0 +1,223 @@
+"""Is there room: what would be too much at once waits a moment, or is turned away uncounted."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from time import monotonic
+
+from gateway.contract.errors import Crowded
+from gateway.pipeline.call import Call
+
+# Seconds that a call waits for room: so long after a refusal everybody who waits now is gone.
+PATIENCE = 1.0
+# So many times as many calls of one key may wait as may ever be inside: each holds a connection.
+LONGEST = 10
+# Seconds for which it counts as crowded for a key after any of its calls has waited for room.
+CROWDED_FOR = 2.0
+# An event loop that mostly comes back so late (seconds) has too much to do: then each key has half
+# as many places with each look, but never fewer than FEWEST, and half as many more after every CALM
+# looks that found it in time. Of all looks before one that comes makes up one part in FORGETS, and
+# none counts as more than twice LATE: a process that stood still for once has not too much to do.
+LATE, CALM, FEWEST, FORGETS = 0.03, 20, 2, 4
+
+# Why a call was turned away: its key had too many under way, or waiting; the process had; or there
+# was no room for its body.
+KEY, PROCESS, BODY = "key", "process", "body"
+# Whose calls wait in a line, and whether they bring bodies.
+Line = tuple[str, bool]
+# Hears how many places a key has whenever they have become fewer or more.
+OnChange = Callable[[int], None]
+
+
+class AdaptiveLimit:
+    """How many calls one key may have under way at once: `most`, `now` as many.
+
+    There are fewer while the event loop comes late. Calls that only wait for a slow practice system
+    make no loop late.
+    """
+
+    __slots__ = ("_calm", "_late", "_on_change", "most", "now")
+
+    def __init__(self, most: int, on_change: OnChange = lambda places: None) -> None:
+        self.most = self.now = most
+        self._on_change = on_change
+        self._calm, self._late = 0, 0.0
+
+    def on_lag(self, late: float) -> None:
+        """The loop came back so many seconds late; told several times a second."""
+        self._late += (min(late, 2 * LATE) - self._late) / FORGETS
+        if self._late >= LATE:
+            self._calm = 0
+            self._give(max(min(FEWEST, self.most), self.now // 2))
+        elif self.now < self.most:
+            self._calm += 1
+            if self._calm >= CALM:
+                self._calm = 0
+                self._give(min(self.most, self.now + max(1, self.now // 2)))
+
+    def _give(self, places: int) -> None:
+        if places != self.now:
+            self.now = places
+            self._on_change(places)
+
+
+class _WaitingCall:
+    """A call that waits: `let_in` becomes true when it stands inside, false when it may not."""
+
+    __slots__ = ("call", "let_in", "number", "size")
+
+    def __init__(self, number: int, call: Call, size: int) -> None:
+        self.number, self.call, self.size = number, call, size
+        self.let_in: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+
+class LoadShedder:
+    """How many calls may be under way at once, how many of one key, and how many bytes of bodies.
+
+    Whoever is let in stands in `inside` until it leaves. While there are fewer than `free`, nobody
+    who brings no body need be asked whose they are. Who finds no room waits; who comes in is of the
+    key that has the fewest calls inside, and of these who has waited for the longest. So nobody
+    waits behind a key whose own calls are too many, nor behind bodies that are.
+
+    `places` are those of one key. `on_refusal` hears why a call was turned away.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        most_of_one: int,
+        most_bytes: int,
+        *,
+        patience: float = PATIENCE,
+        on_refusal: Callable[[str], None] = lambda reason: None,
+        on_change: OnChange = lambda places: None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.inside: set[Call] = set()
+        self.places = AdaptiveLimit(most_of_one, on_change)
+        self.free = min(most, most_of_one)
+        self._most, self._most_bytes = most, most_bytes
+        self._patience = patience
+        self._on_refusal = on_refusal
+        self._clock = clock
+        self._bytes = 0
+        self._sizes: dict[Call, int] = {}
+        self._numbers = count()
+        self._lines: dict[Line, dict[_WaitingCall, None]] = {}
+        # when a call of a key waited last
+        self._waited: dict[str, float] = {}
+
+    async def enter(self, call: Call, key_id: str, size: int = 0) -> None:
+        """Let a call in whose body may have that size, now or in a while.
+
+        Crowded where there was no room in time, or nobody is left to be answered. It leaves all
+        the same.
+        """
+        line = key_id, size > 0
+        own = self._own(key_id)
+        if line not in self._lines and self._has_room(own, size):
+            self._let_in(call, size)
+            return
+        self._waited[key_id] = self._clock()
+        if self._waiting(key_id) >= LONGEST * self.places.most:
+            self._on_refusal(KEY)
+            raise Crowded(self._patience)
+        let_in = await self._wait(line, _WaitingCall(next(self._numbers), call, size))
+        if let_in and not call.gone:
+            return
+        if not call.gone:
+            self._on_refusal(self._why(key_id, size))
+        raise Crowded(self._patience)
+
+    def crowded(self, key_id: str) -> bool:
+        """Whether a call of that key waits for room, or did so just now."""
+        return self._clock() - self._waited.get(key_id, float("-inf")) < CROWDED_FOR
+
+    def leave(self, call: Call) -> None:
+        """It has ended, however far it came; who waited for its room is let in."""
+        self.inside.discard(call)
+        if self._sizes:
+            self._bytes -= self._sizes.pop(call, 0)
+        if self._lines:
+            self._let_in_who_waits()
+
+    def on_lag(self, late: float) -> None:
+        """The event loop came back so many seconds late; told several times a second."""
+        self.places.on_lag(late)
+        self.free = min(self._most, self.places.now)
+        if self._lines:
+            self._let_in_who_waits()
+        elif self._waited:
+            since = self._clock() - CROWDED_FOR
+            self._waited = {key: at for key, at in self._waited.items() if at > since}
+
+    def _own(self, key_id: str) -> int:
+        return sum(_key_of(call) == key_id for call in self.inside)
+
+    def _waiting(self, key_id: str) -> int:
+        """How many calls of a key wait whose callers are still there."""
+        lines = (self._lines.get((key_id, brings), ()) for brings in (False, True))
+        return sum(not waiting.call.gone for line in lines for waiting in line)
+
+    def _has_room(self, own: int, size: int) -> bool:
+        return (
+            own < self.places.now
+            and len(self.inside) < self._most
+            and (not size or self._bytes + size <= self._most_bytes)
+        )
+
+    def _why(self, key_id: str, size: int) -> str:
+        if self._own(key_id) >= self.places.now:
+            return KEY
+        return BODY if size and len(self.inside) < self._most else PROCESS
+
+    def _let_in(self, call: Call, size: int) -> None:
+        self.inside.add(call)
+        if size:
+            self._sizes[call] = size
+            self._bytes += size
+
+    async def _wait(self, line: Line, waiting: _WaitingCall) -> bool:
+        self._lines.setdefault(line, {})[waiting] = None
+        waiting.call.waits_since = monotonic()
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self._patience, self._give_up, line, waiting)
+        try:
+            return await waiting.let_in
+        finally:
+            timer.cancel()
+            waiting.call.waits_since = None
+            self._waited[line[0]] = self._clock()
+            self._forget(line, waiting)
+
+    def _give_up(self, line: Line, waiting: _WaitingCall) -> None:
+        if not waiting.let_in.done():
+            self._forget(line, waiting)
+            waiting.let_in.set_result(False)
+
+    def _forget(self, line: Line, waiting: _WaitingCall) -> None:
+        in_line = self._lines.get(line)
+        if in_line is not None:
+            in_line.pop(waiting, None)
+            if not in_line:
+                del self._lines[line]
+
+    def _let_in_who_waits(self) -> None:
+        while len(self.inside) < self._most and (first := self._first()) is not None:
+            line, waiting = first
+            self._forget(line, waiting)
+            if not waiting.let_in.done():  # else its caller was cut off just now
+                self._let_in(waiting.call, waiting.size)
+                waiting.let_in.set_result(True)
+
+    def _first(self) -> tuple[Line, _WaitingCall] | None:
+        """Whose turn it is, of those that there is room for."""
+        own = Counter(map(_key_of, self.inside))
+        firsts = ((line, next(iter(in_line))) for line, in_line in self._lines.items())
+        fit = (first for first in firsts if self._has_room(own[first[0][0]], first[1].size))
+        return min(fit, key=lambda first: (own[first[0][0]], first[1].number), default=None)
+
+
+def _key_of(call: Call) -> str | None:
+    return None if call.key is None else call.key.id

@@ -1,0 +1,243 @@
+"""Who may come in, who makes room, and what those are answered who find none."""
+
+import asyncio
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Mapping
+from contextlib import suppress
+from functools import partial
+from socket import SHUT_WR, socket
+
+from gateway.contract.errors import Unavailable
+from gateway.settings import StartRefused
+from gateway.web.addresses import networks_of
+from gateway.web.connection import Connection
+from gateway.web.replies import Replies
+
+# Files beside connections: databases, logs, the operations listener, what is closed in a moment.
+SPARE_FILES = 300
+# Seconds between two looks over all connections for those that are idle.
+LOOK_EVERY = 0.02
+# Seconds for which those make no room before others do who have just come, or have just begun to
+# wait: what they ask for, or the rest of it, is on its way.
+GRACE = 0.25
+# Calls of one key that may have just begun to wait; those of a key with more of them are a crowd.
+MOST_OF_KEY = 20
+
+# Who makes room, in this order: who is idle; who has just come and sent nothing; whose call has
+# just begun to wait and has no key; whose call has just begun to wait and is one of a crowd.
+_IDLE, _SILENT, _NO_KEY, _CROWD = range(4)
+
+# Why a connection was refused or closed.
+ADDRESS, PROCESS, IDLE, STRANGER = "address", "process", "idle", "stranger"
+
+# So many refused ones are listened to at once, and answered in a second; the rest are closed.
+MOST_AT_ONCE = 100
+MOST_IN_A_SECOND = 500
+# Seconds, and bytes, for which one is listened to after its answer.
+LONGEST = 2.0
+MOST_BYTES = 256 * 1024
+_SIP = 64 * 1024
+
+
+class ConnectionLimiter:
+    """Counts the connections of one process.
+
+    `most` is for all of them, `most_of_one` for those of one address, except where `exempt`.
+    `on_refusal` hears why one was refused or closed: ADDRESS, PROCESS, IDLE or STRANGER.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        most_of_one: int,
+        *,
+        exempt: Callable[[str], bool] = lambda address: False,
+        on_refusal: Callable[[str], None] = lambda reason: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most, self._most_of_one = most, most_of_one
+        self._exempt = exempt
+        self._on_refusal = on_refusal
+        self._clock = clock
+        # in the order in which they came: what each is counted as, and when that was
+        self._inside: dict[Connection, tuple[Mapping[Hashable, int], float]] = {}
+        self._of: Counter[Hashable] = Counter()
+        self._idle: list[tuple[int, float, Connection]] = []
+        self._looked = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._inside)
+
+    def admit(self, connection: Connection, address: str) -> bool:
+        """Whether it may come in; then it is inside until it leaves."""
+        networks = {} if self._exempt(address) else networks_of(address)
+        if any(self._of[name] >= times * self._most_of_one for name, times in networks.items()):
+            self._on_refusal(ADDRESS)
+            return False
+        if len(self._inside) >= self._most and not self._make_room():
+            self._on_refusal(PROCESS)
+            return False
+        self._inside[connection] = networks, self._clock()
+        self._of.update(networks.keys())
+        return True
+
+    def leave(self, connection: Connection) -> None:
+        """It is gone; once or more often."""
+        if connection not in self._inside:
+            return
+        networks, _ = self._inside.pop(connection)
+        self._of.subtract(networks.keys())
+        for network in networks:
+            if not self._of[network]:
+                del self._of[network]
+
+    def _make_room(self) -> bool:
+        """Close the connection that does the least, and return whether there was one.
+
+        In this order: who has been idle for the longest; who has just come and has sent nothing
+        yet; whose call has no key and has just begun to wait; who has been busy for the longest
+        without a key that counts; whose call has just begun to wait, like many others of its key.
+        """
+        rank, connection = self._least_busy()
+        reason = IDLE
+        if connection is None or rank == _CROWD:
+            stranger = self._longest_stranger()
+            if stranger is not None:
+                connection, reason = stranger, STRANGER
+        if connection is None:
+            return False
+        self._on_refusal(reason)
+        self.leave(connection)
+        connection.cut_off()
+        return True
+
+    def _longest_stranger(self) -> Connection | None:
+        before = self._clock() - GRACE
+        for connection, (_, came) in self._inside.items():
+            if came > before:
+                return None
+            if not connection.is_known:
+                return connection
+        return None
+
+    def _least_busy(self) -> tuple[int, Connection | None]:
+        """One look over all gives many; who came to be idle since is younger than all of these."""
+        now = self._clock()
+        while True:
+            looked_just_now = now - self._looked < LOOK_EVERY
+            while self._idle:
+                rank, since, connection = self._idle[-1]
+                if rank != _IDLE and not looked_just_now:
+                    break
+                if connection in self._inside and connection.idle_since() == since:
+                    return rank, connection
+                self._idle.pop()
+            if looked_just_now or not self._look(now):
+                return _IDLE, None
+
+    def _look(self, now: float) -> bool:
+        """Whether anybody is idle; who makes room first is the last of them."""
+        self._looked = now
+        idle = [(at, one) for one in self._inside if (at := one.idle_since()) is not None]
+        waiting = Counter(key for at, one in idle if now - at < GRACE and (key := one.waits_for))
+        crowds = {key for key, many in waiting.items() if many > MOST_OF_KEY}
+        ranked = ((_rank(one, now - at, crowds), at, one) for at, one in idle)
+        self._idle = [(rank, at, one) for rank, at, one in ranked if rank is not None]
+        self._idle.sort(key=lambda entry: entry[:2], reverse=True)
+        return bool(self._idle)
+
+
+def _rank(connection: Connection, idle: float, crowds: Container[str]) -> int | None:
+    """The rank of somebody who has been idle for so many seconds; None for whom to leave alone."""
+    if idle >= GRACE:
+        return _IDLE
+    key = connection.waits_for
+    if key is None:
+        return _SILENT if connection.is_silent else _IDLE
+    if not key:
+        return _NO_KEY
+    return _CROWD if key in crowds else None
+
+
+def reserve_files(connections: int) -> None:
+    """Let this process open that many connections; StartRefused where it may not."""
+    wanted = connections + SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise StartRefused(
+            f"connections: {connections} connections need {wanted} open files, and this process may"
+            f" have {hard}: raise that (LimitNOFILE, ulimit -Hn) or set connections to at most"
+            f" {max(0, hard - SPARE_FILES)}",
+            "connections",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Overflow:
+    """Answers the connections that there is no room for, and closes them; `clock` gives seconds.
+
+    A close alone would be a reset where the caller has sent something that nobody read, and a reset
+    takes the answer away that lies unread on the caller's side. So what the caller sends is read
+    and thrown away for a moment. Beyond the bounds of that a connection is closed at once.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._replies = Replies("")
+        self._open: dict[socket, asyncio.TimerHandle] = {}
+        self._second, self._answered = 0, 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def turn_away(self, line: socket) -> None:
+        """Answer, where that is possible now, and close in a moment."""
+        if len(self._open) >= MOST_AT_ONCE or not self._may_answer():
+            line.close()
+            return
+        line.setblocking(False)
+        # when there is room again nobody knows
+        refusal = self._replies.error(os.urandom(16).hex(), Unavailable(0))
+        try:
+            # there is room for it: nothing was sent before
+            line.send(refusal.encoded("Connection: close\r\n"))
+            line.shutdown(SHUT_WR)
+        except OSError:
+            line.close()
+            return
+        loop = asyncio.get_running_loop()
+        self._open[line] = loop.call_later(LONGEST, self._close, line)
+        loop.add_reader(line, partial(self._listen, line, [MOST_BYTES]))
+
+    def close(self) -> None:
+        """Close all."""
+        for line in list(self._open):
+            self._close(line)
+
+    def _may_answer(self) -> bool:
+        second = int(self._clock())
+        if second != self._second:
+            self._second, self._answered = second, 0
+        self._answered += 1
+        return self._answered <= MOST_IN_A_SECOND
+
+    def _listen(self, line: socket, left: list[int]) -> None:
+        """Until the caller closes too, or has sent enough."""
+        with suppress(BlockingIOError, InterruptedError):
+            try:
+                size = len(line.recv(_SIP))
+            except ConnectionError:
+                size = 0
+            left[0] -= size
+            if not size or left[0] <= 0:
+                self._close(line)
+
+    def _close(self, line: socket) -> None:
+        self._open.pop(line).cancel()
+        asyncio.get_running_loop().remove_reader(line)
+        line.close()
