@@ -23,10 +23,10 @@ from attack.clinic import Clinic
 from attack.statistics import Compared, compared
 from attack.target import Target
 from gateway.contract.errors import KeyInvalid
+from gateway.keys.base import KeyChange, KnownSecret
 from gateway.keys.key import Key
-from gateway.keys.ring import MemoryKeyRing
-from gateway.keys.secret import digest, mint
-from gateway.keys.told import Change
+from gateway.keys.ring import KeyRing
+from gateway.keys.secret import digest, hint, mint
 from gateway.pipeline.steps import authenticate
 
 PAIRS = int(os.environ.get("TIMING_PAIRS", "20000"))
@@ -130,7 +130,7 @@ def _in_turn(timed: Mapping[str, Callable[[], float]], pairs: int) -> Times:
 
 
 def in_process(
-    ring: MemoryKeyRing, secrets: Mapping[str, tuple[str, ...]], now: datetime, pairs: int
+    ring: KeyRing, secrets: Mapping[str, tuple[str, ...]], now: datetime, pairs: int
 ) -> Times:
     """The times of as many refusals of each by `authenticate` alone."""
 
@@ -170,7 +170,7 @@ def states(good: str, revoked: str, expired: str, elsewhere: str) -> dict[str, t
     }
 
 
-def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> MemoryKeyRing:
+def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> KeyRing:
     """A ring that holds the keys behind these states, among others."""
 
     def key(name: str, **more: object) -> Key:
@@ -183,8 +183,11 @@ def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> MemoryKeyR
     kept.append((key("revoked", revoked_at=now), secrets["revoked"][0]))
     kept.append((key("expired", expires_at=now), secrets["expired"][0]))
     kept.append((key("elsewhere", networks=(NETWORK,)), secrets["elsewhere"][0]))
-    changes = [Change(each.id, each, ((digest(secret), None),)) for each, secret in kept]
-    ring = MemoryKeyRing(_Kept(changes), None)  # type: ignore[arg-type]  # nothing is told here
+    changes = [
+        KeyChange(each.id, each, (KnownSecret(hint(secret), digest(secret)),))
+        for each, secret in kept
+    ]
+    ring = KeyRing(_Kept(changes), None)  # type: ignore[arg-type]  # nothing is told here
     asyncio.run(ring.refresh())
     return ring
 
@@ -193,9 +196,9 @@ def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> MemoryKeyR
 class _Kept:
     """As much of a store as a ring reads."""
 
-    rows: Sequence[Change]
+    rows: Sequence[KeyChange]
 
-    async def changes(self, since: int) -> tuple[int, Sequence[Change]]:
+    async def changes(self, since: int) -> tuple[int, Sequence[KeyChange]]:
         return 1, self.rows
 
 

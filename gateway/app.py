@@ -32,7 +32,7 @@ from gateway.processes.reports import Report, Reporter, Reports, Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import begin_state, make_folder, open_own_store, open_state, sole_use
-from gateway.state.clock import check_clock, check_not_behind
+from gateway.state.folder import check_clock, check_not_behind
 from gateway.store import Store
 from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime

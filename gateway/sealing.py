@@ -20,8 +20,7 @@ from adapters.base import BackendUnavailable
 from gateway import identity
 from gateway.settings import Settings, StartRefused, read_sealing_secret, secret_text
 from gateway.store import Store, StoreError
-from gateway.store.adding import adding
-from gateway.store.tables import public_ids
+from gateway.store.tables import adding, public_ids
 
 FILE = "sealing.secret"
 META = "sealing secret fingerprint"

@@ -20,7 +20,7 @@ from adapters.base import Adapter, AdapterError
 from adapters.documents.problems import DocumentErrors
 from gateway.backend import BackendProbe
 from gateway.contract.operations import BASE_PATH
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
 from gateway.observe.logs import Events
 from gateway.policy.policy import Policy
@@ -159,7 +159,7 @@ class Gateway(ServingProcess):
 
     store: Store
     keys: KeyStore
-    ring: MemoryKeyRing
+    ring: KeyRing
     adapter: Adapter
     probe: BackendProbe
     keeper: Keeper

@@ -13,8 +13,8 @@ from aiohttp import web
 from gateway.admin.chores import Question
 from gateway.admin.context import PanelContext
 from gateway.background import ended
-from gateway.booking.rows import Rows
-from gateway.booking.unsettled import Resolved, Unknown, resolved, unknown
+from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
+from gateway.booking.rows import LedgerRows
 from gateway.inquiries.keys import KeyBook, KeyHours, key_hours
 from gateway.inquiries.practice import first
 from gateway.inquiries.traffic import Samples, gauge
@@ -44,8 +44,8 @@ class LedgerBookings:
     """
 
     states: Mapping[str, int]
-    unknown: Sequence[Unknown]
-    resolved: Sequence[Resolved]
+    unknown: Sequence[UnknownBooking]
+    resolved: Sequence[ResolvedBooking]
 
 
 class Sampler:
@@ -120,7 +120,7 @@ class Sampler:
 
     async def _bookings(self) -> LedgerBookings:
         store, since = self._context.store, self._context.now() - LATELY
-        states, _ = await Rows(store).states()
+        states, _ = await LedgerRows(store).states()
         ended = await resolved(store, since, MOST)
         return LedgerBookings(states, await unknown(store, MOST), ended)
 

@@ -27,7 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.administrators.administrator import name_key
 from gateway.store import Store
-from gateway.store.adding import adding
+from gateway.store.tables import adding
 from gateway.store.tables import admin_failures as table
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from gateway.backend import (
     BackendProbe,
 )
 from gateway.booking.ledger import Ledger
-from gateway.booking.owners import Owners
-from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
+from gateway.booking.takeover import Owners
+from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
 from gateway.observe.callers import LoadTroubles
@@ -63,7 +63,7 @@ class Answering:
     """What answers partners, and how each of its parts fares."""
 
     public: PublicListener
-    ring: MemoryKeyRing
+    ring: KeyRing
     usage: Usage
     limiter: Limiter
     audit: Buffer
@@ -185,8 +185,8 @@ def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
     return shedder, lag
 
 
-async def _open_ring(kit: Kit, store: Store) -> MemoryKeyRing:
-    ring = MemoryKeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
+async def _open_ring(kit: Kit, store: Store) -> KeyRing:
+    ring = KeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
     kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
     await kit.closing(ring).start()
@@ -243,7 +243,7 @@ async def probe_workers(workers: Workers, reports: Reports) -> Answer:
     return workers.readiness(await reports.ask())
 
 
-async def probe_keys(ring: MemoryKeyRing) -> Answer:
+async def probe_keys(ring: KeyRing) -> Answer:
     """The keys were read lately; reads go on for as long as the keys that are known still count."""
     age = ring.age
     if age > UNKNOWN_FOR:

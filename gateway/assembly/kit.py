@@ -22,14 +22,11 @@ from gateway.backend import (
     open_backend,
     unserved_rows,
 )
-from gateway.booking.blocked import Blocked
-from gateway.booking.bookable import Bookable
+from gateway.booking.claims import Patience
 from gateway.booking.ledger import Ledger
-from gateway.booking.owners import Owners
-from gateway.booking.reconcile import Reconciler
-from gateway.booking.standing import LedgerStanding
-from gateway.booking.watch import Watch
-from gateway.booking.work import Patience
+from gateway.booking.reconcile import LedgerStatus, Reconciler, Watch
+from gateway.booking.takeover import Owners
+from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
 from gateway.observe.lines import Lines
@@ -133,9 +130,9 @@ def _booking_traits(kit: Kit) -> tuple[float, Path]:
     return lands, kit.settings.state / RUN / "unknown.json"
 
 
-def ledger_standing(kit: Kit, store: Store) -> LedgerStanding:
+def ledger_standing(kit: Kit, store: Store) -> LedgerStatus:
     """What the ledger holds, as the figures tell it."""
-    standing = LedgerStanding(store, kit.now)
+    standing = LedgerStatus(store, kit.now)
     kit.metrics.ask_all("gateway_ledger_bookings", standing.states)
     kit.metrics.ask("gateway_ledger_oldest_unknown_seconds", standing.oldest_unknown)
     return standing
@@ -220,7 +217,7 @@ async def open_practice(
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     window = booking_window(kit.settings)
-    adapter = Bookable(Blocked(adapter, store), window)
+    adapter = FreeTimes(adapter, store, window)
     probe = BackendProbe(kit.closing(adapter), warn=kit.backend.mapping_warning)
     problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))

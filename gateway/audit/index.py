@@ -21,8 +21,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.audit.chains import DayFile, day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
-from gateway.store.adding import insert_of
-from gateway.store.tables import audit_calls, audit_days, audit_progress, audit_reads, audit_views
+from gateway.store.tables import (
+    audit_calls,
+    audit_days,
+    audit_progress,
+    audit_reads,
+    audit_views,
+    insert_of,
+)
 
 # Bytes that are read and decoded at once: what fits into the processor's cache costs half.
 PIECE = 1 << 16

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import ceil
 from pathlib import Path
@@ -21,18 +22,21 @@ from secrets import token_hex
 from typing import Any
 
 from gateway.background import WallClock, ended
-from gateway.booking.base import Allowance, Attempt, Booked, Told
-from gateway.booking.deadlines import Deadlines
-from gateway.booking.looking import Lost
-from gateway.booking.outcomes import Outcomes, in_time
-from gateway.booking.owners import Owners
-from gateway.booking.row import LEFT, Outcome, Row
-from gateway.booking.rows import KEPT, Rows
-from gateway.booking.stand import Stand
-from gateway.booking.unknown_bookings import UnknownBookings
-from gateway.booking.work import Patience, Work
+from gateway.booking.base import (
+    LEFT,
+    Allowance,
+    Booked,
+    BookingRequest,
+    LedgerListener,
+    LedgerRow,
+    Outcome,
+)
+from gateway.booking.claims import Claims, Outcomes, Patience
+from gateway.booking.lookup import Deadlines, UnknownBookings
+from gateway.booking.rows import KEPT, LedgerRows
+from gateway.booking.takeover import Owners
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
-from gateway.store.base import Store, StoreError
+from gateway.store.base import Store, StoreError, in_time
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
 PURGE_EVERY = 600.0  # and for what is old
@@ -51,7 +55,7 @@ class Ledger:
         self,
         store: Store,
         owners: Owners,
-        told: Told,
+        listener: LedgerListener,
         *,
         wait: float = 10.0,
         patience: Patience = Patience(),  # noqa: B008 - it is frozen
@@ -61,13 +65,12 @@ class Ledger:
         self._owners = owners
         self._wait = wait
         self._looks = max(1, ceil(patience.looks))
-        self.rows = rows = Rows(store)
-        self._outcomes = Outcomes(rows, told)
+        self.rows = rows = LedgerRows(store)
+        self._outcomes = outcomes = Outcomes(rows, listener)
         deadlines = Deadlines(owners.me, patience.lands, clock, seen)
-        self._unknown = UnknownBookings(rows, deadlines, told)
-        self._work = Work(rows, self._outcomes, owners.me, patience.looks, deadlines, self._unknown)
+        self._unknown = unknown = UnknownBookings(rows, deadlines, listener)
+        self._claims = Claims(rows, outcomes, owners.me, patience.looks, unknown, listener)
         self._wall_clock = WallClock(clock)
-        self._stand = Stand(rows, told)
         # claims that this process is working on: of its own rows any other was left behind
         self._running: dict[str, asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[Booked | None]] = set()
@@ -99,25 +102,25 @@ class Ledger:
         if trusted and asyncio.get_running_loop().time() - self._purged >= PURGE_EVERY:
             await self._purge(now)
 
-    async def book(self, attempt: Attempt) -> Booked:
+    async def book(self, request: BookingRequest) -> Booked:
         """The appointment, new or as it was made before.
 
-        Refused for the practice system's 404 and 409; KeyReused; Unavailable where the ledger
-        can't be written, the first call is still running, or nobody knows yet what came of another
-        booking of that time, or of one that may use up the allowance; LimitExceeded;
+        Raises BookingRefused for the practice system's 404 and 409; KeyReused; Unavailable where
+        the ledger can't be written, the first call is still running, or nobody knows yet what came
+        of another booking of that time, or of one that may use up the allowance; LimitExceeded;
         OutcomeUnknown; and what `check_time` and `check_key` raise, once it is certain that nothing
         was made before.
         """
         until = asyncio.get_running_loop().time() + self._wait
         while True:
             try:
-                row = await self._claim(attempt, until)
+                row = await self._claim(request, until)
             except StoreError as error:
                 raise Unavailable(error.retry_after) from error
             if isinstance(row, Booked):
                 return row
             # shielded: a caller who goes away leaves a booking that is finished, and known
-            task = asyncio.create_task(self._finish(attempt, row))
+            task = asyncio.create_task(self._finish(request, row))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             booked = await asyncio.shield(task)
@@ -130,8 +133,8 @@ class Ledger:
         It is for a call without an Idempotency-Key, which may still find a booking of its own.
         """
         try:
-            made = await in_time(self.rows.made(key_id, allowance))
-            if made >= allowance.most and await in_time(self.rows.has_untold(key_id)):
+            made = await self.rows.made(key_id, allowance)
+            if made >= allowance.most and await self.rows.has_untold(key_id):
                 return
         except StoreError as error:
             raise Unavailable(error.retry_after) from error
@@ -140,31 +143,29 @@ class Ledger:
     async def mark_untold(self, key_id: str, appointment_id: str) -> None:
         """Nobody was told of the booking: the same request finds it, also without a key."""
         with contextlib.suppress(StoreError):
-            await in_time(self.rows.mark_untold(key_id, appointment_id))
+            await self.rows.mark_untold(key_id, appointment_id)
 
-    async def _finish(self, attempt: Attempt, row: Row) -> Booked | None:
+    async def _finish(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
         try:
-            return await self._work.on(attempt, row)
-        except Lost as lost:
-            return await self._stand.of(row, lost.outcome)
+            return await self._claims.finish(request, row)
         finally:
             self._release(row.claim)
 
-    async def _claim(self, attempt: Attempt, until: float) -> Booked | Row:
+    async def _claim(self, request: BookingRequest, until: float) -> Booked | LedgerRow:
         """An earlier outcome, or the row that this call is to work on."""
         pause = 0.0
         while True:
-            row = await self._present(attempt)
-            got = await (self._anew(attempt) if row is None else self._again(attempt, row))
+            row = await self._present(request)
+            got = await (self._anew(request) if row is None else self._again(request, row))
             if isinstance(got, Booked) or (got is not None and got.mine):
                 return got
             await self._pause(got, pause, until)
             pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 1.5))
 
-    async def _anew(self, attempt: Attempt) -> Row | None:
+    async def _anew(self, request: BookingRequest) -> LedgerRow | None:
         """A row of its own; or one to wait for; or None, to look again."""
-        attempt.check_time()
-        row = await self._insert(attempt)
+        request.check_time()
+        row = await self._insert(request)
         if row is None or row.mine:
             return row
         if not await self._is_left(row):
@@ -173,82 +174,79 @@ class Ledger:
                 raise Unavailable(self._looks)
             return row
         if row.state == "unknown" and row.owner is None:
-            await self._unknown.settle(row, attempt.adapter)
+            await self._unknown.settle(row, request.adapter)
         else:
-            await in_time(self.rows.abandon(row))
+            await self.rows.abandon(row)
         return None
 
-    async def _again(self, attempt: Attempt, row: Row) -> Booked | Row | None:
+    async def _again(self, request: BookingRequest, row: LedgerRow) -> Booked | LedgerRow | None:
         """What came of an earlier call; or its row, to work on or to wait for; or None."""
-        if row.fingerprint != attempt.fingerprint:
+        if row.fingerprint != request.fingerprint:
             raise KeyReused
-        if row.settled:
-            return row.outcome_again() if await self._is_told(row) else None
+        if row.is_settled:
+            # one without a key is told once
+            is_told_here = row.idempotency_digest is not None or await self.rows.tell(row)
+            return row.outcome_again() if is_told_here else None
         return await self._take(row) if await self._is_left(row) else row
 
-    async def _present(self, attempt: Attempt) -> Row | None:
-        """The row that counts for the attempt; one that is settled is forgotten after a day.
+    async def _present(self, request: BookingRequest) -> LedgerRow | None:
+        """The row that counts for the request; one that is settled is forgotten after a day.
 
         For a day after the clock was set nothing is: it may have been only the clock that moved.
         """
-        trusted = self._wall_clock.is_trusted(attempt.now())
-        found = await in_time(self.rows.find(attempt))
+        trusted = self._wall_clock.is_trusted(request.now())
+        found = await self.rows.find(request)
         if any(row in self._outcomes for row in found):
             await self._outcomes.flush()
-            found = await in_time(self.rows.find(attempt))
-        if attempt.idempotency_key is None:
+            found = await self.rows.find(request)
+        if request.idempotency_key is None:
             return await self._untold(found)
         row = found[0] if found else None
-        is_old = row is not None and row.settled and row.created_at <= attempt.now() - KEPT
+        is_old = row is not None and row.is_settled and row.created_at <= request.now() - KEPT
         if is_old and trusted:
-            await self._purge(attempt.now())
+            await self._purge(request.now())
             return None
         return row
 
-    async def _untold(self, found: Sequence[Row]) -> Row | None:
+    async def _untold(self, found: Sequence[LedgerRow]) -> LedgerRow | None:
         """Of the same requests without a key one whose outcome nobody was told."""
         for row in found:
             if row.state in ("unknown", "done") or await self._is_left(row):
                 return row
         return None
 
-    async def _is_told(self, row: Row) -> bool:
-        """Whether the outcome is this call's to tell: one without a key is told once."""
-        return row.digest is not None or await in_time(self.rows.tell(row))
-
-    async def _is_left(self, row: Row) -> bool:
+    async def _is_left(self, row: LedgerRow) -> bool:
         """Whether nobody works on the row, or will."""
         if row.owner == self._owners.me:
             return row.claim not in self._running and row not in self._outcomes
         return row.owner is None or await self._owners.is_dead(row.owner)
 
-    async def _insert(self, attempt: Attempt) -> Row | None:
+    async def _insert(self, request: BookingRequest) -> LedgerRow | None:
         """A new row; or one that has to end first; None where another call was quicker."""
-        claim, me = self._begin(), self._owners.me
-        perhaps = Row.perhaps(attempt, me, claim)
-        work = self.rows.insert(attempt, me, claim, waits=not attempt.adapter.excludes)
-        return await self._gained(work, perhaps, None)
+        row = LedgerRow.intended(request, self._owners.me, self._begin())
+        work = self.rows.insert(row, request, waits=not request.adapter.excludes)
+        return await self._gained(work, row, None)
 
-    async def _take(self, row: Row) -> Row | None:
+    async def _take(self, row: LedgerRow) -> LedgerRow | None:
         """The row as one to work on; None where it is another's meanwhile, or gone."""
         if row.state == "intended":  # nothing was sent: it is as if it had never been
-            await in_time(self.rows.abandon(row))
+            await self.rows.abandon(row)
             return None
         claim = self._begin()
         work = self.rows.take(row, self._owners.me, claim)
-        return await self._gained(work, row.taken(claim), LEFT)
+        return await self._gained(work, replace(row, claim=claim), LEFT)
 
     def _begin(self) -> str:
         claim = token_hex(16)
         self._running[claim] = asyncio.get_running_loop().create_future()
         return claim
 
-    def _release(self, claim: str | None) -> None:
-        self._running.pop(claim or "").set_result(None)
+    def _release(self, claim: str) -> None:
+        self._running.pop(claim).set_result(None)
 
     async def _gained(
-        self, work: Coroutine[Any, Any, Row | None], perhaps: Row, undone: Outcome
-    ) -> Row | None:
+        self, work: Coroutine[Any, Any, LedgerRow | None], perhaps: LedgerRow, undone: Outcome
+    ) -> LedgerRow | None:
         """What a transaction gives; where it is this claim's row, the claim goes on running.
 
         What may have been written all the same, unheard or too late, is `undone` then.
@@ -268,12 +266,12 @@ class Ledger:
             self._release(perhaps.claim)
         return got
 
-    async def _pause(self, row: Row | None, pause: float, until: float) -> None:
+    async def _pause(self, row: LedgerRow | None, pause: float, until: float) -> None:
         """Wait for whoever works on the row, where there is one; Unavailable after too long."""
         left = until - asyncio.get_running_loop().time()
         if left <= 0:
             raise Unavailable(1)
-        running = None if row is None else self._running.get(row.claim or "")
+        running = None if row is None else self._running.get(row.claim)
         if running is None:
             await asyncio.sleep(min(pause, left))
         else:
@@ -281,13 +279,13 @@ class Ledger:
 
     async def _hand_in(self) -> None:
         """Leave rows of its own whose work ended, by whatever fault, to whoever looks them up."""
-        for row in await in_time(self.rows.of(self._owners.me)):
+        for row in await self.rows.between(self._owners.me):
             if row.owner is not None and await self._is_left(row):
-                await in_time(self.rows.abandon(row))
+                await self.rows.abandon(row)
         self._handed_in = asyncio.get_running_loop().time()
 
     async def _purge(self, now: datetime) -> None:
-        await in_time(self.rows.purge(now))
+        await self.rows.purge(now)
         self._purged = asyncio.get_running_loop().time()
 
     async def _keep_tidy(self, now: Callable[[], datetime]) -> None:

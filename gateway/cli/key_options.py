@@ -11,8 +11,7 @@ import click
 from gateway.cli.options import LEVEL, CommandT, OneLine, OneOf, Scope, TextValue
 from gateway.contract.access import Permission
 from gateway.contract.fields import read_instant
-from gateway.keys.key import DEFAULT_LIMIT
-from gateway.keys.networks import MOST, read_network
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, read_network
 
 # A text that begins with a day.
 _day = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").match
@@ -93,8 +92,8 @@ def _each_once(_: click.Context, __: click.Parameter, scopes: Any) -> dict[str, 
 def _not_too_many(_: click.Context, __: click.Parameter, networks: tuple[str, ...]) -> Any:
     """The networks, each once; wrong use for more than a key takes."""
     found = tuple(dict.fromkeys(networks))
-    if len(found) > MOST:
-        raise click.BadParameter(f"name at most {MOST} networks")
+    if len(found) > MOST_NETWORKS:
+        raise click.BadParameter(f"name at most {MOST_NETWORKS} networks")
     return found
 
 

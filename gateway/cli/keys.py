@@ -243,7 +243,7 @@ def _change_keys(
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    from gateway.keys.told import OddKey, RevokedKey, UnknownKey
+    from gateway.keys.base import OddKey, RevokedKey, UnknownKey
 
     try:
         yield

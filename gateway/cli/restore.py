@@ -21,12 +21,11 @@ from gateway.cli.state import (
 from gateway.contract.fields import write_instant
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings
-from gateway.state.audited_deeds import deeds_since
+from gateway.state.backup import verify_backup
+from gateway.state.folder import opened
 from gateway.state.manifest import Manifest, read
-from gateway.state.newer_audit import enter, read_newer_audit
-from gateway.state.opening import opened
+from gateway.state.newer_audit import deeds_since, enter, read_newer_audit
 from gateway.state.restore import left_out, restore, restore_configuration
-from gateway.state.verified import verify_backup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

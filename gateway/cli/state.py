@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 from gateway.audit.chains import audit_folder
+from gateway.background import JUMP
 from gateway.cli.audit.access import unread
 from gateway.cli.deeds import RecordDeed, now, with_deeds, with_store
 from gateway.cli.lines import counted, legible, say
 from gateway.cli.options import CommandGroup, config_option, fail, shared_options
 from gateway.contract.fields import write_instant
 from gateway.inquiries.verification import verify_audit
+from gateway.keys.base import OddTime
 from gateway.keys.key import Key
-from gateway.keys.latest import JUMP
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddTime
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, read_secret
 from gateway.settings import (
@@ -29,12 +29,10 @@ from gateway.settings import (
     configuration_file,
     load_settings,
 )
-from gateway.state.backup import back_up
-from gateway.state.check import check_parts
+from gateway.state.backup import StateCheck, back_up, dump_told, verify_backup
 from gateway.state.folder import open_own_store
 from gateway.state.manifest import Manifest, read
-from gateway.state.parts import Parts, find_parts
-from gateway.state.verified import Verified, dump_told, verify_backup
+from gateway.state.parts import StateParts, check_parts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 
@@ -95,7 +93,7 @@ def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
     end_if_wrong(verified)
 
 
-async def _checked(settings: Settings) -> tuple[Parts, Verified]:
+async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
     """The parts of the state that is there, and its audit. StartRefused, StoreError."""
     store = open_own_store(settings)
     try:
@@ -112,10 +110,10 @@ async def _checked(settings: Settings) -> tuple[Parts, Verified]:
             raise StartRefused(unread(audit_folder(settings), error)) from error
     finally:
         await store.aclose()
-    return parts, Verified(problems=(), audit=tuple(verdicts))
+    return parts, StateCheck(problems=(), audit=tuple(verdicts))
 
 
-def _other_version(parts: Parts) -> str:
+def _other_version(parts: StateParts) -> str:
     if parts.version is None:
         return f"no state has begun: {parts.store} is not there"
     return (
@@ -217,7 +215,7 @@ def manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield f"  without the store ({manifest.store}): dump it with pg_dump; {dump_told(manifest)}"
 
 
-def _audit_data(verified: Verified) -> dict[str, Any] | None:
+def _audit_data(verified: StateCheck) -> dict[str, Any] | None:
     """The audit as JSON members; None where it was not checked, as what holds it is damaged."""
     if verified.problems:
         return None
@@ -228,7 +226,7 @@ def _audit_data(verified: Verified) -> dict[str, Any] | None:
     }
 
 
-def _audit_line(verified: Verified) -> str:
+def _audit_line(verified: StateCheck) -> str:
     if verified.problems:
         return "  audit: not checked"
     lines = sum(verdict.lines for verdict in verified.audit)
@@ -236,7 +234,7 @@ def _audit_line(verified: Verified) -> str:
     return f"  audit: {', '.join(parts)}, {len(verified.broken) or 'none'} broken"
 
 
-def _verdict_line(verified: Verified) -> str:
+def _verdict_line(verified: StateCheck) -> str:
     if verified.problems:
         return f"NOT USABLE: {counted(len(verified.problems), 'problem')}"
     if verified.broken:
@@ -251,7 +249,7 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def end_if_wrong(verified: Verified) -> None:
+def end_if_wrong(verified: StateCheck) -> None:
     """Says on stderr what is wrong, and exits with 1; nothing where all is well."""
     for line in (*verified.problems, *(f"BROKEN: {place}" for place in verified.broken)):
         click.echo(legible(line), err=True)

@@ -13,9 +13,9 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import Resource, write_instant
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
+from gateway.keys.base import KnownSecret
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import Secret
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
@@ -48,7 +48,7 @@ class Listed:
     """A key with what may be told of its secrets, the newest last."""
 
     key: Key
-    secrets: tuple[Secret, ...]
+    secrets: tuple[KnownSecret, ...]
 
     @property
     def hint(self) -> str:
@@ -125,10 +125,10 @@ class KeyBook:
                 if change.key is None:
                     self._odd.add(change.id)
                 else:
-                    key, hints = change.key, [secret.hint for secret in change.told]
+                    key, hints = change.key, [secret.hint for secret in change.secrets]
                     texts = (key.name, key.contact or "", key.id, *hints)
                     self._searched[change.id] = "\n".join(texts).casefold()
-                    self._listed[change.id] = Listed(key, change.told)
+                    self._listed[change.id] = Listed(key, change.secrets)
             self._revision = revision
 
 

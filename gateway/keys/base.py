@@ -1,9 +1,11 @@
-"""What the road asks of the keys: one look-up, no waiting."""
+"""What the store tells of keys, and why one is not told."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from gateway.keys.key import Key
+from gateway.store import StoreError
 
 
 class KeysUnreadable(Exception):
@@ -21,24 +23,73 @@ class KeysBehind(Exception):
     """It has been long since the keys were read, as after a pause of the process: catch up."""
 
 
-class KeyRing(Protocol):
-    """The keys that are valid now."""
+@dataclass(frozen=True, slots=True)
+class KnownSecret:
+    """What is kept of a secret: its hint, which may be told, its digest, and how long it is good.
 
-    def find(self, digest: bytes, now: datetime, *, settled: bool = False) -> Key | None:
-        """The key behind a secret's digest; None for unknown, revoked and expired alike.
+    It is good until `expires_at`, or as long as its key.
+    """
 
-        KeysBehind where it has been long since the keys were read, unless the caller has seen to
-        that; KeysUnreadable where nobody can tell any more.
-        """
+    hint: str
+    digest: bytes
+    expires_at: datetime | None = None
 
-    async def catch_up(self) -> None:
-        """Read them now, if that goes quickly."""
 
-    def owner_of(self, digest: bytes) -> str:
-        """The id of the key whose secret has, or had, that digest, good or not; else "".
+# A key, and what is kept of its secrets, the oldest first.
+KeyAndSecrets = tuple[Key, tuple[KnownSecret, ...]]
 
-        For the figures: whoever is refused must not be told any of it, not by the time either.
-        """
 
-    def touch(self, key_id: str, now: datetime) -> None:
-        """Remember that the key was used."""
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """A key as it is now, with its secrets; `key` is None where what is kept makes no sense."""
+
+    id: str
+    key: Key | None
+    secrets: tuple[KnownSecret, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
+
+    keys: Sequence[KeyAndSecrets]
+    odd: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """A new secret, which is told this once, and the key with what is kept of all of them."""
+
+    secret: str
+    key: Key
+    secrets: tuple[KnownSecret, ...]
+
+
+class OddKey(Exception):
+    """What is kept of the key with that id makes no sense."""
+
+
+class OddTime(StoreError):
+    """What the store at that place keeps as the latest time is none."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"{place} keeps as `latest time` (in its table meta) what is no time: check that this"
+            " machine's clock is right, then run `clinic-gateway state clock --accept`"
+        )
+
+
+class UnknownKey(LookupError):
+    """No key has that id."""
+
+
+class KeyExists(Exception):
+    """There is a key of that id already."""
+
+
+class RevokedKey(Exception):
+    """The key with that id was taken away for good."""
+
+
+class ChangedKey(Exception):
+    """The key with that id is not as it was when somebody looked at it."""

@@ -1,4 +1,7 @@
-"""The keys in memory: the hot path looks up a dict, changes arrive from the store by polling."""
+"""The keys in memory: the hot path looks up a dict, changes arrive from the store by polling.
+
+Keys end by the latest time that the store has seen: a clock that is set back revives none.
+"""
 
 import asyncio
 import contextlib
@@ -7,12 +10,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from gateway.background import ended
-from gateway.keys.base import KeysBehind, KeysUnreadable
+from gateway.background import JUMP, ended
+from gateway.keys.base import KeyChange, KeysBehind, KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.latest import LatestTime, utc_now
 from gateway.keys.store import KeyStore
-from gateway.keys.told import Change
 from gateway.store.base import StoreError
 
 POLL = 0.3
@@ -28,6 +29,9 @@ KNOWN_FOR = 60.0
 BEHIND_AFTER = 1.0
 CATCH_UP = 0.5
 
+# Seconds for which a wall clock that is ahead is doubted, and its time not told to the store: where
+# that is a mistake, it may be mended meanwhile.
+REST = 3600.0
 # So many digests of secrets that open nothing any more are known, to tell whose they were.
 MOST_FORMER = 50_000
 
@@ -57,7 +61,68 @@ class Watcher(Protocol):
         """What is kept of a key makes no sense; it counts as revoked."""
 
 
-class MemoryKeyRing:
+def utc_now() -> datetime:
+    """This machine's time."""
+    return datetime.now(UTC)
+
+
+class LatestTime:
+    """The latest time that the store has seen, as one process knows it."""
+
+    def __init__(
+        self,
+        store: KeyStore,
+        watcher: Watcher,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._watcher = watcher
+        self._now = now
+        self._clock = clock
+        self._seen: datetime | None = None
+        # by how much the wall clock is ahead of the steady one: when last looked at, and believed
+        self._offset: float | None = None
+        self._believed = 0.0
+        self._leapt_at = 0.0
+        self._said = False
+
+    def at(self, now: datetime) -> datetime:
+        """The time by which keys end, at a time of this machine's clock."""
+        return now if self._seen is None or self._seen < now else self._seen
+
+    async def turn(self) -> None:
+        """Tell the store of this machine's time, and learn of the others'. StoreError."""
+        now = self._now()
+        stored = await self._store.latest_time()
+        if stored is None or self._is_believed(now, stored):
+            stored = await self._store.advance_time(now)
+        # less than before: somebody has accepted an earlier time
+        self._seen = stored
+        is_behind = (stored - now).total_seconds() > JUMP
+        if is_behind and not self._said:
+            self._watcher.behind(now, stored)
+        self._said = is_behind
+
+    def _is_believed(self, now: datetime, stored: datetime) -> bool:
+        """Whether the clock is not ahead, or has been for an hour in which this process served.
+
+        At its start the time that the store has seen is the expected one, and then its own.
+        """
+        clock = self._clock()
+        offset = now.timestamp() - clock
+        if self._offset is None:
+            self._offset = self._believed = stored.timestamp() - clock
+        if offset - self._offset > JUMP:
+            self._leapt_at = clock
+        self._offset = offset
+        if offset - self._believed > JUMP and clock - self._leapt_at < REST:
+            return False
+        self._believed = offset
+        return True
+
+
+class KeyRing:
     """Every key that could be valid, by the digests of its secrets.
 
     While the store can't be read the known keys go on for a minute.
@@ -97,7 +162,11 @@ class MemoryKeyRing:
         return len(self._digests)
 
     def find(self, digest: bytes, now: datetime, *, settled: bool = False) -> Key | None:
-        """The valid key behind a digest."""
+        """The valid key behind a secret's digest; None for unknown, revoked and expired alike.
+
+        KeysBehind where it has been long since the keys were read, unless the caller has seen to
+        that; KeysUnreadable where nobody can tell any more.
+        """
         age = self._clock() - self._read_at
         if age > BEHIND_AFTER:
             if not settled:
@@ -112,12 +181,15 @@ class MemoryKeyRing:
         return key if is_good else None
 
     def owner_of(self, digest: bytes) -> str:
-        """The id of the key whose secret that is or was; "" where nobody's is known."""
+        """The id of the key whose secret has, or had, that digest, good or not; else "".
+
+        For the figures: whoever is refused must not be told any of it, not by the time either.
+        """
         key, _ = self._entries.get(digest, _NOBODY)
         return self._former.get(digest, "") if key is None else key.id
 
     def touch(self, key_id: str, now: datetime) -> None:
-        """Remembered here, written now and then and at the end."""
+        """Remember that the key was used: that is written now and then, and at the end."""
         self._used[key_id] = now
 
     async def start(self) -> None:
@@ -172,21 +244,24 @@ class MemoryKeyRing:
             with contextlib.suppress(StoreError):
                 await write()
 
-    def _take(self, change: Change) -> None:
+    def _take(self, change: KeyChange) -> None:
         for digest in self._digests.pop(change.id, ()):
             self._entries.pop(digest, None)
             self._remember(digest, change.id)
         if change.key is None:
             self._watcher.odd(change.id)
-        elif change.key.revoked_at is None:
-            self._digests[change.id] = tuple(digest for digest, _ in change.secrets)
-            ends = change.key.expires_at or _NEVER_ENDS
-            for digest, until in change.secrets:
-                self._entries[digest] = (change.key, min(until or _NEVER_ENDS, ends))
-                self._former.pop(digest, None)
-        else:
-            for digest, _ in change.secrets:
+            return
+        digests = tuple(secret.digest for secret in change.secrets)
+        if change.key.revoked_at is not None:
+            for digest in digests:
                 self._remember(digest, change.id)
+            return
+        self._digests[change.id] = digests
+        ends = change.key.expires_at or _NEVER_ENDS
+        for secret in change.secrets:
+            end = min(secret.expires_at or _NEVER_ENDS, ends)
+            self._entries[secret.digest] = (change.key, end)
+            self._former.pop(secret.digest, None)
 
     def _remember(self, digest: bytes, key_id: str) -> None:
         self._former[digest] = key_id
@@ -211,7 +286,8 @@ class MemoryKeyRing:
                 if self._failing:
                     self._watcher.back()
                 self._failing = False
-            if turn % SAVE_EVERY == 0 and self._used and self._saved:
+            is_saving = self._saving is not None and not self._saving.done()
+            if turn % SAVE_EVERY == 0 and self._used and not is_saving:
                 # beside the following: a store that is locked for writing can still be read
                 self._saving = asyncio.create_task(self._save_if_possible())
 
@@ -223,10 +299,6 @@ class MemoryKeyRing:
             self._mark = mark
         else:
             self._read_at = began
-
-    @property
-    def _saved(self) -> bool:
-        return self._saving is None or self._saving.done()
 
     async def _save_if_possible(self) -> None:
         try:

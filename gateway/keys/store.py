@@ -1,6 +1,7 @@
 """Keys in the store: made, changed, rotated and revoked here; the ring follows by revision."""
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,21 +22,23 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.keys.key import Key
-from gateway.keys.rows import Kept, by_key, change_of, readable, row_of
-from gateway.keys.secret import digest, hint, mint
-from gateway.keys.told import (
-    Change,
+from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.resources import GOVERNED
+from gateway.keys.base import (
     ChangedKey,
+    KeyAndSecrets,
+    KeyChange,
     KeyExists,
+    KnownSecret,
     Listing,
     OddKey,
     OddTime,
     RevokedKey,
     Rotated,
-    Secret,
     UnknownKey,
 )
+from gateway.keys.key import Key, read_network
+from gateway.keys.secret import digest, hint, mint
 from gateway.store.base import Store
 from gateway.store.tables import Instant, instant, keys, read_instant, revisions, secrets
 
@@ -52,6 +55,7 @@ _COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
 # A revision moves on by a step that nobody can foresee: what was put back from a backup and
 # changed as often as before is then not taken for what it was.
 MOST_STEP = 1_000
+_SCOPES = frozenset(resource.name for resource in GOVERNED)
 # So many ids go into one question.
 KEYS_AT_ONCE = 1_000
 # What the store calls the latest time that it has seen.
@@ -82,27 +86,21 @@ class KeyStore:
     async def list(self) -> Listing:
         """Every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
-            found = await connection.execute(
-                select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
-            )
-            hints = await connection.execute(select(*_SECRETS).order_by(secrets.c.created_at))
-            held = by_key(hints)
-            read = [(row.id, readable(row, held.get(row.id, ()))) for row in found]
+            ordered = select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
+            read = await _read(connection, ordered, select(*_SECRETS))
         return Listing(
-            [(kept.key, kept.told) for _, kept in read if kept is not None],
-            [key_id for key_id, kept in read if kept is None],
+            [(stored.key, stored.secrets) for stored in read if stored.key is not None],
+            [stored.id for stored in read if stored.key is None],
         )
 
     async def get(self, key_id: str) -> Key:
         """The key with that id; UnknownKey, OddKey."""
-        async with self._store.begin() as connection:
-            return (await _get(connection, key_id)).key
+        return (await self.show(key_id))[0]
 
-    async def show(self, key_id: str) -> tuple[Key, tuple[Secret, ...]]:
-        """The key with that id, with what may be told of its secrets; UnknownKey, OddKey."""
+    async def show(self, key_id: str) -> KeyAndSecrets:
+        """The key with that id, with what is kept of its secrets; UnknownKey, OddKey."""
         async with self._store.begin() as connection:
-            kept = await _get(connection, key_id)
-        return kept.key, kept.told
+            return await _get(connection, key_id)
 
     async def update(self, key_id: str, expected: Key | None = None, **changes: Any) -> Key:
         """Change fields of a key; UnknownKey, OddKey, RevokedKey.
@@ -112,7 +110,7 @@ class KeyStore:
 
         async def updated(connection: AsyncConnection) -> Key:
             revision = await _next_revision(connection)
-            before = (await _active(connection, key_id)).key
+            before, _ = await _active(connection, key_id)
             if expected is not None and row_of(before) != row_of(expected):
                 raise ChangedKey(key_id)
             key = replace(before, **changes)
@@ -131,9 +129,9 @@ class KeyStore:
         """
         secret = mint()
 
-        async def rotated(connection: AsyncConnection) -> Kept:
+        async def rotated(connection: AsyncConnection) -> KeyAndSecrets:
             revision = await _next_revision(connection)
-            held = (await _active(connection, key_id)).told
+            _, held = await _active(connection, key_id)
             if newest is not None and (not held or held[-1].hint != newest):
                 raise ChangedKey(key_id)
             until = now + overlap
@@ -150,15 +148,14 @@ class KeyStore:
             # read before it is certain: a new secret that could not be told would be lost
             return await _get(connection, key_id)
 
-        kept = await self._store.run(rotated)
-        return Rotated(secret, kept.key, kept.told)
+        return Rotated(secret, *await self._store.run(rotated))
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
         """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
 
         async def revoked(connection: AsyncConnection) -> Key:
             revision = await _next_revision(connection)
-            key = (await _get(connection, key_id)).key
+            key, _ = await _get(connection, key_id)
             if key.revoked_at is None:
                 key = replace(key, revoked_at=now)
                 await _put(connection, key, revision)
@@ -193,7 +190,7 @@ class KeyStore:
         """As the store's: where it stays the same, most likely nothing has changed."""
         return self._store.mark()
 
-    async def changes(self, since: int) -> tuple[int, Sequence[Change]]:
+    async def changes(self, since: int) -> tuple[int, Sequence[KeyChange]]:
         """The present revision, and each key that changed after the revision `since`."""
         async with self._store.glance() as connection:
             revision = await _revision(connection)
@@ -203,10 +200,8 @@ class KeyStore:
             # what is newer than this is read with it perhaps, and then once more
             revision = await _revision(connection)
             newer = keys.c.revision > since
-            rows = (await connection.execute(select(*_COLUMNS).where(newer))).all()
             named = select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
-            held = by_key(await connection.execute(named))
-        return revision, [change_of(row, held.get(row.id, ())) for row in rows]
+            return revision, await _read(connection, select(*_COLUMNS).where(newer), named)
 
     async def last_used(self, key_ids: Sequence[str]) -> Mapping[str, datetime]:
         """When each of some keys was last used, where it was at all."""
@@ -258,23 +253,30 @@ async def _next_revision(connection: AsyncConnection) -> int:
     return await _revision(connection)
 
 
-async def _get(connection: AsyncConnection, key_id: str) -> Kept:
-    found = await connection.execute(select(*_COLUMNS).where(keys.c.id == key_id))
-    row = found.one_or_none()
-    if row is None:
+async def _read(connection: AsyncConnection, some: Any, named: Any) -> list[KeyChange]:
+    """The keys of some rows, with those secrets that are named and theirs."""
+    rows = (await connection.execute(some)).all()
+    held: dict[str, list[Any]] = {}
+    for secret in await connection.execute(named.order_by(secrets.c.created_at)):
+        held.setdefault(secret.key_id, []).append(secret)
+    return [_stored(row, held.get(row.id, ())) for row in rows]
+
+
+async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
+    own = select(*_SECRETS).where(secrets.c.key_id == key_id)
+    found = await _read(connection, select(*_COLUMNS).where(keys.c.id == key_id), own)
+    if not found:
         raise UnknownKey(key_id)
-    own = select(*_SECRETS).where(secrets.c.key_id == key_id).order_by(secrets.c.created_at)
-    kept = readable(row, (await connection.execute(own)).all())
-    if kept is None:
+    if found[0].key is None:
         raise OddKey(key_id)
-    return kept
+    return found[0].key, found[0].secrets
 
 
-async def _active(connection: AsyncConnection, key_id: str) -> Kept:
-    kept = await _get(connection, key_id)
-    if kept.key.revoked_at is not None:
+async def _active(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
+    found = await _get(connection, key_id)
+    if found[0].revoked_at is not None:
         raise RevokedKey(key_id)
-    return kept
+    return found
 
 
 async def _put(connection: AsyncConnection, key: Key, revision: int) -> None:
@@ -285,3 +287,61 @@ async def _put(connection: AsyncConnection, key: Key, revision: int) -> None:
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
     row = {"digest": digest(secret), "key_id": key_id, "hint": hint(secret), "created_at": now}
     await connection.execute(insert(secrets).values(row))
+
+
+def row_of(key: Key) -> dict[str, Any]:
+    """What is written of a key."""
+    return {
+        "name": key.name,
+        "contact": key.contact,
+        "permissions": json.dumps(sorted(key.permissions)),
+        "level": key.level.value,
+        "scopes": json.dumps(dict(sorted(key.scopes.items()))),
+        "hourly_limit": key.limit,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "bookings_per_day": key.bookings_per_day,
+        "networks": json.dumps(key.networks),
+    }
+
+
+def _stored(row: Any, own: Sequence[Any]) -> KeyChange:
+    """A key of its rows; without one for what this version of the gateway can't have written."""
+    try:
+        known = (KnownSecret(each.hint, each.digest, read_instant(each.expires_at)) for each in own)
+        return KeyChange(row.id, _key(row), tuple(known))
+    except (ValueError, TypeError, AttributeError):
+        return KeyChange(row.id, None)
+
+
+def _key(row: Any) -> Key:
+    scopes = {name: AccessLevel(level) for name, level in json.loads(row.scopes).items()}
+    networks = json.loads(row.networks or "[]")
+    created_at = read_instant(row.created_at)
+    if not (
+        created_at is not None
+        and isinstance(row.name, str)
+        and isinstance(row.contact, str | None)
+        and isinstance(row.hourly_limit, int)
+        and row.hourly_limit >= 0
+        and (row.bookings_per_day is None or row.bookings_per_day >= 0)
+        and _SCOPES.issuperset(scopes)
+        and all(read_network(each) == each for each in networks)
+    ):
+        raise ValueError("a key of another kind")
+    return Key(
+        id=row.id,
+        name=row.name,
+        contact=row.contact,
+        permissions=frozenset(map(Permission, json.loads(row.permissions))),
+        level=AccessLevel(row.level),
+        scopes=scopes,
+        limit=row.hourly_limit,
+        created_at=created_at,
+        expires_at=read_instant(row.expires_at),
+        last_used_at=read_instant(row.last_used_at),
+        revoked_at=read_instant(row.revoked_at),
+        bookings_per_day=row.bookings_per_day,
+        networks=tuple(networks),
+    )

@@ -3,9 +3,8 @@
 from urllib.parse import urlsplit
 
 from gateway.limits.base import PATIENCE, Limiter, LimiterDown, Peeker, Used
-from gateway.limits.counters import Counters
-from gateway.limits.degraded import Degrading, Watcher
-from gateway.limits.memory import MemoryLimiter
+from gateway.limits.memory import Degrading, MemoryLimiter, Watcher
+from gateway.limits.shared import Counters, SharedLimiter
 
 __all__ = [
     "Counters",
@@ -37,8 +36,6 @@ def open_limiter(
     if url == "memory:":
         if counters is None:
             return MemoryLimiter()
-        from gateway.limits.shared import SharedLimiter
-
         return Degrading(SharedLimiter(counters), share, watcher)
     if url.startswith(("redis://", "rediss://")):
         return Degrading(_redis(url, patience), share, watcher)
@@ -48,8 +45,6 @@ def open_limiter(
 def open_peeker(url: str, counters: Counters | None) -> Peeker:
     """What only sees what others count; ValueError as `open_limiter`."""
     if url == "memory:" and counters is not None:
-        from gateway.limits.shared import SharedLimiter
-
         return SharedLimiter(counters)
     if url.startswith(("redis://", "rediss://")):
         return _redis(url, PATIENCE)

@@ -1,6 +1,7 @@
 """What a limiter promises: one counter per key, exact whoever counts at the same time."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Protocol
 
 from msgspec import Struct
@@ -27,6 +28,11 @@ class Used(Struct, frozen=True, gc=False):
 
     calls: int
     reset: int
+
+
+def whole_seconds(left: float) -> int:
+    """What is left of a window, in seconds rounded up: 1 to 3600."""
+    return min(max(ceil(left), 1), WINDOW)
 
 
 class LimiterDown(Exception):

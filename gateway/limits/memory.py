@@ -1,14 +1,37 @@
-"""The limiter of a single process: exact, and gone with the process."""
+"""The limiter of a single process, and a limiter around one that counts for all.
 
+Where what counts for all is down, this process counts its share: the limit, by the number of
+processes that count. What was counted here is not told to what counts for all when that is back: in
+all, a key has one such share per process more at most, as the windows here last for an hour too,
+however often the other one comes and goes.
+"""
+
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil
+from itertools import takewhile
+from typing import Protocol
 
-from gateway.limits.base import WINDOW, Quota, Used
+from gateway.background import ended
+from gateway.limits.base import (
+    TRIAL,
+    WINDOW,
+    Limiter,
+    LimiterDown,
+    LimiterFull,
+    Quota,
+    Used,
+    whole_seconds,
+)
+
+# So many calls in a row may wait in vain; then none does, and every so many seconds it is tried.
+FAILURES = 5
+TRY_EVERY = 1.0
 
 
 class MemoryLimiter:
-    """Windows in a dict, in the order in which they started; `clock` is monotonic, in seconds."""
+    """Exact, and gone with the process; `clock` is monotonic, in seconds."""
 
     degraded = False
 
@@ -26,7 +49,7 @@ class MemoryLimiter:
         window = self._windows.get(key_id)
         if window is None or window[0] <= now:
             window = self._start(key_id, now)
-        reset = _seconds_to(window[0], now)
+        reset = whole_seconds(window[0] - now)
         if window[1] >= limit:
             return Quota(limit, 0, reset, admitted=False)
         window[1] += 1
@@ -37,7 +60,7 @@ class MemoryLimiter:
         now = self._clock()
         held = ((key_id, self._windows.get(key_id)) for key_id in key_ids)
         return {
-            key_id: Used(int(window[1]), _seconds_to(window[0], now))
+            key_id: Used(int(window[1]), whole_seconds(window[0] - now))
             for key_id, window in held
             if window is not None and window[0] > now
         }
@@ -48,20 +71,101 @@ class MemoryLimiter:
 
     def _start(self, key_id: str, now: float) -> list[float]:
         self._windows.pop(key_id, None)
-        for other in list(self._ended(now)):
+        for other, _ in [*takewhile(lambda kept: kept[1][0] <= now, self._windows.items())]:
             del self._windows[other]
-        window = [now + WINDOW, 0.0]
-        self._windows[key_id] = window
+        window = self._windows[key_id] = [now + WINDOW, 0.0]
         return window
 
-    def _ended(self, now: float) -> list[str]:
-        ended = []
-        for key_id, (end, _) in self._windows.items():
-            if end > now:
+
+class Watcher(Protocol):
+    """Who is told how the limiter fares."""
+
+    def degraded(self, why: str) -> None:
+        """Every process counts its share from now on; said once until that is over."""
+
+    def restored(self) -> None:
+        """What counts for all counts again."""
+
+    def counted_here(self) -> None:
+        """One call was counted by this process alone."""
+
+    def full(self, why: str) -> None:
+        """A key had no room, and is counted here; said once."""
+
+
+class Degrading:
+    """The inner limiter, and `limit / share` of this process's own where that is down."""
+
+    def __init__(
+        self,
+        inner: Limiter,
+        share: int,
+        watcher: Watcher,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._inner = inner
+        self._share = share
+        self._watcher = watcher
+        self._here = MemoryLimiter(clock)
+        self._failures = 0
+        self._full = False
+        self._trying: asyncio.Task[None] | None = None
+
+    @property
+    def degraded(self) -> bool:
+        return self._trying is not None
+
+    async def start(self) -> None:
+        """Reach the inner one; where that cannot be, it is down from the beginning."""
+        try:
+            await self._inner.start()
+        except LimiterDown as error:
+            self._failures = FAILURES
+            self._failed(str(error))
+
+    async def hit(self, key_id: str, limit: int) -> Quota:
+        """Count one call, there or here."""
+        if self._trying is None:
+            try:
+                quota = await self._inner.hit(key_id, limit)
+            except LimiterFull as error:
+                if not self._full:
+                    self._full = True
+                    self._watcher.full(str(error))
+            except LimiterDown as error:
+                self._failed(str(error))
+            else:
+                self._failures = 0
+                return quota
+        self._watcher.counted_here()
+        share = max(limit // self._share, 1) if limit else 0
+        quota = await self._here.hit(key_id, share)
+        return Quota(limit, quota.remaining, quota.reset, quota.admitted)
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What counts for all has counted: what is counted here meanwhile is a part at most."""
+        if self._trying is not None:
+            raise LimiterDown("each process counts its share")
+        return await self._inner.peek(key_ids)
+
+    async def aclose(self) -> None:
+        """Close the inner one too."""
+        await ended(self._trying)
+        await self._inner.aclose()
+
+    def _failed(self, why: str) -> None:
+        self._failures += 1
+        if self._failures >= FAILURES and self._trying is None:
+            self._trying = asyncio.create_task(self._try(), name="try the limiter")
+            self._watcher.degraded(why)
+
+    async def _try(self) -> None:
+        """No partner's call waits for it: it is tried beside them, with a counter of its own."""
+        while True:
+            await asyncio.sleep(TRY_EVERY)
+            with contextlib.suppress(LimiterDown):
+                await self._inner.hit(TRIAL, 1)
                 break
-            ended.append(key_id)
-        return ended
-
-
-def _seconds_to(end: float, now: float) -> int:
-    return min(max(ceil(end - now), 1), WINDOW)
+        self._failures = 0
+        self._trying = None
+        self._watcher.restored()

@@ -6,12 +6,12 @@ begins a new window.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import ceil
 from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.commands.core import AsyncScript
 from redis.exceptions import (
     AuthenticationError,
     ConnectionError,  # noqa: A004 - the driver's name of it
@@ -20,7 +20,7 @@ from redis.exceptions import (
     RedisError,
 )
 
-from gateway.limits.base import PATIENCE, TRIAL, WINDOW, LimiterDown, Quota, Used
+from gateway.limits.base import PATIENCE, TRIAL, WINDOW, LimiterDown, Quota, Used, whole_seconds
 
 # The number is the version of what lies under the name.
 PREFIX = "clinic-gateway:limit:1:"
@@ -77,10 +77,10 @@ class RedisLimiter:
         self._prefix = prefix
         self._patience = patience
         self._client = _client(url)
-        self._step = self._client.register_script(STEP).sha
+        self._step = self._client.register_script(STEP)
         # apart from the calls, which would wait behind it; it connects when somebody looks
         self._onlooker = _client(url)
-        self._look = self._onlooker.register_script(LOOK).sha
+        self._look = self._onlooker.register_script(LOOK)
         self._waiting: list[_Call] = []
         self._asking: asyncio.Task[None] | None = None
 
@@ -98,11 +98,17 @@ class RedisLimiter:
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What is used of the hours that run: one message and one answer for all keys."""
+        names = [self._prefix + key_id for key_id in key_ids]
+        starts = range(0, len(names), PEEKED_AT_ONCE)
+        given = [(names[start : start + PEEKED_AT_ONCE], (str(WINDOW * 1000),)) for start in starts]
         try:
-            answers = await self._looked(key_ids)
+            answers = await _run(self._onlooker, self._look, given)
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
         except (RedisError, OSError) as error:
             raise LimiterDown(_why(error)) from error
-        told = (each for answer in answers for each in answer.decode().split(","))
+        told = (counter for answer in answers for counter in answer.decode().split(","))
         return dict(_used(key_ids, told))
 
     async def aclose(self) -> None:
@@ -131,36 +137,12 @@ class RedisLimiter:
             call.tell(answer)
 
     async def _answered(self, calls: Sequence["_Call"]) -> list[Any]:
+        given = [((call.key,), call.numbers) for call in calls]
         try:
-            return await self._answers(calls)
+            return await _run(self._client, self._step, given)
         except ConnectionError:
             # it may have closed this connection long ago; at worst these calls count twice
-            return await self._answers(calls)
-
-    async def _answers(self, calls: Sequence["_Call"]) -> list[Any]:
-        async with self._client.pipeline(transaction=False) as messages:
-            for each in calls:
-                messages.evalsha(self._step, 1, each.key, *each.numbers)
-            answers: list[Any] = await messages.execute(raise_on_error=False)
-        if any(isinstance(each, NoScriptError) for each in answers):
-            # a Redis that has forgotten the step did not take one: now it knows it
-            await self._client.script_load(STEP)
-            return await self._answers(calls)
-        return answers
-
-    async def _looked(self, key_ids: Sequence[str]) -> list[Any]:
-        async with self._onlooker.pipeline(transaction=False) as messages:
-            for start in range(0, len(key_ids), PEEKED_AT_ONCE):
-                names = [self._prefix + each for each in key_ids[start : start + PEEKED_AT_ONCE]]
-                messages.evalsha(self._look, len(names), *names, str(WINDOW * 1000))
-            answers: list[Any] = await messages.execute(raise_on_error=False)
-        if any(isinstance(each, NoScriptError) for each in answers):
-            await self._onlooker.script_load(LOOK)
-            return await self._looked(key_ids)
-        for each in answers:
-            if isinstance(each, Exception):
-                raise each
-        return answers
+            return await _run(self._client, self._step, given)
 
 
 class _Call:
@@ -183,9 +165,23 @@ class _Call:
             self.quota.exception()
             return
         admitted, used, left = answer
-        reset = _reset(left)
-        remaining = max(self.limit - used, 0)
+        remaining, reset = max(self.limit - used, 0), whole_seconds(left / 1000)
         self.quota.set_result(Quota(self.limit, remaining, reset, admitted=bool(admitted)))
+
+
+async def _run(
+    client: Redis, script: AsyncScript, given: Iterable[tuple[Sequence[str], Sequence[str]]]
+) -> list[Any]:
+    """What the script says of each keys and arguments: one message and one answer for all."""
+    async with client.pipeline(transaction=False) as messages:
+        for keys, arguments in given:
+            messages.evalsha(script.sha, len(keys), *keys, *arguments)
+        answers: list[Any] = await messages.execute(raise_on_error=False)
+    if any(isinstance(answer, NoScriptError) for answer in answers):
+        # a Redis that has forgotten the script did not run one: now it knows it
+        await client.script_load(script.script)
+        return await _run(client, script, given)
+    return answers
 
 
 async def _in_time(quota: asyncio.Future[Quota], patience: float) -> Quota:
@@ -212,12 +208,7 @@ def _used(key_ids: Sequence[str], told: Iterable[str]) -> Iterator[tuple[str, Us
     for key_id, each in zip(key_ids, told, strict=True):
         if each:
             calls, left = each.split()
-            yield key_id, Used(int(calls), _reset(int(left)))
-
-
-def _reset(left: int) -> int:
-    """Whole seconds of so many milliseconds."""
-    return min(max(ceil(left / 1000), 1), WINDOW)
+            yield key_id, Used(int(calls), whole_seconds(int(left) / 1000))
 
 
 def _client(url: str) -> Redis:

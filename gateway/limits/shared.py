@@ -1,17 +1,163 @@
-"""The limiter of several processes on one machine: exact, and gone with the last of them."""
+"""The limiter of several processes on one machine: a table of counters, made before they fork.
+
+It is exact, and gone with the last of them. Each key has a place in one of the table's buckets. A
+bucket is written under a lock of its own, which the kernel takes away from a process that ends;
+every single write leaves the table as one that may be read, so that whoever ends in the middle of a
+call has counted it or has not.
+"""
 
 import asyncio
+import fcntl
+import mmap
+import os
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 
-from gateway.limits.base import PATIENCE, LimiterDown, Quota, Used
-from gateway.limits.counters import Counters
+from gateway.limits.base import (
+    PATIENCE,
+    WINDOW,
+    LimiterDown,
+    LimiterFull,
+    Quota,
+    Used,
+    whole_seconds,
+)
 
+BUCKETS = 4096
+SLOTS = 16  # keys in a bucket
+# The words of a slot: two of the key's hash, when its window ends, the calls admitted in it.
+_WORDS, _END, _CALLS = 4, 2, 3
+_SECOND = 1_000_000_000
+_WINDOW = WINDOW * _SECOND
+MOST_PLACES = 10_000
 # Whoever writes is done in a few microseconds: so often is looked again at once, and then after
 # pauses of so many seconds.
 LOOKS = 20
 PAUSE = 0.001
 PEEKED_AT_ONCE = 500  # keys for which the event loop is held up
+
+Place = tuple[int, int, int]
+
+
+class Counters:
+    """Whoever inherits it by a fork counts together with all others; times are in nanoseconds.
+
+    A slot whose window has ended is taken for another key, so that the table bounds the keys of
+    an hour and not of all times.
+    """
+
+    def __init__(self, buckets: int = BUCKETS) -> None:
+        self._buckets = buckets
+        self._file = _nameless()
+        size = buckets * SLOTS * _WORDS * 8
+        os.ftruncate(self._file, size)
+        self._memory = mmap.mmap(self._file, size)
+        self._words = memoryview(self._memory).cast("Q")
+        self._places: dict[str, Place] = {}
+
+    def hit(self, key_id: str, limit: int, now: int) -> Quota | None:
+        """Count one call; None where another process is just writing. LimiterFull."""
+        bucket, first, second = self._places.get(key_id) or self._place(key_id)
+        if not self.lock(bucket):
+            return None
+        try:
+            return self._count(self._slot(bucket, first, second, now), limit, now)
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, bucket)
+
+    def peek(self, key_ids: Iterable[str], now: int) -> dict[str, Used]:
+        """What is used of the hours that run; without a lock, as nothing is written."""
+        found = {}
+        for key_id in key_ids:
+            used = self._seen(*(self._places.get(key_id) or self._place(key_id)), now)
+            if used is not None:
+                found[key_id] = used
+        return found
+
+    def lock(self, bucket: int) -> bool:
+        """Whether this process has the bucket now."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, bucket)
+        except BlockingIOError:
+            return False
+        return True
+
+    def bucket_of(self, key_id: str) -> int:
+        """Where the key is counted."""
+        return self._place(key_id)[0]
+
+    def close(self) -> None:
+        """Let go of this process's view of the table."""
+        self._words.release()
+        self._memory.close()
+        os.close(self._file)
+
+    def _place(self, key_id: str) -> Place:
+        digest = blake2b(key_id.encode(), digest_size=16).digest()
+        first, second = int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
+        # a slot that begins with 0 was never used
+        place = first % self._buckets, first | 1, second
+        if len(self._places) >= MOST_PLACES:
+            self._places.clear()
+        self._places[key_id] = place
+        return place
+
+    def _at(self, bucket: int, first: int, second: int) -> int:
+        """The key's slot; -1 where it has none."""
+        words, begin = self._words, bucket * SLOTS * _WORDS
+        for at in range(begin, begin + SLOTS * _WORDS, _WORDS):
+            if words[at] == first and words[at + 1] == second:
+                return at
+            if not words[at]:
+                break
+        return -1
+
+    def _slot(self, bucket: int, first: int, second: int, now: int) -> int:
+        """The key's slot, with a window that runs."""
+        at, words = self._at(bucket, first, second), self._words
+        if at < 0:
+            begin = bucket * SLOTS * _WORDS
+            slots = range(begin, begin + SLOTS * _WORDS, _WORDS)
+            at = next((free for free in slots if words[free + _END] <= now), -1)
+            if at < 0:
+                raise LimiterFull("there are more keys than its table has room for")
+            words[at], words[at + 1] = first, second
+        if words[at + _END] <= now:
+            # the calls first: of a window that has ended they may be anything
+            words[at + _CALLS] = 0
+            words[at + _END] = now + _WINDOW
+        return at
+
+    def _seen(self, bucket: int, first: int, second: int, now: int) -> Used | None:
+        at, words = self._at(bucket, first, second), self._words
+        if at < 0:
+            return None
+        end, calls = words[at + _END], words[at + _CALLS]
+        # it may have become another key's meanwhile, whose window that is
+        is_its_own = words[at] == first and words[at + 1] == second
+        return Used(calls, _reset(end, now)) if is_its_own and end > now else None
+
+    def _count(self, at: int, limit: int, now: int) -> Quota:
+        calls = self._words[at + _CALLS]
+        reset = _reset(self._words[at + _END], now)
+        if calls >= limit:
+            return Quota(limit, 0, reset, admitted=False)
+        self._words[at + _CALLS] = calls + 1
+        return Quota(limit, limit - calls - 1, reset, admitted=True)
+
+
+def _reset(end: int, now: int) -> int:
+    return whole_seconds((end - now) / _SECOND)
+
+
+def _nameless() -> int:
+    """A file in memory that has no name, and is gone with the last process that has it."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("clinic-gateway counters")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 class SharedLimiter:
@@ -31,8 +177,14 @@ class SharedLimiter:
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, as a rule without waiting for anything."""
-        quota = self._counters.hit(key_id, limit, self._clock())
-        return quota or await self._later(key_id, limit)
+        deadline, looks = time.monotonic() + PATIENCE, 0
+        while (quota := self._counters.hit(key_id, limit, self._clock())) is None:
+            looks += 1
+            if looks > LOOKS:
+                if time.monotonic() >= deadline:
+                    raise LimiterDown("another process holds the counters and does not let go")
+                await asyncio.sleep(PAUSE)
+        return quota
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What is used of the hours that run, as it stands in the table."""
@@ -45,16 +197,3 @@ class SharedLimiter:
 
     async def aclose(self) -> None:
         """The table is its maker's."""
-
-    async def _later(self, key_id: str, limit: int) -> Quota:
-        deadline = time.monotonic() + PATIENCE
-        looks = 0
-        while True:
-            quota = self._counters.hit(key_id, limit, self._clock())
-            if quota is not None:
-                return quota
-            looks += 1
-            if looks > LOOKS:
-                if time.monotonic() >= deadline:
-                    raise LimiterDown("another process holds the counters and does not let go")
-                await asyncio.sleep(PAUSE)

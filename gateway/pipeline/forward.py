@@ -10,9 +10,9 @@ import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
-from gateway.booking.base import Allowance, Attempt, Booked, Refused
+from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
 from gateway.booking.ledger import Ledger
-from gateway.booking.lengths import Lengths
+from gateway.booking.times import Lengths
 from gateway.contract import errors
 from gateway.contract.operations import Operation
 from gateway.contract.window import BookingWindow
@@ -52,7 +52,7 @@ def booking_error(error: AdapterError, idempotency_key: str | None) -> errors.Ga
     return translated(error)
 
 
-def refusal(refused: Refused) -> errors.GatewayError:
+def refusal(refused: BookingRefused) -> errors.GatewayError:
     """The practice system's earlier no, told again."""
     kinds = {kind.__name__: kind for kind in TRANSLATED}
     return TRANSLATED[kinds[refused.error]]()
@@ -173,7 +173,7 @@ class BookingForwarder:
 
         # spelling, order and offsets of the request do not count
         body = orjson.dumps(creation.body, option=orjson.OPT_SORT_KEYS)
-        attempt = Attempt(
+        attempt = BookingRequest(
             key_id=key.id,
             idempotency_key=creation.idempotency_key,
             fingerprint=sha256(body).digest(),

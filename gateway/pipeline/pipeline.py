@@ -10,13 +10,14 @@ from urllib.parse import urlencode
 from adapters.base import Adapter, AdapterError, Page, Record
 from gateway.audit.buffer import EVERY, Buffer, Unwritten
 from gateway.audit.entries import BEGUN, Entry
-from gateway.booking.base import Refused
+from gateway.booking.base import BookingRefused
 from gateway.booking.ledger import Ledger
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.contract.window import BookingWindow
-from gateway.keys.base import KeyRing, KeysBehind
+from gateway.keys.base import KeysBehind
 from gateway.keys.key import Key
+from gateway.keys.ring import KeyRing
 from gateway.limits.base import Limiter
 from gateway.pipeline.call import Call, Reply
 from gateway.pipeline.cursor import CursorCipher, bound_to
@@ -184,7 +185,7 @@ class Pipeline:
         await self._begin(call, plan.operation)
         try:
             booked = await self._booking.book(creation, key, others, check_key)
-        except Refused as error:
+        except BookingRefused as error:
             call.replayed = error.replayed
             raise refusal(error) from error
         except AdapterError as error:

@@ -7,8 +7,9 @@ from adapters.base import Only, Record
 from gateway.contract import errors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
-from gateway.keys.base import KeyRing, KeysUnreadable
+from gateway.keys.base import KeysUnreadable
 from gateway.keys.key import Key
+from gateway.keys.ring import KeyRing
 from gateway.keys.secret import PREFIX, digest
 from gateway.limits.base import Quota
 from gateway.policy.policy import Policy

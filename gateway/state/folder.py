@@ -1,23 +1,34 @@
-"""The state folder: where the gateway keeps what is its own."""
+"""The state folder, and the one way to a state: all is looked at before anything is made."""
 
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from gateway.contract.fields import write_instant
+from gateway.identity import META, new_identity, write_identity
+from gateway.keys.store import KeyStore
+from gateway.sealing import is_own_secret, make_file
 from gateway.settings import Settings, StartRefused
+from gateway.state.parts import StatePart, StateParts, check_parts, find_parts
 from gateway.store import Store, open_store
+from gateway.store.base import HEAD
 
 LOCK = "gateway.lock"
 # What the processes of a gateway need as long as they run.
 RUN = "run"
 ELSEWHERE = "end it, or give this one a state of its own"
+# This program is not older, and nobody runs it that much later.
+FIRST, LAST = datetime(2026, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+# What a clock may be behind the latest time that the store has seen: it catches up by itself.
+BEHIND = timedelta(days=1)
 
 
 def open_own_store(settings: Settings) -> Store:
-    """The gateway's own database; nothing is made."""
+    """Returns the gateway's own database; nothing is made."""
     return open_store(store_place(settings))
 
 
@@ -127,3 +138,104 @@ def _give(name: str, at: int, owner: os.stat_result) -> None:
             os.fchown(file, owner.st_uid, owner.st_gid)
     finally:
         os.close(file)
+
+
+async def begin_state(settings: Settings, store: Store) -> None:
+    """For whoever may begin a state: a new one is made, an old one gets its identity.
+
+    StartRefused where its parts do not belong together, or one is gone; StoreError.
+    """
+    parts = await _checked(settings, store)
+    make_folder(settings.state)
+    await store.migrate()
+    if parts.version != HEAD:
+        parts = await _checked(settings, store)
+    identity = await store.set_meta_once(META, parts.identity or new_identity())
+    for each in parts.files:
+        if each is not parts.secret or await is_own_secret(settings, store):
+            _adopt(each, identity)
+    if not parts.has_ids:
+        make_file(settings, identity)
+
+
+async def open_state(settings: Settings, store: Store) -> None:
+    """For everybody else: nothing is made. Else as `begin_state`."""
+    if not await _is_begun(settings, store):
+        raise StartRefused(
+            f"there is no store at {store.place} yet: `clinic-gateway serve` makes it, and so does"
+            " `clinic-gateway keys create`; or name another configuration with --config"
+        )
+
+
+@asynccontextmanager
+async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterator[Store]:
+    """The state's own store. StartRefused, StoreError."""
+    store = open_own_store(settings)
+    try:
+        await (begin_state if may_begin else open_state)(settings, store)
+        yield store
+    finally:
+        await store.aclose()
+        if may_begin:
+            hand_over(settings.state)
+
+
+@asynccontextmanager
+async def opened_if_begun(settings: Settings) -> AsyncIterator[Store | None]:
+    """The same; None where no state has begun here. StartRefused, StoreError."""
+    store = open_own_store(settings)
+    try:
+        yield store if await _is_begun(settings, store) else None
+    finally:
+        await store.aclose()
+
+
+async def _is_begun(settings: Settings, store: Store) -> bool:
+    parts = await _checked(settings, store)
+    if parts.version is None:
+        return False
+    await store.migrate(make=False)
+    if parts.version != HEAD:
+        await _checked(settings, store)
+    return True
+
+
+async def _checked(settings: Settings, store: Store) -> StateParts:
+    parts = await find_parts(settings, store)
+    check_parts(parts)
+    return parts
+
+
+def _adopt(part: StatePart, identity: str) -> None:
+    """A part of before states had identities gets that of its state."""
+    if not part.is_there or not part.made_here or part.identity:
+        return
+    try:
+        write_identity(Path(part.place), identity)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no ASCII text"
+        raise StartRefused(f"{part} cannot be written: {reason.lower()}") from error
+
+
+def check_clock(now: Callable[[], datetime]) -> None:
+    """StartRefused where no machine's clock can say that."""
+    try:
+        moment = now()
+    except (ValueError, OverflowError, OSError) as error:
+        raise StartRefused(f"the machine's clock is of no use ({error}): set it") from error
+    if not FIRST <= moment < LAST:
+        raise StartRefused(
+            f"the machine's clock says {write_instant(moment)}, which is"
+            f" {'before this program was made' if moment < FIRST else 'too far ahead'}: set it"
+        )
+
+
+async def check_not_behind(store: Store, now: datetime) -> None:
+    """StartRefused where the store has seen times that are far ahead of this one. StoreError."""
+    latest = await KeyStore(store).latest_time()
+    if latest is not None and latest - now > BEHIND:
+        raise StartRefused(
+            f"the machine's clock says {write_instant(now)}, and this state has seen"
+            f" {write_instant(latest)}: set the clock; or, where it is right and was ahead then,"
+            " `clinic-gateway state clock --accept`"
+        )

@@ -1,30 +1,42 @@
-"""What a backup is made of: its manifest, which is written last, so that half a backup has none."""
+"""What a backup is made of: copies of files, and its manifest.
+
+The manifest is written last, so that half a backup has none. A copy is whole or not there, on disk,
+and for one account alone; nothing is overwritten.
+"""
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import ValidationError, convert
 
-from gateway.audit.chains import Known
-from gateway.audit.entries import ChainHead
-from gateway.identity import write_new
-from gateway.settings import StartRefused
+from gateway.audit.chains import Known, sync_folder
+from gateway.identity import content_of, write_new
+from gateway.sealing import has_fingerprint
+from gateway.settings import StartRefused, read_sealing_secret
 
 FILE = "manifest.json"
 FORMAT = 1
 # What a file of a backup is.
 STORE, SEALING, CONFIGURATION = "store", "sealing", "configuration"
 KEY, AUDIT = "audit key", "audit"
+# Bytes that hold the last line of an audit's file, whatever it is.
+LONGEST = 128 << 10
+# What is not whole yet has such a name.
+UNDER_WAY = ".under-way"
+
+Account = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class BackupFile:
     """A file of a backup: where it lies in there, and whence it came and goes back to."""
 
     kind: str
@@ -50,7 +62,7 @@ class Manifest:
     sealing: str
     owner: str
     chains: Sequence[Known]
-    files: Sequence[Kept]
+    files: Sequence[BackupFile]
 
     @property
     def has_store(self) -> bool:
@@ -63,19 +75,19 @@ class Manifest:
         own = (each for each in self.of_kind(CONFIGURATION) if Path(each.file).name[:2] == "1-")
         return next((Path(each.original) for each in own), None)
 
-    def of_kind(self, *kinds: str) -> Iterator[Kept]:
+    def of_kind(self, *kinds: str) -> Iterator[BackupFile]:
         """The files of these kinds, in the order of the kinds."""
         yield from (each for kind in kinds for each in self.files if each.kind == kind)
 
 
-def kept(kind: str, folder: Path, file: Path, original: Path) -> Kept:
+def backup_file(kind: str, folder: Path, file: Path, original: Path) -> BackupFile:
     """A file of the backup in that folder, as it is. OSError."""
     with file.open("rb") as stream:
         digest = file_digest(stream, "sha256").hexdigest()
     name, size = str(file.relative_to(folder)), file.stat().st_size
     # a setting such as ../state leaves dots in the path
     place = os.path.abspath(original)  # noqa: PTH100 - links stay as they are named
-    return Kept(kind=kind, file=name, original=place, size=size, sha256=digest)
+    return BackupFile(kind=kind, file=name, original=place, size=size, sha256=digest)
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -109,47 +121,93 @@ def read(folder: Path) -> Manifest:
         raise StartRefused(f"{path} is not as it was written: use another backup") from error
 
 
-def _manifest(data: Mapping[str, Any]) -> Manifest:
-    found = Manifest(
-        **{
-            **data,
-            "sealing": data["sealing"],
-            "made_at": _moment(data["made_at"]),
-            "chains": [_chain(each) for each in data["chains"]],
-            "files": [_inside(Kept(**each)) for each in data["files"]],
-        }
-    )
-    # a member of another kind, such as a number for a text, is a ValidationError
-    return convert(asdict(found), Manifest, builtin_types=(bytes, datetime, date))
+def _manifest(data: dict[str, Any]) -> Manifest:
+    """ValueError, also a ValidationError, where a member makes no sense."""
+    for chain in data["chains"]:
+        for head in (chain["head"], chain["base"]):
+            head["mac"] = bytes.fromhex(head["mac"])
+    found = convert(data, Manifest, builtin_types=(bytes,))
+    for file in found.files:
+        path, original = Path(file.file), Path(file.original)
+        leads_out = ".." in (*path.parts, *original.parts)
+        if leads_out or path.is_absolute() or not original.is_absolute():
+            raise ValueError(file.file)
+    if any(time.tzinfo is None for time in (found.made_at, *(each.begun for each in found.chains))):
+        raise ValueError("a time without its offset")
+    return found
 
 
-def _moment(text: str) -> datetime:
-    """ValueError for a time that does not tell its offset."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(text)
-    return moment
+def is_secret(path: Path, fingerprint: str) -> bool | None:
+    """Whether the file holds the sealing secret of that fingerprint; None where it holds none."""
+    try:
+        secret = read_sealing_secret(content_of(path.read_text("ascii")))
+    except (OSError, ValueError):
+        return None
+    return not fingerprint or has_fingerprint(secret, fingerprint)
 
 
-def _inside(file: Kept) -> Kept:
-    """ValueError where it is no file of the backup's own."""
-    path, original = Path(file.file), Path(file.original)
-    if path.is_absolute() or not original.is_absolute() or ".." in (*path.parts, *original.parts):
-        raise ValueError(file.file)
-    return file
+def new_folder(folder: Path) -> None:
+    """A folder of its owner's alone; StartRefused where there is something in it already."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise StartRefused(f"{folder} is not empty: name a new folder, nothing is overwritten")
+        folder.chmod(0o700)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(f"the folder {folder} cannot be made: {reason}") from error
 
 
-def _chain(data: Mapping[str, Any]) -> Known:
-    return Known(
-        **{
-            **data,
-            "begun": _moment(data["begun"]),
-            "head": _head(data["head"]),
-            "base": _head(data["base"]),
-            "dropped": date.fromisoformat(data["dropped"]) if data["dropped"] else None,
-        }
-    )
+def copy_file(
+    source: Path, target: Path, account: Account | None = None, *, lines: bool = False
+) -> None:
+    """A copy, owned by that account where it is given. OSError, which names what failed.
+
+    With `lines` it has whole lines alone: somebody may be writing the last one.
+    """
+    beside = target.with_name(f"{secrets.token_hex(4)}{UNDER_WAY}")
+    try:
+        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "r+b") as stream:
+            for piece in _pieces(source):
+                stream.write(piece)
+            if lines:
+                _cut_off(stream)
+            stream.flush()
+            if account is not None:
+                os.fchown(stream.fileno(), *account)
+            os.fsync(stream.fileno())
+        os.link(beside, target)
+        sync_folder(target.parent)
+    except OSError as error:
+        # what is written has another name so far, or the system names none
+        if error.filename in (None, str(beside), beside):
+            error.filename = str(target)
+        raise
+    finally:
+        with suppress(OSError):
+            beside.unlink()
 
 
-def _head(data: Mapping[str, Any]) -> ChainHead:
-    return ChainHead(data["seq"], bytes.fromhex(data["mac"]))
+def _pieces(source: Path) -> Iterator[bytes]:
+    """What it holds. OSError, which names it."""
+    try:
+        with source.open("rb") as given:
+            while piece := given.read(1 << 20):
+                yield piece
+    except OSError as error:
+        error.filename = str(source)
+        raise
+
+
+def _cut_off(stream: BinaryIO) -> None:
+    """What follows the last whole line goes."""
+    size = stream.seek(0, os.SEEK_END)
+    start = stream.seek(max(0, size - LONGEST))
+    stream.truncate(start + stream.read().rfind(b"\n") + 1)
+
+
+def tidy(folder: Path) -> None:
+    """What a copy left that was cut off goes. OSError."""
+    for path in folder.glob(f"*{UNDER_WAY}"):
+        path.unlink(missing_ok=True)

@@ -13,20 +13,31 @@ from pathlib import Path
 
 from gateway.audit.chains import PLACE, Chains, audit_folder
 from gateway.audit.entries import key_file
-from gateway.identity import META, content_of
-from gateway.sealing import has_fingerprint, secret_file
-from gateway.settings import Settings, StartRefused, read_sealing_secret
-from gateway.state.copies import Account, copy_file, tidy
+from gateway.identity import META
+from gateway.sealing import secret_file
+from gateway.settings import Settings, StartRefused
+from gateway.state.backup import store_told
 from gateway.state.folder import LOCK, make_folder, open_own_store, sole_use
-from gateway.state.manifest import AUDIT, CONFIGURATION, KEY, SEALING, STORE, Kept, Manifest
-from gateway.state.parts import Part, Parts, find_parts
-from gateway.state.verified import store_told
+from gateway.state.manifest import (
+    AUDIT,
+    CONFIGURATION,
+    KEY,
+    SEALING,
+    STORE,
+    Account,
+    BackupFile,
+    Manifest,
+    copy_file,
+    is_secret,
+    tidy,
+)
+from gateway.state.parts import StatePart, StateParts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Destination:
     """What a restore finds: where the store goes; None where it is there, and is kept.
 
     `dropped` are the last days that a store that is kept has dropped of its audit, by chain.
@@ -51,19 +62,21 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
     restored = []
     for each, target in _configuration(manifest, config):
         if target is not None and not target.exists():
-            _make(target.parent, manifest.owner)
+            if not target.parent.exists():
+                target.parent.mkdir(mode=0o700, parents=True)
+                _give(target.parent, _account(target.parent, manifest.owner))
             tidy(target.parent)
             copy_file(folder / each.file, target, _account(target.parent, manifest.owner))
             restored.append(target)
     return restored
 
 
-def left_out(manifest: Manifest, config: Path) -> Iterator[Kept]:
+def left_out(manifest: Manifest, config: Path) -> Iterator[BackupFile]:
     """The files of the configuration that lay elsewhere, and are the operator's to put back."""
     yield from (each for each, target in _configuration(manifest, config) if target is None)
 
 
-def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[Kept, Path | None]]:
+def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
     own = manifest.configuration
     for each in manifest.of_kind(CONFIGURATION):
         original = Path(each.original)
@@ -88,20 +101,24 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
         return [*_put_back(settings, folder, manifest, found)]
 
 
-def _put_back(settings: Settings, folder: Path, manifest: Manifest, found: Found) -> Iterator[Path]:
+def _put_back(
+    settings: Settings, folder: Path, manifest: Manifest, destination: Destination
+) -> Iterator[Path]:
     state, audit = settings.state, audit_folder(settings)
     account = _account(state, manifest.owner)
     audit.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in (state, audit, state / LOCK):
         _give(path, account)
-    for each, target in _targets(settings, manifest, found):
+    for each, target in _targets(settings, manifest, destination):
         tidy(target.parent)
         if not target.exists():
             copy_file(folder / each.file, target, account)
             yield target
 
 
-def _targets(settings: Settings, manifest: Manifest, found: Found) -> Iterator[tuple[Kept, Path]]:
+def _targets(
+    settings: Settings, manifest: Manifest, destination: Destination
+) -> Iterator[tuple[BackupFile, Path]]:
     """Each file and where it goes, in the order in which no half of them is a whole state.
 
     The key without the folder's name, the store without its secret, and all without the store are
@@ -112,16 +129,16 @@ def _targets(settings: Settings, manifest: Manifest, found: Found) -> Iterator[t
     named = [each for each in manifest.of_kind(AUDIT) if Path(each.file).name == PLACE]
     yield from ((each, key) for each in manifest.of_kind(KEY))
     for each in manifest.of_kind(AUDIT):
-        if each not in named and not found.has_dropped(Path(each.file).name):
+        if each not in named and not destination.has_dropped(Path(each.file).name):
             yield each, audit / Path(each.file).name
     yield from ((each, audit / PLACE) for each in named)
     if secret is not None:
         yield from ((each, secret) for each in manifest.of_kind(SEALING))
-    if found.place is not None:
-        yield from ((each, found.place) for each in manifest.of_kind(STORE))
+    if destination.place is not None:
+        yield from ((each, destination.place) for each in manifest.of_kind(STORE))
 
 
-async def _checked(settings: Settings, manifest: Manifest) -> Found:
+async def _checked(settings: Settings, manifest: Manifest) -> Destination:
     """What is there; StartRefused where the backup must not go here."""
     store = open_own_store(settings)
     try:
@@ -133,39 +150,33 @@ async def _checked(settings: Settings, manifest: Manifest) -> Found:
     return found
 
 
-def _check_kept(file: Kept, target: Path, manifest: Manifest) -> None:
+def _check_kept(file: BackupFile, target: Path, manifest: Manifest) -> None:
     """What is there already stays: it must be no less than what the backup has."""
     if not target.exists():
         return
     is_known = file.kind == SEALING and bool(manifest.sealing)
-    if is_known and not _is_secret(target, manifest.sealing):
+    if is_known and not is_secret(target, manifest.sealing):
         raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
     if file.kind == AUDIT and target.stat().st_size < file.size:
         raise StartRefused(f"{target} is shorter than in the backup: move it away")
 
 
-def _is_secret(path: Path, fingerprint: str) -> bool:
-    try:
-        secret = read_sealing_secret(content_of(path.read_text("ascii")))
-    except (OSError, ValueError):
-        return False
-    return has_fingerprint(secret, fingerprint)
-
-
-async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> Found:
+async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> Destination:
     parts = await find_parts(settings, store)
     _check_own(parts, manifest)
     if not manifest.has_store:
         await _check_dump(parts.store, store, manifest)
-        return Found(place=None)
+        return Destination(place=None)
     if parts.version is not None and parts.store.identity is not None:
         known = await Chains(store).known() if parts.version == HEAD else []
-        return Found(place=None, dropped={each.id: each.dropped for each in known if each.dropped})
+        return Destination(
+            place=None, dropped={each.id: each.dropped for each in known if each.dropped}
+        )
     _check_no_store(settings, store)
-    return Found(place=Path(store.place))
+    return Destination(place=Path(store.place))
 
 
-def _check_own(parts: Parts, manifest: Manifest) -> None:
+def _check_own(parts: StateParts, manifest: Manifest) -> None:
     """StartRefused where there are parts of other states; all are named."""
     foreign = [each for each in parts if each.identity not in (None, manifest.identity)]
     if foreign:
@@ -192,7 +203,7 @@ def _check_no_store(settings: Settings, store: Store) -> None:
         )
 
 
-async def _check_dump(part: Part, store: Store, manifest: Manifest) -> None:
+async def _check_dump(part: StatePart, store: Store, manifest: Manifest) -> None:
     """Its server's dump has been put back, and it is the right one."""
     if not part.is_there:
         raise StartRefused(f"{part} is not there: first restore the dump of {store_told(manifest)}")
@@ -220,12 +231,6 @@ def _account(folder: Path, name: str) -> Account | None:
     except KeyError:
         return found.st_uid, found.st_gid
     return known.pw_uid, known.pw_gid
-
-
-def _make(folder: Path, owner: str) -> None:
-    if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True)
-        _give(folder, _account(folder, owner))
 
 
 def _give(path: Path, account: Account | None) -> None:

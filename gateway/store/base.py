@@ -2,21 +2,29 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy import Connection, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from gateway.store import fresh
-from gateway.store.adding import adding
-from gateway.store.tables import meta
+from gateway.store.tables import adding, make, meta
+from gateway.store.tables import version as noted
 
-# The migration that this version of the gateway works with.
-HEAD = "0015"
+# The first migration of all, and the one that this version of the gateway works with.
+FIRST = HEAD = "0015"
+
+# Transactions of a bounded store at once: more wait here, where it is their turn, and not for one
+# of few connections.
+AT_ONCE = 2
+# Seconds that it has for one transaction, and that one may wait for room.
+PATIENCE = 2.0
+# Seconds between two that are let in, to see, while one of them hangs.
+REST = 1.0
 
 T = TypeVar("T")
 
@@ -99,6 +107,12 @@ class Store:
                 f"{self.place} belongs to a later version of the gateway (its tables are at"
                 f" {version}, this one knows {HEAD}): run that version, or restore a backup"
             )
+        if version is not None and version < FIRST:
+            raise StoreError(
+                f"{self.place} belongs to a version of the gateway from before the first release"
+                f" (its tables are at {version}, this one begins with {FIRST}): move the state away"
+                " and begin a new one"
+            )
         return version == HEAD
 
     async def meta(self, name: str) -> str | None:
@@ -118,27 +132,13 @@ class Store:
 
     async def set_meta(self, name: str, value: str) -> None:
         """Set it, whatever it was."""
-
-        async def replaced(connection: AsyncConnection) -> None:
-            row = adding(connection, meta).values(name=name, value=value)
-            await connection.execute(
-                row.on_conflict_do_update(index_elements=[meta.c.name], set_={"value": value})
-            )
-
-        await self.run(replaced)
+        await self.run(lambda connection: connection.execute(_put(connection, name, value)))
 
     async def advance_meta(self, name: str, value: str) -> str:
         """Set it where it is not set, or is less, as texts are; what it is then."""
 
         async def advanced(connection: AsyncConnection) -> str:
-            row = adding(connection, meta).values(name=name, value=value)
-            await connection.execute(
-                row.on_conflict_do_update(
-                    index_elements=[meta.c.name],
-                    set_={"value": value},
-                    where=meta.c.value < value,
-                )
-            )
+            await connection.execute(_put(connection, name, value, meta.c.value < value))
             found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
             return str(found.scalar_one())
 
@@ -156,10 +156,8 @@ class Store:
         return None
 
     async def ping(self) -> None:
-        """StoreError where the store does not answer."""
-        async with self.begin() as connection:
-            # a statement that needs the file, not only the driver
-            await connection.execute(select(meta.c.name).limit(1))
+        """StoreError where the store cannot be read, or takes no writes."""
+        raise NotImplementedError
 
     async def aclose(self) -> None:
         """Close every connection, also where whoever closes them is cancelled meanwhile."""
@@ -175,18 +173,93 @@ class Store:
         return StoreError(f"{self.place} can't be used ({type(error).__name__})")
 
 
+class BoundedStore:
+    """A store as seen by work that must not wait for it: few transactions at a time, each bounded.
+
+    StoreError for who gets no room in time, or asks while a transaction that was let in hangs.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._since: dict[object, float] = {}
+        self._next_at = 0.0
+
+    async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """What the work gives in a transaction of its own, in time."""
+        return await in_time(self.transact(work))
+
+    async def transact(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """As `run`, however long it takes once it has room."""
+        async with self.taken():
+            return await self._store.run(work)
+
+    async def glance(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """What work of one statement that only reads gives, in time."""
+
+        async def looked() -> T:
+            async with self.taken(), self._store.glance() as connection:
+                return await work(connection)
+
+        return await in_time(looked())
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """A place among the few."""
+        self._check()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise StoreError("the store does not answer in time") from error
+        me = object()
+        self._since[me] = self._clock()
+        try:
+            yield
+        finally:
+            del self._since[me]
+            self._places.release()
+
+    def _check(self) -> None:
+        now = self._clock()
+        oldest = min(self._since.values(), default=now)
+        if now - oldest < PATIENCE:
+            return
+        next_at = max(self._next_at, oldest + PATIENCE + REST)
+        if now < next_at:
+            raise StoreError("the store has not answered in time", next_at - now)
+        self._next_at = now + REST
+
+
+async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+    """Its answer; StoreError after PATIENCE, and then it goes on, unheard, to its own end."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    done, _ = await asyncio.wait([task], timeout=PATIENCE)
+    if not done:
+        raise StoreError("the store does not answer in time")
+    return task.result()
+
+
+def _put(connection: AsyncConnection, name: str, value: str, where: Any = None) -> Any:
+    row = adding(connection, meta).values(name=name, value=value)
+    changes = {"index_elements": [meta.c.name], "set_": {"value": value}, "where": where}
+    return row.on_conflict_do_update(**changes)
+
+
 def _version(connection: Connection) -> str | None:
-    if "alembic_version" not in inspect(connection).get_table_names():
+    if noted.name not in inspect(connection).get_table_names():
         return None
-    version: str | None = connection.execute(
-        text("SELECT version_num FROM alembic_version")
-    ).scalar_one_or_none()
-    return version
+    found: str | None = connection.execute(select(noted.c.version_num)).scalar_one_or_none()
+    return found
 
 
 def _upgrade(connection: Connection) -> None:
     if _version(connection) is None:
-        fresh.make(connection, HEAD)
+        make(connection)
+        noted.create(connection, checkfirst=False)
+        connection.execute(insert(noted).values(version_num=HEAD))
         return
     # alembic takes a third of a second to import: only where there is something to migrate
     from gateway.store.migrations import upgrade  # noqa: PLC0415

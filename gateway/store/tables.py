@@ -1,42 +1,33 @@
 """The tables of the gateway's own database. Times are ISO 8601 texts in UTC, of one length."""
 
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
+    Dialect,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
     TypeDecorator,
     UniqueConstraint,
+    insert,
 )
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 def instant(moment: datetime) -> str:
     """A time as an Instant column holds it."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-
-
-class Instant(TypeDecorator[datetime]):
-    """An aware datetime as text of 27 characters, which sorts as time does."""
-
-    impl = String(27)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Any) -> str | None:
-        if value is None:
-            return None
-        return instant(value)
-
-    def process_result_value(self, value: str | None, dialect: Any) -> datetime | None:
-        return read_instant(value)
 
 
 def read_instant(text: str | None) -> datetime | None:
@@ -49,28 +40,67 @@ def read_instant(text: str | None) -> datetime | None:
     return read
 
 
+class Instant(TypeDecorator[datetime]):
+    """An aware datetime as text of 27 characters, which sorts as time does."""
+
+    impl = String(27)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> str | None:
+        return None if value is None else instant(value)
+
+    def process_result_value(self, value: str | None, dialect: Any) -> datetime | None:
+        return read_instant(value)
+
+
+def adding(connection: AsyncConnection, table: Table) -> Any:
+    """An INSERT that can say what happens to a row that is there already (ON CONFLICT)."""
+    return insert_of(connection.dialect, table)
+
+
+def insert_of(dialect: Dialect, table: Table) -> Any:
+    """The same for a dialect; the other dialect's module, which is slow to import, stays out."""
+    return import_module(f"sqlalchemy.dialects.{dialect.name}").insert(table)
+
+
 metadata = MetaData()
+# Where alembic notes up to which migration a database has come.
+version = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+
+
+def make(connection: Connection) -> None:
+    """Make all tables and their first rows, in the caller's transaction."""
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
+
+
+def _table(name: str, *parts: Any, **options: Any) -> Table:
+    return Table(name, metadata, *parts, **options)
+
 
 # What there is one of: the fingerprint of the sealing secret, set once and then compared, and what
 # the last look at the practice system found.
-meta = Table(
+meta = _table(
     "meta",
-    metadata,
     Column("name", String(100), primary_key=True),
     Column("value", Text, nullable=False),
 )
 
 # One row per thing that others follow; `keys` is moved on by every change of a key.
-revisions = Table(
+FOLLOWED = ("keys", "policy")
+revisions = _table(
     "revisions",
-    metadata,
     Column("name", String(100), primary_key=True),
     Column("value", Integer, nullable=False),
 )
 
-keys = Table(
+keys = _table(
     "keys",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("name", Text, nullable=False),
     Column("contact", Text),
@@ -89,9 +119,8 @@ keys = Table(
 )
 
 # A key has one secret, and for the overlap of a rotation the one before it too.
-secrets = Table(
+secrets = _table(
     "secrets",
-    metadata,
     Column("digest", LargeBinary(32), primary_key=True),
     Column("key_id", String(36), ForeignKey("keys.id"), nullable=False),
     Column("hint", String(8), nullable=False),
@@ -105,9 +134,8 @@ secrets = Table(
 # the attempt; `appointment_id` what came of it. From `starts_at` to `ends_at` a vet is taken by it.
 # `owner` is the process that works on the row, and `claim` names its work: whoever takes the row
 # over writes another. `sender` and `sent_at` tell of the last time that it was sent.
-bookings = Table(
+bookings = _table(
     "bookings",
-    metadata,
     Column("id", Integer, primary_key=True),
     Column("key_id", String(36), nullable=False),
     Column("idempotency_digest", LargeBinary(32)),
@@ -137,9 +165,8 @@ bookings = Table(
 
 # How bookings ended of which for some time nobody knew: `appointment_id` is what came of one, empty
 # where it was not made; `told` whether that came out by its partner's asking again.
-resolved_bookings = Table(
+resolved_bookings = _table(
     "resolved_bookings",
-    metadata,
     Column("reference", String(36), primary_key=True),
     Column("key_id", String(36), nullable=False),
     Column("vet_id", String(36)),
@@ -152,9 +179,8 @@ resolved_bookings = Table(
 )
 
 # When appointments are that were booked in an hour that the clinic's clock shows twice.
-booked_times = Table(
+booked_times = _table(
     "booked_times",
-    metadata,
     Column("appointment_id", String(36), primary_key=True),
     Column("starts_at", Instant, nullable=False),
     Column("ends_at", Instant, nullable=False),
@@ -162,17 +188,15 @@ booked_times = Table(
 
 # What must be looked at and written by one after the other, as bookings for one vet, or of one key
 # that may make so many a day: its number is made of the id.
-turns = Table(
+turns = _table(
     "turns",
-    metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("taken", Integer, nullable=False),
 )
 
 # One row per process that books; `counter` moves on for as long as it lives.
-presence = Table(
+presence = _table(
     "presence",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),
@@ -181,9 +205,8 @@ presence = Table(
 
 
 def _usage(name: str, time: str) -> Table:
-    return Table(
+    return _table(
         name,
-        metadata,
         Column(time, Integer, primary_key=True, autoincrement=False),
         Column("key_id", String(36), primary_key=True),
         Column("operation", String(40), primary_key=True),
@@ -208,9 +231,8 @@ usage = _usage("usage", "minute")
 usage_days = _usage("usage_days", "day")
 
 # Which key of the practice system a hashed id stands for, as JSON.
-public_ids = Table(
+public_ids = _table(
     "public_ids",
-    metadata,
     Column("public_id", String(36), primary_key=True),
     Column("resource", String(40), nullable=False),
     Column("key", Text, nullable=False),
@@ -218,9 +240,8 @@ public_ids = Table(
 
 # Every policy that ran, or waits, by the hash of its bytes; kept for ever. `made_of` names, with a
 # blank between, the policy that ran before and the file, where what ran is what both let be seen.
-policy_versions = Table(
+policy_versions = _table(
     "policy_versions",
-    metadata,
     Column("hash", String(64), primary_key=True),
     Column("content", LargeBinary, nullable=False),
     Column("file", Text, nullable=False),
@@ -229,9 +250,8 @@ policy_versions = Table(
 )
 
 # event: ran, held, refused, approved. `hash` is empty where the file could not be read.
-policy_history = Table(
+policy_history = _table(
     "policy_history",
-    metadata,
     Column("id", Integer, primary_key=True),
     Column("at", Instant, nullable=False),
     Column("event", String(10), nullable=False),
@@ -243,9 +263,8 @@ policy_history = Table(
 
 # One row per process that serves: what it says of its policy (JSON), when it last said so, and up
 # to which revision of `policy` it has looked.
-policy_processes = Table(
+policy_processes = _table(
     "policy_processes",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),
@@ -258,9 +277,8 @@ policy_processes = Table(
 # One row per chain of the audit, that is per process: in which folder (`place`) and by whom it was
 # begun, and its head (number and mac of the last line); `dropped` is the last day that went for its
 # age, with the head of then, sealed with the audit's key.
-audit_chains = Table(
+audit_chains = _table(
     "audit_chains",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("place", String(36), nullable=False),
     Column("host", Text, nullable=False),
@@ -277,9 +295,8 @@ audit_chains = Table(
 )
 
 # How far the index knows a chain: bytes of that day's file, the last line's number and time.
-audit_progress = Table(
+audit_progress = _table(
     "audit_progress",
-    metadata,
     Column("chain", String(36), primary_key=True),
     Column("day", String(10), nullable=False),
     Column("bytes", BigInteger, nullable=False),
@@ -288,9 +305,8 @@ audit_progress = Table(
 )
 
 # How many calls of a day (days since 1970) the index has, and how often they were shown a record.
-audit_days = Table(
+audit_days = _table(
     "audit_days",
-    metadata,
     Column("day", Integer, primary_key=True, autoincrement=False),
     Column("calls", BigInteger, nullable=False),
     Column("reads", BigInteger, nullable=False),
@@ -298,9 +314,8 @@ audit_days = Table(
 
 # What the rows of the next two tables have in common: which key called what, at which level and by
 # which policy. Where a call got no further, level and policy are empty.
-audit_views = Table(
+audit_views = _table(
     "audit_views",
-    metadata,
     Column("id", Integer, primary_key=True),
     Column("key_id", String(36), nullable=False),
     Column("operation", String(40), nullable=False),
@@ -310,9 +325,8 @@ audit_views = Table(
 )
 
 # Who was shown a record (16 bytes) how often, in which second of a day first, and in which last.
-audit_reads = Table(
+audit_reads = _table(
     "audit_reads",
-    metadata,
     Column("day", Integer, primary_key=True, autoincrement=False),
     Column("record", LargeBinary(16), primary_key=True),
     Column("view_id", Integer, primary_key=True, autoincrement=False),
@@ -323,9 +337,8 @@ audit_reads = Table(
 )
 
 # What a key did: the same sums by how the calls ended.
-audit_calls = Table(
+audit_calls = _table(
     "audit_calls",
-    metadata,
     Column("day", Integer, primary_key=True, autoincrement=False),
     Column("view_id", Integer, primary_key=True, autoincrement=False),
     Column("outcome", String(10), primary_key=True),
@@ -339,9 +352,8 @@ audit_calls = Table(
 # Who may use the panel: `name_key` is the name as it is compared. `password` is an Argon2id hash.
 # A password that is one_time lets its owner choose another, once; of it a SHA-256 digest is kept,
 # `sha256$...`. An empty one lets nobody in.
-administrators = Table(
+administrators = _table(
     "administrators",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("name", Text, nullable=False),
     Column("name_key", Text, nullable=False),
@@ -354,9 +366,8 @@ administrators = Table(
 )
 
 # Who is signed in, by the digest of what the browser holds; `data` is JSON.
-admin_sessions = Table(
+admin_sessions = _table(
     "admin_sessions",
-    metadata,
     Column("digest", LargeBinary(32), primary_key=True),
     Column("id", String(36), nullable=False),
     Column("administrator_id", String(36), ForeignKey("administrators.id"), nullable=False),
@@ -370,9 +381,8 @@ admin_sessions = Table(
 
 # How often somebody has failed with a password since it was last right, by whose attempts count
 # together: a name's strangers, a browser, a session.
-admin_failures = Table(
+admin_failures = _table(
     "admin_failures",
-    metadata,
     Column("subject", LargeBinary(32), primary_key=True),
     Column("times", Integer, nullable=False),
     Column("last_at", Instant, nullable=False),
@@ -380,9 +390,8 @@ admin_failures = Table(
 
 # What was done in the panel and by commands, to be shown; the audit's chains have the same under
 # seal. `details` is JSON.
-admin_deeds = Table(
+admin_deeds = _table(
     "admin_deeds",
-    metadata,
     Column("id", Integer, primary_key=True),
     Column("at", Instant, nullable=False),
     Column("who", Text, nullable=False),

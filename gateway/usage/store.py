@@ -8,9 +8,8 @@ from operator import attrgetter
 from sqlalchemy import delete, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.store.adding import adding
 from gateway.store.base import Store
-from gateway.store.tables import usage, usage_days
+from gateway.store.tables import adding, usage, usage_days
 
 KEPT = timedelta(days=35)
 DAY = 24 * 60  # minutes

@@ -21,8 +21,8 @@ from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow, KeyBounds
-from gateway.keys.base import KeyRing
 from gateway.keys.key import Key
+from gateway.keys.ring import KeyRing
 from gateway.pipeline.pipeline import servable
 from gateway.pipeline.steps import authenticate
 from gateway.policy.policy import Policy

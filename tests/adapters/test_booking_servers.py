@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import make_url
 
-import gateway.booking.watch
+import gateway.booking.reconcile
 from adapters.base import (
     Adapter,
     BackendNonsense,
@@ -248,7 +248,7 @@ async def test_what_the_desk_writes_over_a_booking_is_reported_until_it_is_gone_
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(gateway.booking.watch, "EVERY", 0.05)
+    monkeypatch.setattr(gateway.booking.reconcile, "WATCH_EVERY", 0.05)
     running = await start_gateway(backend=_backend(kept, tmp_path))
     partner = await Partner(running, session, None).with_key()
     draft = await a_draft(running.gateway.adapter)

@@ -15,7 +15,7 @@ import pytest
 from attack.statistics import compared, welch
 from attack.timing import BOUND, ELSEWHERE, in_process, over_the_wire, requests, ring_of, states
 from gateway.contract.errors import KeyInvalid
-from gateway.keys.ring import MemoryKeyRing
+from gateway.keys.ring import KeyRing
 from gateway.keys.secret import mint
 from gateway.pipeline.steps import authenticate
 
@@ -47,7 +47,7 @@ def test_welch_t_is_what_the_books_say() -> None:
     assert welch([1, 1], [1, 1]) == 0
 
 
-def way(given: tuple[str, ...], ring: MemoryKeyRing) -> list[tuple[str, int]]:
+def way(given: tuple[str, ...], ring: KeyRing) -> list[tuple[str, int]]:
     """The lines that are run until the refusal, without those of whatever the collector frees."""
     lines: list[tuple[str, int]] = []
 

@@ -13,17 +13,19 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Draft, Record, Watched
-from gateway.booking.base import Allowance, Attempt, Booked
+from gateway.booking.base import Allowance, Booked, BookingRequest
+from gateway.booking.claims import Patience
 from gateway.booking.ledger import Ledger
-from gateway.booking.owners import Owners
-from gateway.booking.work import Patience
+from gateway.booking.takeover import Owners
 from gateway.contract.errors import InvalidField, InvalidRequest, KeyInvalid
+from gateway.contract.window import BookingWindow
 from gateway.store import Store
 from gateway.store.tables import bookings
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
 DAY, MINUTE = timedelta(hours=24), timedelta(minutes=1)
 ONE, OTHER = b"1" * 32, b"2" * 32
+WINDOW = BookingWindow(horizon=3650, lead_time=0, zone=UTC)
 PAST = InvalidRequest(InvalidField("scheduledAt", "must be in the future"))
 
 
@@ -145,7 +147,7 @@ class World:
         through: Ledger | None = None,
         most: int | None = None,
     ) -> Booked:
-        attempt = Attempt(
+        attempt = BookingRequest(
             key_id=who,
             idempotency_key=key,
             fingerprint=fingerprint,

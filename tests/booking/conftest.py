@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.booking import outcomes, room
-from gateway.booking.owners import Owners
-from gateway.store import open_store
+from gateway.booking.takeover import Owners
+from gateway.store import base, open_store
 from tests.adapters.servers import execute
 from tests.booking.clinic import World
 
@@ -44,8 +43,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Sets how many seconds the store has for a transaction."""
 
     def last(seconds: float) -> None:
-        for module in (outcomes, room):
-            monkeypatch.setattr(module, "PATIENCE", seconds)
+        monkeypatch.setattr(base, "PATIENCE", seconds)
 
     return last
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from adapters.base import Adapter, Draft, Query, Record
-from gateway.booking.base import Attempt
+from gateway.booking.base import BookingRequest
 from gateway.booking.ledger import Ledger
-from gateway.booking.owners import Owners
+from gateway.booking.takeover import Owners
 from gateway.store import open_store
 from tests.booking.clinic import Heard
 from tests.races.practice import ZONE, Practice, at, working_days
@@ -69,7 +69,7 @@ async def _booking(orders: Mapping[str, Any]) -> None:
 
 async def attempt_of(
     adapter: Any, *, key: str | None, ids: Mapping[str, str], who: str = "p", point: str = ""
-) -> Attempt:
+) -> BookingRequest:
     """A wish for the first time of a working day."""
     now = datetime.now(UTC)
     begins = at(working_days(1, now.date())[0], 9).replace(tzinfo=ZONE).astimezone(UTC)
@@ -78,7 +78,7 @@ async def attempt_of(
         scheduled_at=begins, appointment_type_id=ids["appointmentTypes"], reason="crash",
         is_urgent=False, now=now,
     )  # fmt: skip
-    return Attempt(
+    return BookingRequest(
         key_id=who,
         idempotency_key=key,
         fingerprint=b"1" * 32,

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.base import BackendUnavailable, LeftAlone, OutcomeUnknown, SlotTaken
-from gateway.booking.base import Refused
+from gateway.booking.base import BookingRefused
 from gateway.contract.errors import LimitExceeded, Unavailable
 from tests.booking.clinic import NOW, ONE, OTHER, Forgetful, World, another, kept
 
@@ -17,7 +17,7 @@ async def booked(world: World, key: str | None, fingerprint: bytes, most: int) -
         await world.book(key, fingerprint, most=most)
     except LimitExceeded as error:
         return f"wait {error.retry_after}"
-    except (Refused, BackendUnavailable, OutcomeUnknown) as error:
+    except (BookingRefused, BackendUnavailable, OutcomeUnknown) as error:
         return type(error).__name__
     return "booked"
 
@@ -49,7 +49,7 @@ async def test_of_another_day_nothing_counts(world: World) -> None:
 async def test_what_was_not_made_does_not_count(world: World) -> None:
     world.clinic.answers = [SlotTaken("no"), BackendUnavailable("down")]
     ends = [await booked(world, f"k{n}", bytes([n]) * 32, 1) for n in range(4)]
-    assert ends == ["Refused", "BackendUnavailable", "booked", f"wait {14 * 3600}"]
+    assert ends == ["BookingRefused", "BackendUnavailable", "booked", f"wait {14 * 3600}"]
 
 
 async def test_what_is_under_way_is_waited_for_and_what_fails_leaves_its_place(
@@ -66,7 +66,7 @@ async def test_what_is_under_way_is_waited_for_and_what_fails_leaves_its_place(
     assert not ended  # nobody is refused for what is not decided
     world.clinic.gate.set()
     ends = sorted(await asyncio.gather(*calls))
-    assert ends == [*["Refused"] * 7, "booked", f"wait {14 * 3600}"]
+    assert ends == [*["BookingRefused"] * 7, "booked", f"wait {14 * 3600}"]
     assert len(world.clinic.made) == 1
 
 

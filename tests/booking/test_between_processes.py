@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,10 @@ import pytest
 from sqlalchemy import select, update
 
 from adapters.base import Adapter, BackendUnavailable, OutcomeUnknown, Record, SlotTaken
-from gateway.booking.base import Booked, Refused
-from gateway.booking.first_seen import write_first_seen
-from gateway.booking.row import LEFT, Outcome, Row
-from gateway.booking.rows import Rows
-from gateway.booking.standing import LedgerStanding
-from gateway.booking.unknown_bookings import UnknownBookings
+from gateway.booking.base import LEFT, Booked, BookingRefused, LedgerRow, Outcome
+from gateway.booking.lookup import UnknownBookings, write_first_seen
+from gateway.booking.reconcile import LedgerStatus
+from gateway.booking.rows import LedgerRows
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, MINUTE, NOW, ONE, OTHER, World, another, kept, slain
@@ -113,7 +111,7 @@ async def test_many_who_meet_it_at_once_have_it_looked_up_once(
     settle, find = UnknownBookings.settle, world.clinic.find_appointments
     met, all_met = 0, asyncio.Event()
 
-    async def meeting(self: UnknownBookings, row: Row, adapter: Adapter) -> None:
+    async def meeting(self: UnknownBookings, row: LedgerRow, adapter: Adapter) -> None:
         nonlocal met
         met += 1
         if met == len(kinds):
@@ -135,8 +133,8 @@ async def test_while_another_process_looks_it_up_for_its_caller_they_come_back_l
 ) -> None:
     await lost(world, made=False)
     other = await another(world)
-    [row] = await Rows(world.store).between()
-    assert await Rows(world.store).take(row, other.me, "c" * 32)
+    [row] = await LedgerRows(world.store).between()
+    assert await LedgerRows(world.store).take(row, other.me, "c" * 32)
     with pytest.raises(Unavailable) as unavailable:
         await world.book("other", OTHER, "q", through=world.opened(looks=2.5))
     assert unavailable.value.retry_after == 3
@@ -162,7 +160,7 @@ async def test_since_when_it_is_unknown_is_taken_from_who_reconciles(
 ) -> None:
     world.clinic.excludes = False
     await lost(world, made=False)
-    [row] = await Rows(world.store).between()
+    [row] = await LedgerRows(world.store).between()
     file = tmp_path / "unknown.json"
     write_first_seen(file, {row.sending: -10.0})
     elsewhere = world.opened(owners=await another(world), lands=15, seen=file)
@@ -176,7 +174,7 @@ async def test_a_time_taken_by_what_nobody_knows_of_is_no_conflict_yet(
     world: World, known: bool
 ) -> None:
     """Another process' booking became unknown after this one had its row."""
-    rows = Rows(world.store)
+    rows = LedgerRows(world.store)
     world.clinic.gate = asyncio.Event()
     call = asyncio.create_task(world.book("mine", OTHER, "q"))
     await world.clinic.called.wait()
@@ -186,16 +184,14 @@ async def test_a_time_taken_by_what_nobody_knows_of_is_no_conflict_yet(
     if not known:
         world.clinic.answers.append(BackendUnavailable("down"))
     world.clinic.gate.set()
-    with pytest.raises(Refused if known else Unavailable):
+    with pytest.raises(BookingRefused if known else Unavailable):
         await call
     # a conflict stays with its key, and what may pass does not
     assert (await kept(world)).count("refused") == known
 
 
-def _of_another(row: Row) -> Row:
-    theirs = copy(row)
-    theirs.key_id, theirs.reference, theirs.digest = "r", "theirs", b"3" * 32
-    return theirs
+def _of_another(row: LedgerRow) -> LedgerRow:
+    return replace(row, key_id="r", reference="theirs", idempotency_digest=b"3" * 32)
 
 
 @pytest.mark.parametrize("excludes", [True, False])
@@ -344,10 +340,10 @@ async def test_a_process_that_was_taken_for_dead_is_not_given_what_another_booki
 async def test_a_process_that_was_taken_for_dead_sends_nothing_any_more(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Rows.write
+    write = LedgerRows.write
     stolen = False
 
-    async def late(self: Rows, row: Row, outcome: Outcome) -> bool:
+    async def late(self: LedgerRows, row: LedgerRow, outcome: Outcome) -> bool:
         nonlocal stolen
         if not stolen:
             stolen = True
@@ -355,7 +351,7 @@ async def test_a_process_that_was_taken_for_dead_sends_nothing_any_more(
                 await connection.execute(bookings.delete())
         return await write(self, row, outcome)
 
-    monkeypatch.setattr(Rows, "write", late)
+    monkeypatch.setattr(LedgerRows, "write", late)
     await world.book()
     assert world.clinic.asked == ["create"]
     assert await kept(world) == ["done a0"]
@@ -446,20 +442,20 @@ async def test_a_ledger_that_hangs_books_nothing_within_its_bound(
 ) -> None:
     patience(0.5)
     hangs = asyncio.Event()
-    insert = Rows.insert
+    insert = LedgerRows.insert
 
     async def late(*given: object, **more: object) -> object:
         await hangs.wait()
         return await insert(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Rows, "insert", late)
+    monkeypatch.setattr(LedgerRows, "insert", late)
     begun = time.monotonic()
     with pytest.raises(Unavailable):
         await world.book()
     assert time.monotonic() - begun < 5.0
     patience(30.0)
     # what is written after all, for nobody, is taken away again
-    monkeypatch.setattr(Rows, "insert", insert)
+    monkeypatch.setattr(LedgerRows, "insert", insert)
     await world.ledger.tidy(world.now)  # too early: it is not there yet
     hangs.set()
     await asyncio.sleep(0.3)
@@ -475,14 +471,14 @@ async def test_the_states_are_counted_for_those_who_watch(world: World) -> None:
     world.clinic.answers = [OutcomeUnknown("lost")]
     with pytest.raises(OutcomeUnknown):
         await world.book("b", OTHER, at=DAY + HALF)
-    standing = LedgerStanding(world.store, lambda: world.now + MINUTE)
+    standing = LedgerStatus(world.store, lambda: world.now + MINUTE)
     await standing.look()
     counts = {state: count for (state,), count in standing.states().items()}
     assert counts == {"intended": 0, "sent": 0, "unknown": 1, "done": 1, "refused": 0}
     assert standing.oldest_unknown() == 60
     assert not (await world.book("b", OTHER, at=DAY + HALF)).replayed
     assert standing.oldest_unknown() == 60  # it looks again only after a while
-    after = LedgerStanding(world.store, lambda: world.now)
+    after = LedgerStatus(world.store, lambda: world.now)
     await after.look()
     assert after.oldest_unknown() == 0
 

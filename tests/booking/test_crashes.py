@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from adapters.base import Adapter, Query
-from gateway.booking.base import Attempt, Booked, Refused
-from gateway.booking.blocked import Blocked
+from gateway.booking.base import Booked, BookingRefused, BookingRequest
 from gateway.booking.ledger import Ledger
-from gateway.booking.owners import Owners
 from gateway.booking.reconcile import Reconciler
-from gateway.booking.rows import Rows
+from gateway.booking.rows import LedgerRows
+from gateway.booking.takeover import Owners
+from gateway.booking.times import FreeTimes
 from gateway.contract.errors import Unavailable
 from gateway.store import Store, open_store
-from tests.booking.clinic import Heard
+from tests.booking.clinic import WINDOW, Heard
 from tests.booking.crashing import POINTS, attempt_of, booking, ids_of
 from tests.command import Forked
 from tests.races.practice import ZONE, Practice, practice
@@ -66,11 +66,11 @@ class Scene:
         finally:
             await reconciler.aclose()
 
-    async def attempt(self, key: str | None, who: str = "p") -> Attempt:
+    async def attempt(self, key: str | None, who: str = "p") -> BookingRequest:
         return await attempt_of(self.adapter, key=key, who=who, ids=self.ids)
 
     async def states(self) -> dict[str, int]:
-        return {state: n for state, n in (await Rows(self.store).states())[0].items() if n}
+        return {state: n for state, n in (await LedgerRows(self.store).states())[0].items() if n}
 
     async def appointments(self) -> int:
         [[count]] = await self.practice.run(
@@ -86,7 +86,7 @@ class Scene:
             "appointmentTypeId": self.ids["appointmentTypes"],
         }
         query = Query(resource="slots", now=datetime.now(UTC), values=values)
-        page = await Blocked(self.adapter, self.store).read_many(query)
+        page = await FreeTimes(self.adapter, self.store, WINDOW).read_many(query)
         starts = [datetime.fromisoformat(each["startTime"]) for each in page.records]
         return wanted.scheduled_at in starts
 
@@ -119,7 +119,7 @@ async def test_after_a_kill_the_retry_gets_its_booking_and_nobody_gets_two(
         booked = await scene.ledger().book(await scene.attempt("k"))
         assert booked.replayed == (point in LANDED)
         assert await scene.ledger().book(await scene.attempt("k")) == Booked(booked.record, True)
-        with pytest.raises(Refused):
+        with pytest.raises(BookingRefused):
             await scene.ledger().book(await scene.attempt("third", "another partner"))
     assert await scene.appointments() == 1
 
@@ -138,7 +138,7 @@ async def test_after_a_kill_without_a_retry_no_time_stays_blocked(scene: Scene, 
         if point == "committed":  # nobody was told: a retry without a key is given it, once
             assert (await scene.ledger().book(await scene.attempt(None))).replayed
         if landed:
-            with pytest.raises(Refused):
+            with pytest.raises(BookingRefused):
                 await scene.ledger().book(await scene.attempt(None))
 
 

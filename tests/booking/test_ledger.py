@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from adapters.base import BackendUnavailable, NotFound, OutcomeUnknown, Rejected, SlotTaken
-from gateway.booking.base import Booked, Refused
-from gateway.booking.outcomes import Outcomes
-from gateway.booking.row import Outcome, Row
-from gateway.booking.rows import Rows
+from gateway.booking.base import Booked, BookingRefused, LedgerRow, Outcome
+from gateway.booking.claims import Outcomes
+from gateway.booking.rows import LedgerRows
 from gateway.contract.errors import InvalidRequest, KeyInvalid, KeyReused, Unavailable
 from gateway.store.tables import bookings
 from tests.booking.clinic import (
@@ -48,7 +47,7 @@ async def test_after_a_day_the_key_is_free_again(world: World) -> None:
 async def test_the_practice_systems_404_and_409_stick(world: World, error: Any) -> None:
     world.clinic.answers = [error("no")]
     for replayed in (False, True, True):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(BookingRefused) as refused:
             await world.book()
         assert (refused.value.error, refused.value.replayed) == (error.__name__, replayed)
     assert world.clinic.asked == ["create"]
@@ -90,7 +89,7 @@ async def test_without_a_key_every_call_is_its_own(world: World) -> None:
     assert not (await world.book(None)).replayed
     assert not (await world.book(None)).replayed
     world.clinic.answers = [SlotTaken("no")]
-    with pytest.raises(Refused):
+    with pytest.raises(BookingRefused):
         await world.book(None)
 
 
@@ -184,7 +183,7 @@ async def test_who_finds_the_key_taken_again_and_again_is_told_to_come_back(
         nonlocal turns
         turns += 1
 
-    monkeypatch.setattr(Rows, "insert", quicker)
+    monkeypatch.setattr(LedgerRows, "insert", quicker)
     with pytest.raises(Unavailable) as refused:
         async with asyncio.timeout(5):
             await world.book(through=world.opened(wait=0.5))
@@ -211,7 +210,7 @@ async def test_what_is_settled_is_forgotten_after_a_day_and_what_is_unknown_afte
     await world.book("a")
     world.clinic.answers = [SlotTaken(), OutcomeUnknown("lost")]
     for key in ("b", "c"):
-        with pytest.raises((Refused, OutcomeUnknown)):
+        with pytest.raises((BookingRefused, OutcomeUnknown)):
             await world.book(key)
     assert await kept(world) == ["done a0", "refused", "unknown"]
     for later, expected in (
@@ -259,7 +258,7 @@ async def test_a_clock_that_is_put_right_bit_by_bit_was_not_set(
 
 async def test_a_refusal_without_a_key_leaves_no_row(world: World) -> None:
     world.clinic.answers = [SlotTaken()]
-    with pytest.raises(Refused):
+    with pytest.raises(BookingRefused):
         await world.book(None)
     assert await kept(world) == []
 
@@ -415,7 +414,7 @@ async def test_a_refusal_that_does_not_stick_is_told_whether_it_can_be_written_o
     await world.clinic.called.wait()
     store.full = True
     world.clinic.gate.set()
-    with pytest.raises(Refused):
+    with pytest.raises(BookingRefused):
         await call
 
 
@@ -439,14 +438,14 @@ async def test_a_ledger_that_cannot_be_written_before_anything_is_sent_leaves_no
 ) -> None:
     store = Forgetful(world.store)
     world.ledger = world.opened(store)
-    write = Rows.write
+    write = LedgerRows.write
 
-    async def fail(self: Rows, row: Row, outcome: Outcome) -> bool:
+    async def fail(self: LedgerRows, row: LedgerRow, outcome: Outcome) -> bool:
         store.full = True
         return await write(self, row, outcome)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Rows, "write", fail)
+        patched.setattr(LedgerRows, "write", fail)
         with pytest.raises(Unavailable):
             await world.book()
     store.full = False
@@ -495,7 +494,7 @@ async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
     store.full = False
     write, held, go = Outcomes.written, asyncio.Event(), asyncio.Event()
 
-    async def slowly(self: Outcomes, row: Row, outcome: Outcome) -> bool:
+    async def slowly(self: Outcomes, row: LedgerRow, outcome: Outcome) -> bool:
         if outcome is None and not held.is_set():
             held.set()
             await go.wait()
@@ -517,9 +516,9 @@ async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
 async def test_what_is_settled_is_not_written_over(world: World) -> None:
     await world.book()
     async with world.store.begin() as connection:
-        row = Row((await connection.execute(select(bookings))).one())
+        row = LedgerRow(**(await connection.execute(select(bookings))).mappings().one())
     for outcome in ({"state": "refused", "outcome": "SlotTaken"}, None):
-        assert not await Rows(world.store).write(row, outcome)
+        assert not await LedgerRows(world.store).write(row, outcome)
         assert await kept(world) == ["done a0"]
 
 
@@ -558,7 +557,7 @@ async def test_a_fault_of_the_gateway_leaves_nothing_under_way(
         if where == "written":
             written = Outcomes.written
 
-            def once(self: Outcomes, row: Row, outcome: Outcome) -> Any:
+            def once(self: Outcomes, row: LedgerRow, outcome: Outcome) -> Any:
                 patched.setattr(Outcomes, "written", written)
                 fail()
 

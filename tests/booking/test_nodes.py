@@ -15,7 +15,7 @@ from tests.races.rush import public_ids, state_folders
 
 # who is silent is taken for dead sooner than in earnest
 SOONER = """
-import gateway.booking.owners as owners
+import gateway.booking.takeover as owners
 owners.SILENCE, owners.BEAT, owners.LOOK = 2.0, 0.2, 0.2
 """
 DIES = f"""{SOONER}

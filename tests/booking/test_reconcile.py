@@ -13,12 +13,11 @@ import pytest
 from sqlalchemy import update
 
 from adapters.base import BackendUnavailable, OutcomeUnknown
-from gateway.booking import first_seen, reconcile
-from gateway.booking.base import Booked
-from gateway.booking.owners import boot
+from gateway.booking import lookup, reconcile
+from gateway.booking.base import LEFT, Booked
 from gateway.booking.reconcile import Reconciler
-from gateway.booking.row import LEFT
-from gateway.booking.rows import Rows
+from gateway.booking.rows import LedgerRows
+from gateway.booking.takeover import boot
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, OTHER, World, another, kept, slain
 from tests.conftest import Start
@@ -118,7 +117,7 @@ async def test_a_process_that_is_started_again_counts_on(
             await reconciler.begin()
         assert await kept(world) == ["unknown"]
     with monkeypatch.context() as context:
-        context.setattr(first_seen, "boot", lambda: "another")
+        context.setattr(lookup, "boot", lambda: "another")
         async with reconciled(world, **more, clock=lambda: 40) as reconciler:
             await reconciler.begin()
     assert await kept(world) == ["unknown"], "another boot's clock says nothing"
@@ -150,7 +149,7 @@ async def test_what_an_earlier_process_cannot_have_seen_counts_for_nothing(
 ) -> None:
     world.clinic.excludes = False
     await lost(world, made=False)
-    [row] = await Rows(world.store).between()
+    [row] = await LedgerRows(world.store).between()
     file = tmp_path / "unknown.json"
     file.write_bytes(
         left.replace(b"BOOT", boot().encode()).replace(b"SENDING", row.sending.encode())
@@ -169,15 +168,15 @@ async def test_what_could_not_be_kept_leaves_nothing_old(world: World, tmp_path:
         await reconciler.begin()
         assert file.exists()
         file.with_suffix(".new").mkdir()
-        [row] = await Rows(world.store).between()
-        await Rows(world.store).write(row, None)
+        [row] = await LedgerRows(world.store).between()
+        await LedgerRows(world.store).write(row, None)
         await reconciler.begin()
     assert not file.exists()
 
 
 async def test_a_row_that_is_written_anew_is_counted_anew(world: World) -> None:
     await lost(world, made=False)
-    rows = Rows(world.store)
+    rows = LedgerRows(world.store)
     [row] = await rows.between()
     assert await rows.write(row, None)
     assert await rows.restore(row, LEFT)
@@ -284,29 +283,6 @@ async def test_a_start_waits_five_seconds_at_the_most(world: World) -> None:
         begun = asyncio.get_running_loop().time()
         await reconciler.begin(patience=0.2)
         assert asyncio.get_running_loop().time() - begun < 4
-
-
-async def test_rows_of_an_older_version_are_taken_over_too(world: World) -> None:
-    await lost(world)
-    async with world.store.begin() as connection:
-        nothing = dict.fromkeys(("owner", "claim", "draft", "vet_id", "starts_at", "ends_at"))
-        await connection.execute(update(bookings).values(state="sent", **nothing))
-    async with reconciled(world) as reconciler:
-        await reconciler.begin()
-    assert await kept(world) == ["unknown"]
-    world.now += timedelta(minutes=1)
-    assert (await world.book()).record["id"] == "a0"
-
-
-@pytest.mark.parametrize("state", ["sent", "unknown"])
-async def test_rows_without_a_claim_are_given_one_and_looked_up(world: World, state: str) -> None:
-    await lost(world)
-    async with world.store.begin() as connection:
-        await connection.execute(update(bookings).values(state=state, owner=None, claim=None))
-    async with reconciled(world) as reconciler:
-        await reconciler.begin()
-    assert await kept(world) == ["done a0"]
-    assert world.heard.said == ["found a0"]
 
 
 @pytest.mark.parametrize("draft", [b"{", b"[]", b"{}", b'{"scheduled_at": 1, "now": 2}'])

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert
 
 from adapters.base import WATCHED_AT_ONCE, BackendTimeout, Watched
-from gateway.booking.watch import Watch
+from gateway.booking.reconcile import Watch
 from gateway.store import Store, open_store
 from gateway.store.tables import bookings
 

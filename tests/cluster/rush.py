@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from examples.postgres_slots.values import ZONE as CLINIC
-from gateway.booking.lengths import IN_DOUBT
+from gateway.booking.times import IN_DOUBT
 from tests.adapters.servers import execute_async
 from tests.chaos.history import LOST, UNKNOWN, Attempt, Row, Wish
 from tests.chaos.storm import Storm

@@ -29,7 +29,7 @@ ENVIRONMENT = {
     "GATEWAY_IN_FLIGHT_PER_KEY": "100",
     "GATEWAY_BACKEND_BOOKING_TIMEOUT": str(BOOKING_TIMEOUT),
 }
-SPOILT = "import gateway.booking.owners as o\no.SILENCE, o.BEAT = 5.0, 1.0"
+SPOILT = "import gateway.booking.takeover as o\no.SILENCE, o.BEAT = 5.0, 1.0"
 
 
 class Node:

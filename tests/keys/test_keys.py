@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.base import KeysBehind, KeysUnreadable
+from gateway.keys.base import KeysBehind, KeysUnreadable, OddKey, UnknownKey
 from gateway.keys.key import Key, new_key
-from gateway.keys.ring import BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, MemoryKeyRing
+from gateway.keys.ring import BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.keys.secret import digest, hint, mint, well_formed
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddKey, UnknownKey
 from gateway.store import Store, StoreError, open_store
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
@@ -75,9 +74,9 @@ class Noted:
 
 
 @pytest.fixture
-async def ring(store: Store) -> AsyncIterator[MemoryKeyRing]:
+async def ring(store: Store) -> AsyncIterator[KeyRing]:
     watcher = Noted()
-    made = MemoryKeyRing(KeyStore(store), watcher)
+    made = KeyRing(KeyStore(store), watcher)
     await made.refresh()
     yield made
     await made.aclose()
@@ -105,9 +104,7 @@ def test_a_mistyped_secret_is_told_offline(place: int, other: str) -> None:
     assert well_formed(typed) == (typed == secret)
 
 
-async def test_a_new_key_is_found_by_its_secret_as_it_was_made(
-    store: Store, ring: MemoryKeyRing
-) -> None:
+async def test_a_new_key_is_found_by_its_secret_as_it_was_made(store: Store, ring: KeyRing) -> None:
     key = a_key(
         contact="it@example.org",
         scopes={"patients": AccessLevel.FULL},
@@ -124,7 +121,7 @@ async def test_a_new_key_is_found_by_its_secret_as_it_was_made(
 
 
 async def test_a_change_and_a_revocation_reach_the_ring_with_the_next_refresh(
-    store: Store, ring: MemoryKeyRing
+    store: Store, ring: KeyRing
 ) -> None:
     keys = KeyStore(store)
     key = a_key()
@@ -142,7 +139,7 @@ async def test_a_change_and_a_revocation_reach_the_ring_with_the_next_refresh(
     assert len(ring) == 1
 
 
-async def test_a_key_ends_at_its_date_not_after_it(store: Store, ring: MemoryKeyRing) -> None:
+async def test_a_key_ends_at_its_date_not_after_it(store: Store, ring: KeyRing) -> None:
     secret = await KeyStore(store).add(a_key(expires_at=NOW))
     await ring.refresh()
     assert ring.find(digest(secret), NOW - SECOND) is not None
@@ -150,7 +147,7 @@ async def test_a_key_ends_at_its_date_not_after_it(store: Store, ring: MemoryKey
 
 
 async def test_a_rotated_key_has_both_secrets_for_the_overlap_and_then_the_new_one(
-    store: Store, ring: MemoryKeyRing
+    store: Store, ring: KeyRing
 ) -> None:
     keys = KeyStore(store)
     key = a_key()
@@ -168,7 +165,7 @@ async def test_a_rotated_key_has_both_secrets_for_the_overlap_and_then_the_new_o
 
 
 async def test_whose_a_secret_was_is_known_when_it_opens_nothing_any_more(
-    store: Store, ring: MemoryKeyRing, monkeypatch: pytest.MonkeyPatch
+    store: Store, ring: KeyRing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = KeyStore(store)
     made = [a_key(), a_key(), a_key(expires_at=NOW)]
@@ -181,7 +178,7 @@ async def test_whose_a_secret_was_is_known_when_it_opens_nothing_any_more(
         assert ring.find(digest(secret), NOW) is None
         assert ring.owner_of(digest(secret)) == key.id
     assert ring.owner_of(digest(mint())) == ""
-    begun = MemoryKeyRing(keys, Noted())
+    begun = KeyRing(keys, Noted())
     await begun.refresh()
     assert begun.owner_of(digest(revoked)) == made[0].id, "after a restart too"
     monkeypatch.setattr("gateway.keys.ring.MOST_FORMER", 2)
@@ -192,7 +189,7 @@ async def test_whose_a_secret_was_is_known_when_it_opens_nothing_any_more(
 
 
 async def test_a_second_rotation_does_not_lengthen_the_life_of_the_first_secret(
-    store: Store, ring: MemoryKeyRing
+    store: Store, ring: KeyRing
 ) -> None:
     keys = KeyStore(store)
     key = a_key()
@@ -205,7 +202,7 @@ async def test_a_second_rotation_does_not_lengthen_the_life_of_the_first_secret(
 
 
 async def test_a_secret_that_could_not_be_told_is_not_made(
-    store: Store, ring: MemoryKeyRing, monkeypatch: pytest.MonkeyPatch
+    store: Store, ring: KeyRing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = KeyStore(store)
     key = a_key()
@@ -229,7 +226,7 @@ async def test_what_nobody_knows_is_said(store: Store) -> None:
 
 
 async def test_the_time_of_last_use_is_written_and_is_no_change_to_follow(
-    store: Store, ring: MemoryKeyRing
+    store: Store, ring: KeyRing
 ) -> None:
     keys = KeyStore(store)
     key = a_key()
@@ -258,7 +255,7 @@ async def test_a_ring_that_follows_writes_the_times_of_last_use_now_and_then(
     keys = Watched(store)
     key = a_key()
     await keys.add(key)
-    ring = MemoryKeyRing(keys, Noted())
+    ring = KeyRing(keys, Noted())
     await ring.start()
     ring.touch(key.id, NOW)
     async with asyncio.timeout(10):
@@ -284,7 +281,7 @@ async def test_no_secret_rests_in_the_store(tmp_path: Path) -> None:
 
 
 async def test_a_look_up_asks_no_database_and_costs_the_same_for_many_keys(
-    store: Store, ring: MemoryKeyRing
+    store: Store, ring: KeyRing
 ) -> None:
     keys = KeyStore(store)
     secret = await keys.add(a_key())
@@ -302,7 +299,7 @@ async def test_while_the_store_cannot_be_read_only_known_keys_go_on_and_for_a_mi
     known, revoked = await keys.add(a_key()), a_key()
     gone = await keys.add(revoked)
     await keys.revoke(revoked.id, NOW)
-    ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
+    ring = KeyRing(keys, Noted(), lambda: clock[0])
     await ring.refresh()
     strangers = [digest(gone), digest(mint())]
     clock[0] = UNKNOWN_FOR
@@ -333,7 +330,7 @@ async def test_a_store_that_looks_untouched_is_asked_now_and_then_and_a_change_s
 
     clock = [0.0]
     keys = Counted(file_store)
-    ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
+    ring = KeyRing(keys, Noted(), lambda: clock[0])
     await ring.refresh()
     for turn in range(1, 10):
         clock[0] = float(turn)
@@ -365,7 +362,7 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
 
     started = False
     watcher = Noted()
-    ring = MemoryKeyRing(Flaky(file_store), watcher)
+    ring = KeyRing(Flaky(file_store), watcher)
     await ring.start()
     while ring._mark is None:  # noqa: ASYNC110 - the file looks untouched from here on
         await asyncio.sleep(0.001)
@@ -410,7 +407,7 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     odd, good = a_key(), a_key()
     secrets = [await keys.add(odd), await keys.add(good)]
     watcher = Noted()
-    ring = MemoryKeyRing(keys, watcher)
+    ring = KeyRing(keys, watcher)
     await ring.refresh()
     async with file_store.begin() as connection:
         await connection.exec_driver_sql(f"UPDATE keys SET {damage} WHERE id = '{odd.id}'")
@@ -438,7 +435,7 @@ async def test_a_secret_whose_end_makes_no_sense_opens_nothing_and_stops_no_othe
             "UPDATE secrets SET expires_at = ? WHERE key_id = ?", (until, odd.id)
         )
     watcher = Noted()
-    ring = MemoryKeyRing(keys, watcher)
+    ring = KeyRing(keys, watcher)
     await ring.refresh()
     assert [ring.find(digest(each), NOW) for each in secrets] == [None, good]
     assert watcher.said == [f"odd {odd.id}"]
@@ -452,7 +449,7 @@ async def test_after_a_pause_the_store_is_read_before_anybody_is_answered(store:
     keys = KeyStore(store)
     key = a_key()
     secret = await keys.add(key)
-    ring = MemoryKeyRing(keys, Noted(), lambda: clock[0])
+    ring = KeyRing(keys, Noted(), lambda: clock[0])
     await ring.refresh()
     await keys.revoke(key.id, NOW)
     clock[0] = BEHIND_AFTER
@@ -477,7 +474,7 @@ async def test_a_store_that_hangs_or_fails_holds_up_nobody_for_long(
             reading += 1
             await asyncio.Event().wait()
 
-    ring = MemoryKeyRing(Hanging(store), Noted())
+    ring = KeyRing(Hanging(store), Noted())
     await asyncio.gather(*(ring.catch_up() for _ in range(5)))
     assert reading == 1
     await ring.aclose()
@@ -499,7 +496,7 @@ async def test_a_store_that_cannot_be_written_is_read_on_and_said_once(
 
     watcher = Noted()
     keys = Full(store)
-    ring = MemoryKeyRing(keys, watcher)
+    ring = KeyRing(keys, watcher)
     await ring.start()
     ring.touch("somebody", NOW)
     async with asyncio.timeout(10):
@@ -515,7 +512,7 @@ async def test_a_store_that_cannot_be_written_is_read_on_and_said_once(
 
 
 async def test_a_store_that_was_put_back_and_changed_as_often_is_not_taken_for_itself(
-    store: Store, ring: MemoryKeyRing
+    store: Store, ring: KeyRing
 ) -> None:
     steps = set()
     for _ in range(20):
@@ -526,7 +523,7 @@ async def test_a_store_that_was_put_back_and_changed_as_often_is_not_taken_for_i
     assert min(steps) > 0
 
 
-async def test_a_store_that_was_put_back_is_read_anew(store: Store, ring: MemoryKeyRing) -> None:
+async def test_a_store_that_was_put_back_is_read_anew(store: Store, ring: KeyRing) -> None:
     keys = KeyStore(store)
     old, new = a_key(), a_key()
     kept = await keys.add(old)

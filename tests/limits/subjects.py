@@ -6,11 +6,9 @@ from uuid import uuid4
 from redis.asyncio import Redis
 
 from gateway.limits.base import Limiter
-from gateway.limits.counters import Counters
-from gateway.limits.degraded import Degrading
-from gateway.limits.memory import MemoryLimiter
+from gateway.limits.memory import Degrading, MemoryLimiter
 from gateway.limits.redis import RedisLimiter
-from gateway.limits.shared import SharedLimiter
+from gateway.limits.shared import Counters, SharedLimiter
 from tests.redis_server import shared_redis
 
 # Seconds: what a test of counting waits for on a machine that does other things too.

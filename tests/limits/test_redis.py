@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from gateway.limits import open_limiter, open_peeker
 from gateway.limits.base import PATIENCE, TRIAL, Limiter, LimiterDown, Quota
-from gateway.limits.degraded import FAILURES, Degrading
+from gateway.limits.memory import FAILURES, Degrading
 from gateway.limits.redis import PREFIX, RedisLimiter
 from tests.limits.subjects import PATIENT, Noted
 from tests.redis_server import RedisServer, redis_server

@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 
 from gateway.limits.base import LimiterDown, LimiterFull
-from gateway.limits.counters import SLOTS, Counters
-from gateway.limits.degraded import Degrading
-from gateway.limits.shared import SharedLimiter
+from gateway.limits.memory import Degrading
+from gateway.limits.shared import SLOTS, Counters, SharedLimiter
 from tests.limits.subjects import Noted
 
 # A parent that makes the counters and forks: in a program of its own, as the tests have threads.
 POOL = """
 import asyncio, json, os, random, signal, sys, time
 from gateway.limits.base import LimiterDown
-from gateway.limits.counters import Counters
+from gateway.limits.shared import Counters
 from gateway.limits.shared import SharedLimiter
 
 counters = Counters()

@@ -410,14 +410,14 @@ def test_a_full_disk_is_named_by_the_file_that_it_has_no_room_for(
 # A process that ends as by `kill -9` with its n-th copy.
 KILLED = """
 import os, signal
-from gateway.state import copies
-whole, copied = copies._copy, []
+from gateway.state import backup, restore
+whole, copied = backup.copy_file, []
 def copy(*given, **named):
     copied.append(given)
     if len(copied) == {number}:
         os.kill(os.getpid(), signal.SIGKILL)
     whole(*given, **named)
-copies._copy = copy
+backup.copy_file = restore.copy_file = copy
 """
 
 

@@ -151,7 +151,7 @@ async def test_a_migration_that_was_interrupted_left_nothing(
 ) -> None:
     async with opened(empty) as store:
         with monkeypatch.context() as patched:
-            patched.setattr("gateway.store.fresh.version.create", stop_half_way)
+            patched.setattr("gateway.store.tables.version.create", stop_half_way)
             with pytest.raises(SystemExit):
                 await store.migrate()
         tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"

@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import threading
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,15 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import delete, insert
 
-from gateway.keys.store import KeyStore
 from gateway.store import Store, StoreError, open_store
 from gateway.store.base import HEAD
 from gateway.store.migrations import configuration
 from gateway.store.sqlite import WAIT_MS
-from gateway.store.tables import audit_chains, meta, metadata
-from tests.store.stages import bring_to, stop_half_way
+from gateway.store.tables import meta, metadata
+from tests.store.stages import bring_to, release_next, stop_half_way
+
+# What a store of the first release is, row by row; it never changes.
+FIRST_RELEASE = Path(__file__).with_name("first_release.sql")
 
 
 def at(path: Path) -> Store:
@@ -30,8 +31,7 @@ def at(path: Path) -> Store:
 
 async def test_migrations_make_the_tables_that_the_code_works_with(tmp_path: Path) -> None:
     store = at(tmp_path / "g.db")
-    await bring_to(store, "0001")
-    await store.migrate()
+    await bring_to(store, "head")
     await store.migrate()
     async with store.engine.connect() as connection:
         difference = await connection.run_sync(
@@ -39,6 +39,18 @@ async def test_migrations_make_the_tables_that_the_code_works_with(tmp_path: Pat
         )
     await store.aclose()
     assert difference == []
+
+
+async def test_a_store_of_the_first_release_is_brought_to_what_one_is_that_begins(
+    tmp_path: Path,
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.executescript(FIRST_RELEASE.read_text())
+    first, begun = at(tmp_path / "a.db"), at(tmp_path / "b.db")
+    for store in (first, begun):
+        await store.migrate()
+        await store.aclose()
+    assert _dump(tmp_path / "a.db") == _dump(tmp_path / "b.db")
 
 
 async def test_a_store_that_begins_is_what_all_migrations_make(tmp_path: Path) -> None:
@@ -86,6 +98,18 @@ async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     await later.aclose()
 
 
+async def test_a_store_of_before_the_first_release_is_refused(tmp_path: Path) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    async with store.begin() as connection:
+        await connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0014'")
+    before = _dump(tmp_path / "g.db")
+    with pytest.raises(StoreError, match=r"before the first release \(its tables are at 0014"):
+        await store.migrate()
+    await store.aclose()
+    assert _dump(tmp_path / "g.db") == before
+
+
 async def test_what_is_set_once_stays(tmp_path: Path) -> None:
     store = at(tmp_path / "g.db")
     await store.migrate()
@@ -126,8 +150,14 @@ def test_a_database_that_is_not_possible_is_refused() -> None:
         open_store("oracle://x:secret@host/db")
 
 
-async def test_many_that_migrate_at_once_make_the_tables_once(tmp_path: Path) -> None:
-    stores = [at(tmp_path / "g.db") for _ in range(6)]
+@pytest.mark.parametrize("begun", [False, True])
+async def test_many_that_migrate_at_once_make_the_tables_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    stores, head = [at(tmp_path / "g.db") for _ in range(6)], HEAD
+    if begun:
+        await stores[0].migrate()
+        head = release_next(monkeypatch, tmp_path)
     await asyncio.gather(*(store.migrate() for store in stores))
     for store in stores:
         await store.aclose()
@@ -136,7 +166,24 @@ async def test_many_that_migrate_at_once_make_the_tables_once(tmp_path: Path) ->
             ("keys",),
             ("policy",),
         ]
-        assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(HEAD,)]
+        assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(head,)]
+
+
+async def test_a_migration_keeps_what_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = at(tmp_path / "g.db")
+    await store.migrate()
+    await store.set_meta("a", "1")
+    head = release_next(monkeypatch, tmp_path)
+    await store.migrate(make=False)
+    async with store.begin() as connection:
+        noted = await connection.exec_driver_sql(
+            "SELECT count(*) FROM revisions WHERE note IS NULL"
+        )
+        assert noted.scalar_one() == 2
+    assert (await store.meta("a"), await store.version()) == ("1", head)
+    await store.aclose()
 
 
 async def test_who_begins_a_new_store_waits_for_another_who_does(tmp_path: Path) -> None:
@@ -162,11 +209,12 @@ async def test_a_migration_that_was_interrupted_left_nothing(
 ) -> None:
     store = at(tmp_path / "g.db")
     if begun:
-        await bring_to(store, "0001")
+        await store.migrate()
+        release_next(monkeypatch, tmp_path)
     before = _dump(tmp_path / "g.db")
     with monkeypatch.context() as patched:
         patched.setattr("alembic.op.create_index", stop_half_way)
-        patched.setattr("gateway.store.fresh.version.create", stop_half_way)
+        patched.setattr("gateway.store.tables.version.create", stop_half_way)
         with pytest.raises(SystemExit):
             await store.migrate()
     assert _dump(tmp_path / "g.db") == before
@@ -275,20 +323,6 @@ async def test_what_there_is_one_of_is_replaced_and_stays_so(store: Store) -> No
         await store.set_meta("a", value)
         assert await store.meta("a") == value
     assert await store.set_meta_once("a", "3") == "2"
-
-
-async def test_a_store_of_before_knows_the_latest_time_of_what_it_holds(tmp_path: Path) -> None:
-    store = at(tmp_path / "g.db")
-    await bring_to(store, "0012")
-    times = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 22, 21)]
-    async with store.begin() as connection:
-        row = {"place": "p", "host": "h", "pid": 1, "seq": 0, "mac": "", "ended": 0}
-        row |= {"dropped_seq": 0, "dropped_mac": ""}
-        rows = [{**row, "id": str(at), "begun_at": at, "written_at": None} for at in times]
-        await connection.execute(insert(audit_chains), rows)
-    await store.migrate()
-    assert await KeyStore(store).latest_time() == times[1]
-    await store.aclose()
 
 
 async def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:

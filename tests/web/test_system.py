@@ -17,8 +17,8 @@ from gateway import backend
 from gateway.assembly.answering import probe_backend
 from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
-from gateway.booking.row import STATES
-from gateway.keys.ring import MemoryKeyRing
+from gateway.booking.base import STATES
+from gateway.keys.ring import KeyRing
 from gateway.observe.logs import Outlet
 from gateway.observe.metrics import Metrics
 from gateway.observe.process import Lag
@@ -183,7 +183,7 @@ async def test_every_part_that_is_not_ready_says_why_in_words(
 
     partner = await partner_of(World(ping=down))
     monkeypatch.setattr(type(partner.gateway.gateway.store), "ping", gone)
-    monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: 61.0))
+    monkeypatch.setattr(KeyRing, "age", property(lambda ring: 61.0))
     monkeypatch.setattr(Lag, "most", lambda lag, seconds: (1.5, 2.0))
     status, text = await get(session, partner.gateway, "/readyz")
     parts = json.loads(text)["parts"]
@@ -339,7 +339,7 @@ async def test_a_gateway_is_ready_for_what_it_can_do(
         monkeypatch.setattr(type(gateway.store), "ping", gone)
     elif failure.startswith("keys"):
         age = float(failure.split()[2])
-        monkeypatch.setattr(MemoryKeyRing, "age", property(lambda ring: age))
+        monkeypatch.setattr(KeyRing, "age", property(lambda ring: age))
     elif failure.startswith("audit"):
         monkeypatch.setattr(Buffer, "is_full", "room" in failure)
         gateway.public.front.pipeline.audit.broken = "no space left on device"

@@ -21,12 +21,9 @@ from gateway.administrators.administrator import Right
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import changes_told, settings_told
-from gateway.keys.key import DEFAULT_LIMIT, Key, new_key
-from gateway.keys.networks import MOST as MOST_NETWORKS
-from gateway.keys.networks import read_network
-from gateway.keys.rows import row_of
-from gateway.keys.store import KeyStore
-from gateway.keys.told import ChangedKey, KeyExists
+from gateway.keys.base import ChangedKey, KeyExists
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
+from gateway.keys.store import KeyStore, row_of
 
 LONGEST = 200
 MOST = 1_000_000_000

@@ -16,9 +16,9 @@ from gateway.contract.access import Permission
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.inquiries.audit import find_entries
 from gateway.inquiries.keys import UNUSED, Listed, Selection, Which, closed_to, sights, states_of
+from gateway.keys.base import ChangedKey, KnownSecret
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import ChangedKey, Secret
 from gateway.usage.store import CallSums, by_day
 
 AT_ONCE = 50
@@ -104,7 +104,7 @@ async def _last_used(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, datet
     return await KeyStore(visit.store).last_used([each.key.id for each in keys])
 
 
-async def found_key(visit: Visit) -> tuple[Key, tuple[Secret, ...]]:
+async def found_key(visit: Visit) -> tuple[Key, tuple[KnownSecret, ...]]:
     """Returns the key of the address, with what may be told of its secrets."""
     return await KeyStore(visit.store).show(visit.request.match_info["id"])
 
@@ -211,7 +211,7 @@ async def revoke(visit: Visit) -> web.Response:
 
 
 def shown_once(
-    visit: Visit, key: Key, secret: str, title: str, secrets: Sequence[Secret] = ()
+    visit: Visit, key: Key, secret: str, title: str, secrets: Sequence[KnownSecret] = ()
 ) -> web.Response:
     """Answers the form that made the secret: no address leads here again, no browser keeps it."""
     before = [each.expires_at for each in secrets[:-1] if each.expires_at is not None]

@@ -19,9 +19,9 @@ from gateway.cli.options import OneLine, OneOf, config_option, fail, json_option
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
+from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.keys.told import OddKey, UnknownKey
 from gateway.policy.telling.wording import Reason, reasons
 from gateway.settings import Settings, StartRefused, load_settings
 from gateway.state import opened_if_begun

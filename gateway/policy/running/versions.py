@@ -13,9 +13,14 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.store.adding import adding
 from gateway.store.base import Store, StoreError
-from gateway.store.tables import policy_history, policy_processes, policy_versions, revisions
+from gateway.store.tables import (
+    adding,
+    policy_history,
+    policy_processes,
+    policy_versions,
+    revisions,
+)
 
 RAN, HELD, REFUSED = "ran", "held", "refused"
 # What somebody said of a policy that waited.

@@ -4,15 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.booking import room
-from gateway.booking.room import AT_ONCE, PATIENCE, REST, Room
 from gateway.contract.errors import Unavailable
-from gateway.store import Store
-from gateway.store.base import StoreError
+from gateway.store import Store, StoreError, base, open_store
+from gateway.store.base import AT_ONCE, PATIENCE, REST, BoundedStore
 from tests.booking.clinic import World
 from tests.waiting import until
 
@@ -40,7 +39,7 @@ async def test_while_the_ledger_hangs_nothing_piles_up_and_refusals_are_quick(
     world: World, monkeypatch: pytest.MonkeyPatch, patience: Callable[[float], None]
 ) -> None:
     patience(0.5)
-    monkeypatch.setattr(room, "REST", 30.0)
+    monkeypatch.setattr(base, "REST", 30.0)
     store = Hanging(world.store)
     ledger = world.opened(store)
     before = len(asyncio.all_tasks())
@@ -60,9 +59,9 @@ async def test_while_the_ledger_hangs_nothing_piles_up_and_refusals_are_quick(
     assert not (await world.book(through=ledger)).replayed
 
 
-async def test_one_is_let_in_now_and_then_to_see() -> None:
+async def test_one_is_let_in_now_and_then_to_see(tmp_path: Path) -> None:
     now = 0.0
-    of = Room(clock=lambda: now)
+    of = BoundedStore(open_store(tmp_path / "g.db"), clock=lambda: now)
     async with of.taken():
         now = PATIENCE - 0.01
         async with of.taken():

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from adapters.base import BackendUnavailable, OutcomeUnknown, Page, Query, Record
-from gateway.booking.blocked import Blocked
-from gateway.booking.lengths import AGAIN, IN_DOUBT, KEPT, Lengths
+from gateway.booking.times import IN_DOUBT, TYPES_AGAIN, TYPES_KEPT, FreeTimes, Lengths
 from gateway.store import StoreError
-from tests.booking.clinic import DAY, NOW, World
+from tests.booking.clinic import DAY, NOW, WINDOW, World
 
 
 def slot(start: datetime, minutes: int = 30) -> Record:
@@ -46,7 +45,7 @@ class Pages:
 STARTS = [NOW + DAY + timedelta(minutes=minutes) for minutes in (-30, -15, 0, 15, 30)]
 
 
-async def offered(blocked: Blocked, vet: str = "v") -> list[datetime]:
+async def offered(blocked: FreeTimes, vet: str = "v") -> list[datetime]:
     query = Query(resource="slots", now=NOW, values={"vetId": vet, "date": STARTS[0].date()})
     page = await blocked.read_many(query)
     return [datetime.fromisoformat(each["startTime"]) for each in page.records]
@@ -57,7 +56,7 @@ async def test_times_that_may_have_been_booked_are_not_offered(
 ) -> None:
     pages: Any = Pages([slot(each) for each in STARTS])
     now = 0.0
-    blocked = Blocked(pages, world.store, clock=lambda: now)
+    blocked = FreeTimes(pages, world.store, WINDOW, clock=lambda: now)
     assert await offered(blocked) == STARTS
     assert await blocked.read_one(Query(resource="slots", now=NOW)) == slot(STARTS[0])
     world.clinic.answers = [OutcomeUnknown("lost")]
@@ -93,14 +92,14 @@ async def test_a_type_lasts_as_it_says_and_what_nobody_says_two_hours() -> None:
     pages.default_length = timedelta(minutes=20)
     assert await lengths.of(None, NOW) == timedelta(minutes=20)
     pages.records[0]["durationMinutes"] = 25
-    now = KEPT
+    now = TYPES_KEPT
     assert await lengths.of("a", NOW) == timedelta(minutes=25)
     pages.fails = True
-    now += KEPT
+    now += TYPES_KEPT
     assert await lengths.of("a", NOW) == timedelta(minutes=25)
     assert await lengths.of("x", NOW) == IN_DOUBT
     asked = pages.asked
-    now += AGAIN
+    now += TYPES_AGAIN
     assert await lengths.of("x", NOW) == IN_DOUBT
     assert pages.asked == asked + 1
 

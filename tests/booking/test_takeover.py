@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from gateway.booking import owners as module
-from gateway.booking.owners import BEAT, GAP, LOOK, SILENCE, Owners
+from gateway.booking import takeover as module
+from gateway.booking.takeover import BEAT, GAP, LOOK, SILENCE, Owners
 from gateway.store import Store, StoreError
 from gateway.store.tables import presence
 from tests.booking.clinic import Forgetful, slain

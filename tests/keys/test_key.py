@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.keys.networks import REMEMBERED, Networks, read_network
+from gateway.keys.key import REMEMBERED, Networks, read_network
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import pytest
 from sqlalchemy import update
 
 from adapters.base import OutcomeUnknown
-from gateway.booking.row import LEFT
-from gateway.booking.rows import Rows
-from gateway.booking.unsettled import Resolved, Unknown, resolved, unknown
-from gateway.booking.values import done
+from gateway.booking.base import LEFT, done
+from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
+from gateway.booking.rows import LedgerRows
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, NOW, OTHER, World
 from tests.booking.test_reconcile import lost, reconciled
@@ -25,7 +24,7 @@ async def told(world: World) -> list[tuple[str | None, bool]]:
 async def test_what_nobody_knows_is_told_with_the_time_that_it_blocks(world: World) -> None:
     await lost(world)
     assert await unknown(world.store, 10) == [
-        Unknown(
+        UnknownBooking(
             key_id="p",
             vet_id="v",
             starts_at=NOW + DAY,
@@ -47,7 +46,7 @@ async def test_what_was_found_is_told_with_its_appointment(world: World) -> None
     assert await unknown(world.store, 10) == []
     [found] = await resolved(world.store, before, 10)
     assert before <= found.at <= datetime.now(UTC)
-    assert found == Resolved(
+    assert found == ResolvedBooking(
         key_id="p",
         vet_id="v",
         starts_at=NOW + DAY,
@@ -89,7 +88,7 @@ async def test_a_retry_that_may_not_be_sent_anew_was_not_made(world: World) -> N
 
 async def test_who_turns_up_after_all_has_the_last_word(world: World) -> None:
     await lost(world, made=False)
-    rows = Rows(world.store)
+    rows = LedgerRows(world.store)
     for outcome, said in ((LEFT, []), (done({"id": "a9"}), [("a9", True)])):
         [row] = await rows.between()
         assert await rows.write(row, None)
@@ -119,7 +118,7 @@ async def test_one_that_cannot_be_read_is_told_as_such(world: World) -> None:
 async def test_a_word_is_kept_for_a_week(world: World) -> None:
     await lost(world)
     await world.book()
-    rows, now = Rows(world.store), datetime.now(UTC)
+    rows, now = LedgerRows(world.store), datetime.now(UTC)
     await rows.purge(now + timedelta(days=6))
     assert len(await told(world)) == 1
     await rows.purge(now + timedelta(days=8))

@@ -1,0 +1,15 @@
+"""The tables of the first release.
+
+The first migration that changes one of them writes them out here, as they are before it.
+"""
+
+from alembic import op
+
+from gateway.store.tables import make
+
+revision = "0015"
+down_revision = None
+
+
+def upgrade() -> None:
+    make(op.get_bind())
