@@ -9,10 +9,10 @@ from typing import Any
 
 from adapters.asking import Asking
 from adapters.wrappers import guarded
-from gateway.audit import buffer, journal, recorder, upkeep
+from gateway.audit import buffer, journal, upkeep
 from gateway.observe import metrics, process, traces
 from gateway.pipeline import pipeline, shedder
-from gateway.usage import counting
+from gateway.usage import Usage
 from gateway.web import connection, front, observers, reader
 
 
@@ -53,7 +53,7 @@ def _without_metrics() -> None:
 
 
 def _without_usage() -> None:
-    counting.Usage.count = _nothing  # type: ignore[method-assign]
+    Usage.count = _nothing  # type: ignore[method-assign]
 
 
 def _without_gate() -> None:
@@ -112,15 +112,15 @@ class Ends:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffers: list[buffer.Buffer] = []
-        self._recorders: list[recorder.Recorder] = []
+        self._recorders: list[journal.Recorder] = []
         self._upkeeps: list[upkeep.Upkeep] = []
-        self._usages: list[counting.Usage] = []
-        upkeep.INDEX_EVERY = recorder.EVERY = 1e9
+        self._usages: list[Usage] = []
+        upkeep.INDEX_EVERY = journal.RECORD_EVERY = 1e9
         for kind, found in (
             (buffer.Buffer, self._buffers),
-            (recorder.Recorder, self._recorders),
+            (journal.Recorder, self._recorders),
             (upkeep.Upkeep, self._upkeeps),
-            (counting.Usage, self._usages),
+            (Usage, self._usages),
         ):
             self._learn(kind, found)
 

@@ -24,15 +24,14 @@ from bench.servers import Server
 from bench.world import World
 from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.passwords import Passwords
-from gateway.audit.chains import Chains
-from gateway.audit.completeness import brought_up
-from gateway.audit.entries import ANSWERED, REFUSED, Entry, texts
-from gateway.audit.files import audit_folder, made, named_place
-from gateway.audit.secrets import key_file, secrets_at_start
-from gateway.audit.writer import Writer
+from gateway.audit.buffer import Writer
+from gateway.audit.chains import Chains, audit_folder, named_place
+from gateway.audit.entries import ANSWERED, REFUSED, Entry, key_file, secrets_at_start
+from gateway.audit.questions import brought_up
 from gateway.contract.access import LEVELS, Permission
 from gateway.keys.key import new_key
 from gateway.keys.secret import digest, mint
+from gateway.observe.lines import texts
 from gateway.settings import Settings, load_settings
 from gateway.store import Store, open_store
 from gateway.store.tables import keys, usage, usage_days
@@ -207,7 +206,7 @@ async def _write_audit(
     settings: Settings, store: Store, ids: list[str], records: list[str], now: datetime
 ) -> None:
     """Lines as a gateway writes them, some on each day; few keys make most calls."""
-    folder = made(audit_folder(settings))
+    folder = audit_folder(settings)
     secret = secrets_at_start(key_file(settings), may_make=True)[0]
     chains, chain, made_up = Chains(store), str(uuid4()), Random(2)  # noqa: S311 - the same
     first = now - timedelta(days=DAYS)

@@ -29,7 +29,7 @@ from gateway.policy.running.keeper import Keeper
 from gateway.processes.reports import Reporter
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store
-from gateway.usage.counting import Usage
+from gateway.usage import Usage
 from gateway.web.front import Front
 from gateway.web.server import Acceptor
 from gateway.web.system import Readiness

@@ -129,7 +129,6 @@ ROOMS_OF = {
         "gateway.administrators",
         "gateway.audit.chains",
         "gateway.audit.index",
-        "gateway.audit.occurrence",
         "gateway.audit.questions",
         "adapters.sql",
         "adapters.doctor.sql",

@@ -39,7 +39,7 @@ from gateway.purposes import NotReady, Purpose
 from gateway.serving import PublicListener
 from gateway.settings import StartRefused, secret_text
 from gateway.store import Store
-from gateway.usage.counting import Usage
+from gateway.usage import Usage
 from gateway.web.addresses import Proxies
 from gateway.web.documents import Documents
 from gateway.web.front import Front
@@ -263,7 +263,7 @@ async def probe_audit(journal: Journal) -> Answer:
         why = f"{audit.place}: {audit.broken}; {waiting}"
         stops = None if audit.is_full else (Purpose.BOOKINGS,)
         raise NotReady(f"the audit cannot be written: {why}", stops)
-    return {"head": "not recorded in the store"} if journal.unrecorded else {}
+    return {"head": "not recorded in the store"} if journal.recorder.failing else {}
 
 
 async def probe_limiter(place: str, limiter: Limiter) -> Answer:

@@ -5,17 +5,16 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Protocol
 
-from gateway.audit.chain import Head
-from gateway.audit.entries import ANSWERED, LOST, DeedLine, Entry, Mark, Written, texts
-from gateway.audit.pieces import FIRST, PIECE, pieces
-from gateway.audit.writer import Writer
+from gateway.audit import entries
+from gateway.audit.chains import Tail
+from gateway.audit.entries import AuditSecret, ChainHead, DeedLine, Entry, Mark, seal
 from gateway.contract.errors import Unavailable
-from gateway.observe.lines import TOGETHER
+from gateway.observe.lines import Outbox, texts
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0
@@ -29,6 +28,77 @@ SPARE = 1_000
 SPARE_BYTES = 8 << 20
 # Seconds that a write may take before the disk counts as one that does not answer.
 PATIENCE = 5.0
+# Bytes that are written at once, and with how many a disk that took nothing is tried.
+PIECE, FIRST = 1 << 20, 1 << 15
+# Seconds by which the wall clock must leave the other one to be noted as set.
+STEP = 2.0
+# Bytes that must be free on the disk before a booking may begin.
+ROOM = 1 << 20
+
+
+class Writer:
+    """The chain of one process, a file for each day; one thread at a time calls it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        chain: str,
+        secret: Callable[[], AuditSecret],
+        now: datetime,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.folder = folder
+        self._chain = chain
+        self._secret = secret
+        self._sealing: AuditSecret | None = None
+        self._clock = clock
+        self._ahead = now.timestamp() - clock()
+        self._head = ChainHead()
+        self._tail: Tail | None = None
+        self._day: date | None = None
+
+    def write(self, lines: Sequence[bytes], now: datetime) -> ChainHead:
+        """The head once all of it is on disk; OSError: none of it counts, try again."""
+        now = now.astimezone(UTC)
+        tail = self._tail_of(now.date())
+        secret, ahead = self._secret(), now.timestamp() - self._clock()
+        marks = []
+        # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
+        if not tail.size or secret != self._sealing:
+            day = str(self._day)
+            marks.append(Mark(entries.BEGIN, now, chain=self._chain, day=day, key=secret.id))
+        if abs(ahead - self._ahead) > STEP:
+            marks.append(Mark(entries.CLOCK, now, seconds=round(ahead - self._ahead, 3)))
+        if not marks and not lines:
+            return self._head
+        data, head = seal([*texts(marks), *lines], self._head, secret)
+        tail.append(data)
+        self._head, self._sealing, self._ahead = head, secret, ahead
+        return head
+
+    def has_room(self) -> bool:
+        """Whether the disk has room for the entries of all bookings that may be under way."""
+        disk = os.statvfs(self.folder)
+        return disk.f_bavail * disk.f_frsize >= ROOM
+
+    def end(self, now: datetime) -> ChainHead:
+        """The last line: the process ended in order."""
+        return self.write(texts([Mark(entries.END, now)]), now)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._tail is not None:
+            self._tail.close()
+
+    def _tail_of(self, day: date) -> Tail:
+        """The day's file; a clock that is set back begins none."""
+        if self._tail is None or self._day is None or day > self._day:
+            if self._tail is not None:
+                self._tail.mend()
+            tail = Tail(self.folder / f"{day}.{self._chain}.jsonl")
+            self.close()
+            self._tail, self._day = tail, day
+        return self._tail
 
 
 class Unwritten(Exception):
@@ -62,7 +132,7 @@ class Buffer:
         self,
         writer: Writer,
         watcher: Watcher,
-        written: Callable[[Head], None],
+        written: Callable[[ChainHead], None],
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -72,18 +142,16 @@ class Buffer:
         self._written = written
         self._now = now
         self._clock = clock
-        # lines as they came, as text, and on their way to the disk
-        self._fresh: list[Written] = []
-        self._waiting: list[bytes] = []
+        self._outbox = Outbox(watcher.dropped)
+        # texts on their way to the disk, how many bytes, and how many of them have come there
         self._moving: list[bytes] = []
-        # of all that is not on disk, kept only while nothing can be written
-        self._bytes = 0
+        self._moving_size = 0
         self._on_disk = 0
-        self._head: Head | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+        self._head: ChainHead | None = None
+        # of the next write: why it failed, or nothing
+        self._next: asyncio.Future[str] = asyncio.Future()
         self._writing = False
         self._failing_since: float | None = None
-        self._missing = 0
         self._wanted = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
@@ -96,28 +164,30 @@ class Buffer:
     @property
     def waiting(self) -> int:
         """How many entries are not on disk."""
-        return len(self._moving) + len(self._waiting) + len(self._fresh)
+        return len(self._moving) + len(self._outbox)
 
     def start(self) -> None:
         """Write what waits, again and again, until `aclose`."""
         self._task = asyncio.create_task(self._keep_writing(), name="write the audit")
 
     def note(self, entry: Entry) -> None:
-        """One more entry, on disk within a moment."""
-        if self.broken:
-            self._note_for_later(entry)
+        """One more entry, on disk within a moment; missing where there is no room for it."""
+        if not self.broken:
+            self._outbox.add(entry)
             return
-        self._fresh.append(entry)
-        if len(self._fresh) >= TOGETHER:
-            self._encode()
+        spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == entries.ANSWERED else (0, 0)
+        if self._has_room(spare, spare_bytes):
+            self._outbox.add(entry)
+            self._outbox.encode()  # its bytes count
+        else:
+            self._outbox.drop(1)
 
     def mark(self, mark: Mark) -> None:
         """What is to be said of the chain itself; it stands for as many lines as it tells of."""
         if self.broken and self.waiting >= MOST_WAITING + SPARE:
-            self._missing += mark.lines
-            self._watcher.dropped(mark.lines)
+            self._outbox.drop(mark.lines)
         else:
-            self._fresh.append(mark)
+            self._outbox.add(mark)
 
     def check(self, *, creates: bool) -> None:
         """Unavailable where what a call does could not be noted, while the audit is broken."""
@@ -129,43 +199,48 @@ class Buffer:
         """Whether entries wait for so long, or so many do, that not even a read may add one."""
         failing = self._failing_since
         late = failing is not None and self._clock() - failing >= LONGEST_WAIT
-        return late or self.waiting >= MOST_WAITING or self._bytes >= MOST_BYTES
+        return late or not self._has_room()
+
+    def _has_room(self, spare: int = 0, spare_bytes: int = 0) -> bool:
+        size = self._moving_size + self._outbox.size
+        return self.waiting < MOST_WAITING + spare and size < MOST_BYTES + spare_bytes
 
     async def begin(self, entry: Entry) -> None:
         """It is on disk, and there is room for what follows from it; Unwritten where not so."""
         texts([entry])  # what cannot be written is a fault before anything is sent
         self.note(entry)
-        await self.commit()
-        if self.broken:
-            raise Unwritten(self.broken)
+        await self._commit_unbroken()
 
     async def deed(self, line: DeedLine) -> None:
         """What somebody does is on disk before it is done; Unwritten where it cannot be."""
         texts([line])
         if self.broken and self.waiting >= MOST_WAITING:
             raise Unwritten(self.broken)
-        self._fresh.append(line)
+        self._outbox.add(line)
+        await self._commit_unbroken()
+
+    async def _commit_unbroken(self) -> None:
         await self.commit()
         if self.broken:
             raise Unwritten(self.broken)
 
     async def commit(self) -> None:
         """All that was noted so far is on disk; Unwritten where it is not, in time."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(done)
         self._wanted.set()
         try:
             async with asyncio.timeout(PATIENCE + EVERY):
-                await done
+                reason = await asyncio.shield(self._next)
         except TimeoutError as error:
             raise Unwritten("the disk does not answer") from error
+        if reason:
+            raise Unwritten(reason)
 
     def amend(self, entry: Entry, outcome: str, reason: str) -> None:
         """The call ended otherwise than its entry says: changed, or noted again where written."""
-        self._encode()
+        self._outbox.encode()
         [before] = texts([entry])
         entry.outcome, entry.reason = outcome, reason
-        for lines in [self._waiting] if self._writing else [self._moving, self._waiting]:
+        for lines in [self._outbox.texts] if self._writing else [self._moving, self._outbox.texts]:
             if before in lines:
                 [lines[lines.index(before)]] = texts([entry])
                 return
@@ -182,44 +257,10 @@ class Buffer:
             with contextlib.suppress(OSError):
                 self._written(await asyncio.to_thread(self._writer.end, self._now()))
         elif self.waiting:
-            self._missing += self.waiting
-            self._watcher.dropped(self.waiting)
-        if self._missing:
-            self._watcher.lost(self._missing)
+            self._outbox.drop(self.waiting)
+        if self._outbox.missing:
+            self._watcher.lost(self._outbox.missing)
         self._writer.close()
-
-    def _encode(self) -> None:
-        """What came is text from now on; a line that cannot be is missing, and no other for it."""
-        fresh, self._fresh = self._fresh, []
-        try:
-            self._waiting += texts(fresh)
-        except Exception:  # noqa: BLE001 - whatever it is, the audit must be written on
-            for each in fresh:
-                self._waiting += self._texts(each)
-
-    def _texts(self, line: Written) -> list[bytes]:
-        """Its text; none where it has none, which counts as missing."""
-        try:
-            return texts([line])
-        except Exception:  # noqa: BLE001 - the same
-            self._missing += 1
-            self._watcher.dropped(1)
-            return []
-
-    def _note_for_later(self, entry: Entry) -> None:
-        """One more while nothing can be written, where there is room."""
-        if not self._has_room(entry):
-            self._missing += 1
-            self._watcher.dropped(1)
-            return
-        text = self._texts(entry)
-        self._bytes += sum(map(len, text))
-        self._encode()
-        self._waiting += text
-
-    def _has_room(self, entry: Entry) -> bool:
-        spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == ANSWERED else (0, 0)
-        return self.waiting < MOST_WAITING + spare and self._bytes < MOST_BYTES + spare_bytes
 
     async def _keep_writing(self) -> None:
         while not self._closing:
@@ -229,33 +270,33 @@ class Buffer:
             self._wanted.clear()
             try:
                 await self._flush()
-            except Exception as fault:  # noqa: BLE001 - as above: the next time, then
+            except Exception as fault:  # noqa: BLE001 - whatever it is, the audit is written on
                 told = {"message": "the audit's own fault", "exception": fault}
                 asyncio.get_running_loop().call_exception_handler(told)
 
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""
-        waiters, self._waiters = self._waiters, []
-        missing = self._missing
+        written, self._next = self._next, asyncio.Future()
+        missing = self._outbox.missing
         if missing:
-            self._fresh.append(Mark(LOST, self._now(), lines=missing))
-        self._encode()
-        self._moving += self._waiting
-        self._waiting = []
+            self._outbox.add(Mark(entries.LOST, self._now(), lines=missing))
+        self._moving += self._outbox.take()
+        self._moving_size = sum(map(len, self._moving))
         self._writing = True
         try:
             room = await self._write()
-        except OSError as error:
-            # they hear of it only once all of this has been done
-            _tell(waiters, Unwritten(reason_of(error)))
-            self._unwritten(error, missing)
         except Exception as error:  # noqa: BLE001 - whatever it is, the audit must be written on
-            fault = OSError(f"the audit's own fault ({type(error).__name__})")
-            _tell(waiters, Unwritten("a fault of the gateway"))
-            self._unwritten(fault, missing)
+            # they hear of it only once all of this has been done
+            if isinstance(error, OSError):
+                written.set_result(reason_of(error))
+                self._unwritten(error, missing)
+            else:
+                written.set_result("a fault of the gateway")
+                fault = OSError(f"the audit's own fault ({type(error).__name__})")
+                self._unwritten(fault, missing)
         else:
-            _tell(waiters, None)
-            self._missing -= missing
+            written.set_result("")
+            self._outbox.missing -= missing
             self._failing_since = None
             self._let_go()
             self._recover(missing, room=room)
@@ -270,7 +311,7 @@ class Buffer:
         now, first = self._now(), FIRST if self._failing_since is not None else PIECE
 
         def write() -> bool:
-            for piece in pieces(self._moving, first):
+            for piece in _pieces(self._moving, first):
                 self._head = self._writer.write(piece, now)
                 self._on_disk += len(piece)
             return self._writer.has_room()
@@ -278,45 +319,37 @@ class Buffer:
         work = asyncio.ensure_future(asyncio.to_thread(write))
         done, _ = await asyncio.wait({work}, timeout=PATIENCE)
         if not done:
-            self._fail(TimeoutError("the disk does not answer"))
+            self._break(TimeoutError("the disk does not answer"))
         return await work
 
     def _let_go(self) -> None:
         """Of what is on disk, be it not all."""
         del self._moving[: self._on_disk]
         self._on_disk = 0
-        if self.broken:
-            self._weigh()
+        self._moving_size = sum(map(len, self._moving))
         if self._head is not None:
             self._written(self._head)
 
-    def _weigh(self) -> None:
-        self._encode()
-        self._bytes = sum(map(len, self._moving)) + sum(map(len, self._waiting))
-
     def _unwritten(self, error: OSError, missing: int) -> None:
         self._let_go()
-        self._fail(error)
+        self._break(error)
         if missing and self._moving:  # the mark that says so is made anew
             del self._moving[-1]
         elif missing:
-            self._missing -= missing
+            self._outbox.missing -= missing
             self._watcher.lost(missing)
 
-    def _fail(self, error: OSError) -> None:
-        if self._failing_since is None:
+    def _break(self, error: OSError, *, failing: bool = True) -> None:
+        if failing and self._failing_since is None:
             self._failing_since = self._clock()
-        self._break(error)
-
-    def _break(self, error: OSError) -> None:
         if not self.broken:
-            self._weigh()
+            self._outbox.encode()  # its bytes count from now on
             self._watcher.failed(error, self.place, reason_of(error))
         self.broken = reason_of(error)
 
     def _recover(self, missing: int, *, room: bool) -> None:
         if not room:
-            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), failing=False)
         elif self.broken:
             self.broken = ""
             self._watcher.back()
@@ -324,14 +357,18 @@ class Buffer:
             self._watcher.lost(missing)
 
 
-def _tell(waiters: list[asyncio.Future[None]], error: Unwritten | None) -> None:
-    for each in waiters:
-        if each.done():
-            continue
-        if error is None:
-            each.set_result(None)
-        else:
-            each.set_exception(error)
+def _pieces(lines: Sequence[bytes], first: int) -> Iterator[Sequence[bytes]]:
+    """All in their order: `first` bytes at most, then PIECE each; at least one, if without lines.
+
+    A line that is longer is a piece of its own. Their numbers and seals do not count.
+    """
+    begin, size, most = 0, 0, first
+    for at, line in enumerate(lines):
+        size += len(line)
+        if size > most and at > begin:
+            yield lines[begin:at]
+            begin, size, most = at, len(line), PIECE
+    yield lines[begin:]
 
 
 def reason_of(error: OSError) -> str:

@@ -1,15 +1,192 @@
-"""The chains in the store: where each was begun, and its head, so that a cut end shows."""
+"""The chains: their day files in the audit's folder, and their heads in the store.
 
-from collections.abc import Sequence
+The folder has a file for each day and chain, and a name of its own. The store knows where each
+chain was begun and its last line, so that a cut end shows.
+"""
+
+import fcntl
+import hmac
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import groupby
+from pathlib import Path
+from uuid import uuid4
 
 from sqlalchemy import Row, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.audit.chain import Head
+from gateway.audit.entries import AuditSecret, ChainHead
+from gateway.identity import content_of, state_line, write_new
+from gateway.observe.lines import is_in_place
+from gateway.settings import Settings
 from gateway.store import Store
 from gateway.store.tables import audit_chains as chains
+
+PLACE = "folder.id"
+# What the folder in the state folder is called.
+FOLDER = "audit"
+# How often, and after how many seconds, a lock is tried again that somebody else holds.
+TRIES, PAUSE = 20, 0.005
+_name = re.compile(r"(\d{4}-\d{2}-\d{2})\.([0-9a-f-]{36})\.jsonl").fullmatch
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DayFile:
+    """What one process wrote on one day (UTC)."""
+
+    day: date
+    chain: str
+    path: Path
+
+
+def audit_folder(settings: Settings) -> Path:
+    """Where the files are."""
+    return settings.audit.folder or settings.state / FOLDER
+
+
+def day_files(folder: Path) -> list[DayFile]:
+    """All, the oldest first. OSError where the folder cannot be read."""
+    return sorted(file for _, file in _listed(folder) if file)
+
+
+def files_by_chain(folder: Path) -> dict[str, list[DayFile]]:
+    """Chain -> its files, the oldest first. OSError where the folder cannot be read."""
+    files = sorted(day_files(folder), key=lambda file: (file.chain, file.day))
+    return {chain: list(own) for chain, own in groupby(files, key=lambda file: file.chain)}
+
+
+def strangers(folder: Path) -> list[Path]:
+    """Files that look like the audit's and have no name of the right form."""
+    return sorted(path for path, file in _listed(folder) if ".jsonl" in path.name and not file)
+
+
+def _listed(folder: Path) -> Iterator[tuple[Path, DayFile | None]]:
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            name, file = _name(path.name), None
+            with suppress(ValueError):
+                file = DayFile(date.fromisoformat(name[1]), name[2], path) if name else None
+            yield path, file
+
+
+def place_of(folder: Path) -> str | None:
+    """The folder's own name, which stays when it is moved; None where it has none yet."""
+    try:
+        return content_of((folder / PLACE).read_text("ascii")).strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def named_place(folder: Path, state: str | None = None) -> str:
+    """The same; the folder is made, for its owner alone, and named where that is due. OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if place_of(folder) is None:
+        # two may begin at once: the first one's stays
+        with suppress(FileExistsError):
+            write_new(folder / PLACE, f"{uuid4()}\n{state_line(state)}")
+    return place_of(folder) or ""
+
+
+def is_open(path: Path) -> bool:
+    """Whether a process still writes to the file."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        # shared: two who ask at once do not take each other for one that writes
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
+class Tail:
+    """The end of one process's day file: lines are appended whole and on disk, or not at all.
+
+    `size` is what has been written whole. A lock tells others that the file is still written to.
+    OSError where it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._spoilt = False
+        self._file = self._open()
+
+    def append(self, data: bytes) -> None:
+        """OSError: nothing of it counts, and what is there of it goes before the next."""
+        if not is_in_place(self.path, self._file):
+            # somebody moved it away; whoever verifies the chain will say what is missing
+            moved, self._file = self._file, self._open()
+            self._spoilt = False
+            os.close(moved)
+        self.mend()
+        self._spoilt = True
+        try:
+            self._write(data)
+        except OSError:
+            with suppress(OSError):
+                self.mend()
+            raise
+        self._spoilt = False
+        self.size += len(data)
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._file)
+
+    def mend(self) -> None:
+        """Take away what a failed write left: nobody knows what of it is there. OSError."""
+        if self._spoilt:
+            os.ftruncate(self._file, self.size)
+            self._spoilt = False
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        file = os.open(self.path, flags, 0o600)
+        self.size = os.fstat(file).st_size
+        _lock(file)
+        sync_folder(self.path.parent)
+        return file
+
+    def _write(self, data: bytes) -> None:
+        written = os.write(self._file, data)
+        while written < len(data):
+            # the rest says why it does not fit
+            written += os.write(self._file, data[written:])
+        os.fdatasync(self._file)
+
+
+def _lock(file: int) -> None:
+    """Who asks whether the file is written to holds it for an instant: it is waited for.
+
+    Where nothing can be locked, a file of this day is taken for one that is written to.
+    """
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PAUSE)
+        except OSError:
+            return
+        else:
+            return
+
+
+def sync_folder(folder: Path) -> None:
+    """What was made or removed in it stays so. OSError."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +201,24 @@ class Known:
     place: str
     host: str
     begun: datetime
-    head: Head
+    head: ChainHead
     ended: bool
     dropped: date | None
-    base: Head
+    base: ChainHead
     base_seal: str
+
+    def is_sealed(self, secrets: Iterable[AuditSecret]) -> bool:
+        """Whether the days were dropped by who has the audit's key."""
+        if self.dropped is None:
+            return self.base == ChainHead()
+        seals = [base_seal(secret, self.id, self.dropped, self.base) for secret in secrets]
+        return any(hmac.compare_digest(seal, self.base_seal) for seal in seals)
+
+
+def base_seal(secret: AuditSecret, chain: str, day: date, base: ChainHead) -> str:
+    """What the key says of a chain's days up to that one, of which `base` is the last line."""
+    text = b"dropped %b %b %d " % (chain.encode(), str(day).encode(), base.seq) + base.mac
+    return f"{secret.id}:{hmac.digest(secret.value, text, 'sha256').hex()}"
 
 
 class Chains:
@@ -50,37 +240,28 @@ class Chains:
 
     async def begin(self, chain: str, place: str, host: str, pid: int, at: datetime) -> None:
         """A chain without a line."""
-        none = Head()
-        row = {"id": chain, "place": place, "host": host, "pid": pid, "begun_at": at}
-        row |= {"seq": none.seq, "mac": none.mac.hex(), "ended": 0}
-        row |= {"dropped_seq": none.seq, "dropped_mac": none.mac.hex()}
+        none = ChainHead()
+        row = {"id": chain, "place": place, "host": host, "pid": pid, "begun_at": at, "ended": 0}
         async with self._store.begin() as connection:
-            await connection.execute(insert(chains).values(**row))
+            await connection.execute(insert(chains).values(**row, **_heads(none, none)))
 
     @staticmethod
     async def enter(connection: AsyncConnection, found: Sequence[Known]) -> None:
         """Chains of processes that have ended, with the heads that were found in their files."""
-        for each in found:
-            row = {"id": each.id, "place": each.place, "host": each.host, "pid": 0}
-            row |= {"begun_at": each.begun, "seq": each.head.seq, "mac": each.head.mac.hex()}
-            row |= {"ended": int(each.ended)}
-            row |= {"dropped_seq": each.base.seq, "dropped_mac": each.base.mac.hex()}
+        for known in found:
+            row = {"id": known.id, "place": known.place, "host": known.host, "pid": 0}
+            row |= {"begun_at": known.begun, "ended": int(known.ended)}
+            row |= _heads(known.head, known.base)
             await connection.execute(insert(chains).values(**row))
 
-    async def record(self, chain: str, head: Head, at: datetime, *, ended: bool) -> None:
-        """Its last line."""
+    async def record(self, chain: str, head: ChainHead, at: datetime, *, ended: bool) -> None:
+        """Its last line; never one before what is known."""
         row = {"seq": head.seq, "mac": head.mac.hex(), "written_at": at, "ended": int(ended)}
-        async with self._store.begin() as connection:
-            await connection.execute(update(chains).where(chains.c.id == chain).values(**row))
-
-    async def advance(self, chain: str, head: Head, at: datetime, *, ended: bool) -> None:
-        """Its last line, as another has found it; never one before what is known."""
-        row = {"seq": head.seq, "mac": head.mac.hex(), "written_at": at, "ended": int(ended)}
-        change = update(chains).where(chains.c.id == chain, chains.c.seq < head.seq)
+        change = update(chains).where(chains.c.id == chain, chains.c.seq <= head.seq)
         async with self._store.begin() as connection:
             await connection.execute(change.values(**row))
 
-    async def drop(self, chain: str, day: date, base: Head, seal: str) -> None:
+    async def drop(self, chain: str, day: date, base: ChainHead, seal: str) -> None:
         """Its files up to that day go now; `base` is the head of then."""
         row = {"dropped": str(day), "dropped_seq": base.seq, "dropped_mac": base.mac.hex()}
         change = update(chains).where(chains.c.id == chain, chains.c.dropped_seq <= base.seq)
@@ -92,6 +273,15 @@ class Chains:
         async with self._store.begin() as connection:
             rows = await connection.execute(select(chains).order_by(chains.c.begun_at))
             return [_known(row) for row in rows]
+
+
+def _heads(head: ChainHead, base: ChainHead) -> dict[str, int | str]:
+    return {
+        "seq": head.seq,
+        "mac": head.mac.hex(),
+        "dropped_seq": base.seq,
+        "dropped_mac": base.mac.hex(),
+    }
 
 
 def _known(row: Row[tuple[object, ...]]) -> Known:
@@ -108,9 +298,9 @@ def _known(row: Row[tuple[object, ...]]) -> Known:
     )
 
 
-def _head(seq: int, mac: str) -> Head:
+def _head(seq: int, mac: str) -> ChainHead:
     """A mac that is none is that of no line: the chain does not verify then."""
     try:
-        return Head(seq, bytes.fromhex(mac))
+        return ChainHead(seq, bytes.fromhex(mac))
     except ValueError:
-        return Head(seq, b"")
+        return ChainHead(seq, b"")

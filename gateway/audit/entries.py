@@ -1,15 +1,28 @@
-"""The lines of the audit: an entry for each call, and marks that tell of the chain itself."""
+"""The lines of the audit: entries, marks and deeds, and the HMAC keys that chain them.
 
-from collections.abc import Mapping, Sequence
+A line is JSON: `{"seq":N,` and the members, then `,"mac":"` and 64 digits. The mac is
+HMAC-SHA256 over the mac of the line before (32 bytes) and all of this line before its own mac.
+The keys are in a file of their own: the newest seals, the others still verify. It has one key to a
+line, 64 hexadecimal digits, the newest first; beside them the state's identity.
+"""
+
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from gateway.observe.lines import encoded
-
-_ENCODER = msgspec.json.Encoder()
+from gateway.identity import content_of, identity_of, replace_text, state_line, write_new
+from gateway.settings import Settings, StartRefused, read_sealing_secret
 
 # How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made. What is
 # begun is a booking that has not been sent to the practice system yet.
@@ -21,6 +34,11 @@ BEGUN = "begun"
 BEGIN, CLOCK, LOST, SPARED, END = "begin", "clock", "lost", "spared", "end"
 # Somebody did something, in the panel or by a command.
 DEED = "deed"
+
+KEY_FILE = "audit.key"
+_MAC, _END = b',"mac":"', b'"}\n'
+# Bytes of a line from the mac on.
+_SEALED = len(_MAC) + 64 + len(_END)
 
 
 class Entry(Struct, rename="camel", gc=False):
@@ -73,10 +91,10 @@ class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
     details: Mapping[str, Any]
 
 
-class Line(Struct, rename="camel", gc=False):
+class AuditLine(Struct, rename="camel", kw_only=True, gc=False):
     """Any line as it is read again; a mark has a `kind`, an entry has none."""
 
-    seq: int
+    seq: int = 0
     time: str
     request_id: str = ""
     key_id: str | None = None
@@ -86,16 +104,160 @@ class Line(Struct, rename="camel", gc=False):
     policy: str | None = None
     outcome: str = ""
     reason: str | None = None
+    mac: str = ""
     kind: str = ""
     chain: str = ""
     day: str = ""
     key: str = ""
 
+    def members(self) -> dict[str, Any]:
+        """Those of an entry, as they were written."""
+        found = msgspec.to_builtins(self)
+        return {name: found[name] for name in found if name not in {"kind", "chain", "day", "key"}}
 
-# What a chain holds.
-Written: TypeAlias = Entry | Mark | DeedLine
+
+_decode = msgspec.json.Decoder(AuditLine).decode
 
 
-def texts(lines: Sequence[Written]) -> list[bytes]:
-    """Each as a JSON object."""
-    return encoded(_ENCODER, lines).split(b"\n")[:-1]
+def read_line(text: bytes) -> AuditLine | None:
+    """The line, unverified; None for what is none."""
+    try:
+        return _decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSecret:
+    """One HMAC key; `id` tells it from others and tells nothing of it."""
+
+    value: bytes
+
+    @property
+    def id(self) -> str:
+        return blake2b(b"audit key", key=self.value, digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHead:
+    """The last line of a chain: its number and its mac."""
+
+    seq: int = 0
+    mac: bytes = bytes(32)
+
+
+def seal(lines: Iterable[bytes], head: ChainHead, secret: AuditSecret) -> tuple[bytes, ChainHead]:
+    """The JSON objects as lines that follow `head`, and the head then."""
+    # what depends on the key alone is summed once, not for each line
+    keyed, seq, mac = hmac.new(secret.value, digestmod="sha256"), head.seq, head.mac
+    sealed = []
+    for line in lines:
+        seq += 1
+        text = b'{"seq":%d,%b' % (seq, line[1:-1])
+        code = keyed.copy()
+        code.update(mac + text)
+        mac = code.digest()
+        sealed.append(b"%b%b%b%b" % (text, _MAC, mac.hex().encode(), _END))
+    return b"".join(sealed), ChainHead(seq, mac)
+
+
+def unseal(line: bytes, head: ChainHead, secret: AuditSecret) -> ChainHead | None:
+    """The head once this line follows; None where it is not the one that was sealed."""
+    text, sealed = line[:-_SEALED], line[-_SEALED:]
+    mac = hmac.digest(secret.value, head.mac + text, "sha256")
+    expected = b"%b%b%b" % (_MAC, mac.hex().encode(), _END)
+    if not text.startswith(b'{"seq":%d,' % (head.seq + 1)):
+        return None
+    return ChainHead(head.seq + 1, mac) if hmac.compare_digest(sealed, expected) else None
+
+
+def key_file(settings: Settings) -> Path:
+    """Where the secrets are."""
+    return settings.audit.key_file or settings.state / KEY_FILE
+
+
+def read_secrets(path: Path) -> tuple[AuditSecret, ...]:
+    """All, the newest first; StartRefused where there are none, or others may read them."""
+    try:
+        mode = path.stat().st_mode
+        lines = content_of(path.read_text("ascii")).split()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no ASCII text"
+        raise StartRefused(f"the audit's key {path} cannot be read: {reason.lower()}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise StartRefused(f"the audit's key {path} is open to others: chmod 600 {path}")
+    try:
+        found = tuple(AuditSecret(read_sealing_secret(line)) for line in lines)
+    except ValueError as error:
+        raise StartRefused(f"the audit's key {path}: each line {error}") from error
+    if not found:
+        raise StartRefused(f"the audit's key {path} is empty: put it back from a backup")
+    return found
+
+
+def secrets_at_start(
+    path: Path, *, may_make: bool, state: str | None = None
+) -> tuple[AuditSecret, ...]:
+    """What is there; at the first start of the state with that identity a new one is made."""
+    if not path.exists():
+        if not may_make:
+            raise StartRefused(
+                f"the audit's key {path} is gone: put it back from a backup;"
+                " `clinic-gateway audit rotate-key` makes another one, with which what was"
+                " written before cannot be verified any more"
+            )
+        # two processes may start at once: who comes second reads what the first has made
+        with suppress(FileExistsError):
+            _write(path, (), state)
+    return read_secrets(path)
+
+
+def rotate(path: Path, state: str | None = None) -> AuditSecret:
+    """Put a new secret before the others; running processes take it within a second.
+
+    A file that is gone is made anew for the state with that identity.
+    """
+    if not path.exists():
+        return _write(path, (), state)
+    return _write(path, read_secrets(path), identity_of(path), like=path.stat())
+
+
+def _write(
+    path: Path,
+    known: Sequence[AuditSecret],
+    state: str | None,
+    like: os.stat_result | None = None,
+) -> AuditSecret:
+    """A new secret before those; a file that must be new has nothing that it is `like`."""
+    new = AuditSecret(secrets.token_bytes(32))
+    lines = "".join(f"{secret.value.hex()}\n" for secret in (new, *known))
+    text = state_line(state) + lines
+    try:
+        if like is None:
+            write_new(path, text)
+        else:
+            replace_text(path, text, like=like)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartRefused(f"the audit's key {path} cannot be written: {reason}") from error
+    return new
+
+
+class NewestSecret:
+    """The secret that seals now: the file is looked at again when it has changed."""
+
+    def __init__(self, path: Path, known: tuple[AuditSecret, ...]) -> None:
+        self._path = path
+        self._secret = known[0]
+        self._seen: tuple[int, int, int] | None = None
+
+    def __call__(self) -> AuditSecret:
+        """The one that was known before where the file cannot be read."""
+        with suppress(OSError, StartRefused):
+            found = self._path.stat()
+            seen = found.st_ino, found.st_mtime_ns, found.st_size
+            if seen != self._seen:
+                self._secret, self._seen = read_secrets(self._path)[0], seen
+        return self._secret

@@ -1,37 +1,173 @@
-"""The index in the store: filled from the day files, as often as one likes, by whoever comes."""
+"""The index in the store: filled from the day files, as often as one likes, by whoever comes.
+
+It counts who was shown which record, and what each key did.
+"""
 
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Dialect, Table, case, delete, select, text, update
+import msgspec
+from sqlalchemy import Table, case, delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.audit.counting import EPOCH, Counted, View, count, day_of
-from gateway.audit.files import DayFile, day_files
+from gateway.audit.chains import DayFile, day_files
+from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
 from gateway.store.adding import insert_of
-from gateway.store.tables import (
-    audit_calls,
-    audit_days,
-    audit_progress,
-    audit_reads,
-    audit_views,
-)
+from gateway.store.tables import audit_calls, audit_days, audit_progress, audit_reads, audit_views
 
+# Bytes that are read and decoded at once: what fits into the processor's cache costs half.
+PIECE = 1 << 16
+# Bytes that are counted at most before the sums are added: who reads the same records again and
+# again costs one row for all that.
+CHUNK = 1 << 25
+# Sums after which they are added: others that write to the store wait as long, some 0.1 s. Each
+# time costs every page of the day, so fewer at once cost more in all.
+ROWS = 20_000
 # So many rows go to the driver at once.
 ROWS_AT_ONCE = 2_000
+# Seconds.
+DAY = 24 * 3600
+EPOCH = date(1970, 1, 1).toordinal()
 # In the order of the table's columns.
 Row = tuple[Any, ...]
+_decode_lines = msgspec.json.Decoder(AuditLine).decode_lines
 
 
-class Progress(NamedTuple):
+class CallView(NamedTuple):
+    """What calls have in common: which key, which operation, at which level, by which policy."""
+
+    key_id: str
+    operation: str
+    level: str
+    policy: str
+
+
+class DaySpan(msgspec.Struct, gc=False):
+    """How often on a day, and in which second of the day first and last."""
+
+    times: int
+    first: int
+    last: int
+
+    def count(self, second: int) -> None:
+        """Once more, in that second."""
+        self.times += 1
+        # twice as fast as min and max, for each record of each call
+        self.first = min(self.first, second)
+        self.last = max(self.last, second)
+
+
+# Of one kind of call: how often it was made, and what it was shown, where that is anything.
+_Cell = tuple[DaySpan, dict[str, DaySpan] | None]
+
+
+@dataclass(slots=True)
+class Counted:
+    """The sums of some lines; `end` is where in the file the next begins.
+
+    `seq` and `time`, to the second, are the last line's.
+
+    `reads` is (view, day) -> record -> span, `calls` (view, day) -> (outcome, reason) -> span.
+    """
+
+    end: int
+    lines: int = 0
+    rows: int = 0
+    seq: int = 0
+    time: str = ""
+    reads: dict[tuple[CallView, int], dict[str, DaySpan]] = field(default_factory=dict)
+    calls: dict[tuple[CallView, int], dict[tuple[str, str], DaySpan]] = field(default_factory=dict)
+    # by day, key, operation, level, policy, outcome and reason, as they are written
+    _cells: dict[tuple[str | None, ...], _Cell | None] = field(default_factory=dict)
+
+    def add(self, lines: Sequence[AuditLine]) -> None:
+        """Some more; marks and what has no time of the right form are passed over."""
+        if lines:
+            self.seq, self.time = lines[-1].seq, lines[-1].time[:19]
+        for line in lines:
+            if not line.kind:
+                self._count(line)
+
+    def _count(self, line: AuditLine) -> None:
+        time = line.time
+        try:
+            second = int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])
+        except ValueError:
+            return
+        call = (time[:10], line.key_id, line.operation, line.level, line.policy, line.outcome,
+                line.reason)  # fmt: skip
+        if call not in self._cells:
+            self._cells[call] = self._cell(*call)
+        if (cell := self._cells[call]) is None:
+            return
+        calls, shown = cell
+        calls.count(second)
+        if shown is None:
+            return
+        for record in line.record_ids:
+            span = shown.get(record)
+            if span is None:
+                span = shown[record] = DaySpan(0, DAY, -1)
+                self.rows += 1
+            span.count(second)
+
+    def _cell(self, date: str, *what: str | None) -> _Cell | None:
+        """Where such calls are counted, and what they show; None where that is no day."""
+        if (day := day_of(date)) < 0:
+            return None
+        *of_view, outcome, reason = (part or "" for part in what)
+        view = CallView(*of_view)
+        ends = self.calls.setdefault((view, day), {})
+        calls = ends.setdefault((outcome, reason), DaySpan(0, DAY, -1))
+        return calls, self.reads.setdefault((view, day), {}) if outcome == ANSWERED else None
+
+
+def day_of(text: str) -> int:
+    """Days since 1970 of YYYY-MM-DD; -1 where it is no day."""
+    try:
+        return date.fromisoformat(text).toordinal() - EPOCH
+    except ValueError:
+        return -1
+
+
+def count(path: Path, start: int) -> Counted:
+    """The whole lines from there on, as many as are added at once; of a file that went, none."""
+    counted = Counted(start)
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(start)
+        rest = b""
+        while counted.end - start < CHUNK and counted.rows < ROWS:
+            data = file.read(min(PIECE, CHUNK))
+            if not data:
+                break
+            cut = (data := rest + data).rfind(b"\n") + 1
+            whole, rest = data[:cut], data[cut:]
+            counted.end += cut
+            counted.lines += whole.count(b"\n")
+            counted.add(_decoded(whole))
+    return counted
+
+
+def _decoded(lines: bytes) -> Sequence[AuditLine]:
+    """Each; what is no line is passed over, since whoever verifies the chain is told."""
+    # all at once costs a third, but one that is spoilt spoils all
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        found = _decode_lines(lines)
+        if len(found) == lines.count(b"\n"):
+            return found
+    return [read for line in lines.split(b"\n") if (read := read_line(line))]
+
+
+class IndexProgress(NamedTuple):
     """How far a chain is known: bytes of that day's file, the last line's number and time."""
 
     day: str
@@ -40,7 +176,7 @@ class Progress(NamedTuple):
     time: str
 
 
-_NONE = Progress("", 0, 0, "")
+_NONE = IndexProgress("", 0, 0, "")
 
 
 def record_key(record: str) -> bytes:
@@ -68,7 +204,7 @@ class Index:
     def __init__(self, store: Store, folder: Path) -> None:
         self._store = store
         self._folder = folder
-        self._views: dict[View, int] = {}
+        self._views: dict[CallView, int] = {}
 
     async def catch_up(self) -> int:
         """Take in all that is there now; the number of lines that this one took in.
@@ -83,16 +219,21 @@ class Index:
 
     async def backlog(self) -> int:
         """The bytes of lines that are still to be taken in."""
-        known = await self.progress()
-        return await asyncio.to_thread(_left, self._folder, known)
+        known, left = await self.progress(), 0
+        for file in await asyncio.to_thread(day_files, self._folder):
+            at, day = known.get(file.chain, _NONE), str(file.day)
+            if at.day <= day:
+                with suppress(FileNotFoundError):
+                    left += file.path.stat().st_size - (at.bytes if at.day == day else 0)
+        return left
 
-    async def progress(self) -> Mapping[str, Progress]:
+    async def progress(self) -> Mapping[str, IndexProgress]:
         """How far each chain is known, those of other folders too."""
         async with self._store.begin() as connection:
             rows = await connection.execute(select(audit_progress))
-            return {chain: Progress(*rest) for chain, *rest in rows}
+            return {chain: IndexProgress(*rest) for chain, *rest in rows}
 
-    async def _follow(self, file: DayFile, known: dict[str, Progress]) -> int:
+    async def _follow(self, file: DayFile, known: dict[str, IndexProgress]) -> int:
         """What is new in one file."""
         lines, day = 0, str(file.day)
         while (at := known.get(file.chain, _NONE)).day <= day:
@@ -100,7 +241,7 @@ class Index:
             counted = await asyncio.to_thread(count, file.path, start)
             if counted.end == start:
                 break
-            now = Progress(day, counted.end, counted.seq or at.seq, counted.time or at.time)
+            now = IndexProgress(day, counted.end, counted.seq or at.seq, counted.time or at.time)
             if await self._take(file.chain, (at, now), counted):
                 known[file.chain] = now
                 lines += counted.lines
@@ -108,7 +249,9 @@ class Index:
                 known |= await self.progress()
         return lines
 
-    async def _take(self, chain: str, way: tuple[Progress, Progress], counted: Counted) -> bool:
+    async def _take(
+        self, chain: str, way: tuple[IndexProgress, IndexProgress], counted: Counted
+    ) -> bool:
         """Add it, all or nothing; False where somebody else was quicker."""
         async with self._store.begin() as connection:
             if not await _moved(connection, chain, *way):
@@ -120,14 +263,13 @@ class Index:
         self._views.update(views)
         return True
 
-    async def _ids(self, connection: AsyncConnection, views: set[View]) -> dict[View, int]:
+    async def _ids(self, connection: AsyncConnection, views: set[CallView]) -> dict[CallView, int]:
         """Their numbers; who is new gets one."""
         found = {view: self._views[view] for view in views if view in self._views}
         for view in sorted(views - found.keys()):
             row = view._asdict()
-            await connection.execute(
-                insert_of(connection.dialect, audit_views).values(**row).on_conflict_do_nothing()
-            )
+            added = insert_of(connection.dialect, audit_views).values(**row)
+            await connection.execute(added.on_conflict_do_nothing())
             same = [audit_views.c[name] == value for name, value in row.items()]
             number = await connection.execute(select(audit_views.c.id).where(*same))
             found[view] = number.scalar_one()
@@ -139,28 +281,24 @@ async def _add(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -
 
     In the order of the key: so two never wait for each other, and pages lie side by side.
     """
-    words = _adding(connection.dialect, table)
+    statement = insert_of(connection.dialect, table)
+    new, old = statement.excluded, table.c
+    changes = {column.name: column + new[column.name] for column in old if not column.primary_key}
+    if "first" in old:
+        changes["first"] = case((new.first < old.first, new.first), else_=old.first)
+        changes["last"] = case((new.last > old.last, new.last), else_=old.last)
+    statement = statement.on_conflict_do_update(
+        index_elements=list(table.primary_key), set_=changes
+    )
+    words = str(statement.compile(dialect=connection.dialect))
     for at in range(0, len(rows), ROWS_AT_ONCE):
         # as tuples to the driver: to bind a row costs else ten times what the database needs for it
         await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
 
 
-def _adding(dialect: Dialect, table: Table) -> str:
-    statement = insert_of(dialect, table)
-    new, old = statement.excluded, table.c
-    ways = {
-        "first": case((new.first < old.first, new.first), else_=old.first),
-        "last": case((new.last > old.last, new.last), else_=old.last),
-    } if "first" in old else {}  # fmt: skip
-    sums = [each.name for each in old if not each.primary_key and each.name not in ways]
-    statement = statement.on_conflict_do_update(
-        index_elements=list(table.primary_key),
-        set_={name: old[name] + new[name] for name in sums} | ways,
-    )
-    return str(statement.compile(dialect=dialect))
-
-
-async def _moved(connection: AsyncConnection, chain: str, at: Progress, now: Progress) -> bool:
+async def _moved(
+    connection: AsyncConnection, chain: str, at: IndexProgress, now: IndexProgress
+) -> bool:
     """Whether the chain was still known as far as `at`, and is now as far as `now`."""
     table = audit_progress
     if at == _NONE:
@@ -171,27 +309,16 @@ async def _moved(connection: AsyncConnection, chain: str, at: Progress, now: Pro
     return bool((await connection.execute(moved)).rowcount)
 
 
-def _left(folder: Path, known: Mapping[str, Progress]) -> int:
-    left = 0
-    for file in day_files(folder):
-        at, day = known.get(file.chain, _NONE), str(file.day)
-        if at.day <= day:
-            with suppress(FileNotFoundError):
-                left += file.path.stat().st_size - (at.bytes if at.day == day else 0)
-    return left
-
-
-def _reads(counted: Counted, views: Mapping[View, int]) -> list[Row]:
+def _reads(counted: Counted, views: Mapping[CallView, int]) -> list[Row]:
     """The rows in the order of the table: in a thread, as there may be many."""
     return sorted(
-        (day, record_key(record), number, span.times, span.first, span.last)
+        (day, record_key(record), views[view], span.times, span.first, span.last)
         for (view, day), records in counted.reads.items()
-        for number in (views[view],)
         for record, span in records.items()
     )
 
 
-def _calls(counted: Counted, views: dict[View, int]) -> Iterator[Row]:
+def _calls(counted: Counted, views: dict[CallView, int]) -> Iterator[Row]:
     for (view, day), ends in counted.calls.items():
         for (outcome, reason), span in ends.items():
             yield day, views[view], outcome, reason, span.times, span.first, span.last
@@ -200,11 +327,11 @@ def _calls(counted: Counted, views: dict[View, int]) -> Iterator[Row]:
 def _days(counted: Counted, day: str) -> Iterator[Row]:
     """What was added to each day; the file's own is there even where it has nothing of it."""
     calls, reads = Counter({day_of(day): 0}), Counter[int]()
-    for (_, each), ends in counted.calls.items():
-        calls[each] += sum(span.times for span in ends.values())
-    for (_, each), records in counted.reads.items():
-        reads[each] += sum(span.times for span in records.values())
-    return ((each, calls[each], reads[each]) for each in calls)
+    for (_, called), ends in counted.calls.items():
+        calls[called] += sum(span.times for span in ends.values())
+    for (_, called), records in counted.reads.items():
+        reads[called] += sum(span.times for span in records.values())
+    return ((number, calls[number], reads[number]) for number in calls)
 
 
 async def forget(store: Store, before: date) -> None:
@@ -221,26 +348,21 @@ async def forget(store: Store, before: date) -> None:
             gone = update(audit_days).where(audit_days.c.day == day).values(calls=0, reads=0)
             await connection.execute(gone)
             await connection.execute(delete(audit_calls).where(audit_calls.c.day == day))
-            for low, high in _parts():
-                some = [audit_reads.c.day == day, audit_reads.c.record >= low]
-                some += [audit_reads.c.record < high] if high else []
+            # the records in parts: a statement may not take long where the store is PostgreSQL
+            for first in range(240, -1, -16):
+                low = bytes([first]) + bytes(15)
+                some = (audit_reads.c.day == day, audit_reads.c.record >= low)
                 await connection.execute(delete(audit_reads).where(*some))
-
-
-def _parts() -> Iterator[tuple[bytes, bytes]]:
-    """The records in parts: a statement may not take long where the store is PostgreSQL."""
-    for first in range(0, 256, 16):
-        yield bytes([first]) + bytes(15), bytes([first + 16]) + bytes(15) if first < 240 else b""
 
 
 async def forget_all(store: Store) -> None:
     """Begin anew: whoever catches up next takes in every line of its folder. StoreError."""
+    # in the order in which lines are added; views stay, as others may know their numbers
+    tables = (audit_progress, audit_reads, audit_calls, audit_days)
     async with store.begin() as connection:
         if connection.dialect.name == "postgresql":
-            # in the order in which lines are added; views stay, as others may know their numbers
-            await connection.execute(
-                text("TRUNCATE audit_progress, audit_reads, audit_calls, audit_days")
-            )
+            names = ", ".join(table.name for table in tables)
+            await connection.execute(text(f"TRUNCATE {names}"))
         else:
-            for table in (audit_progress, audit_reads, audit_calls, audit_days):
+            for table in tables:
                 await connection.execute(delete(table))

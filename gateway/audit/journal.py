@@ -1,31 +1,154 @@
 """The two lines of each call, for the access log and the audit: the door to both."""
 
 import asyncio
+import contextlib
 import os
 import socket
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime
+from typing import Protocol
 from uuid import uuid4
 
-from gateway.audit.buffer import Buffer
-from gateway.audit.chain import Head
-from gateway.audit.chains import Chains
-from gateway.audit.entries import SPARED, Entry, Mark
-from gateway.audit.files import audit_folder, made, named_place
-from gateway.audit.recorder import Recorder
-from gateway.audit.secrets import Newest, key_file, secrets_at_start
-from gateway.audit.sparing import Sparing
+from gateway.audit.buffer import Buffer, Writer, reason_of
+from gateway.audit.chains import Chains, audit_folder, named_place
+from gateway.audit.entries import (
+    SPARED,
+    ChainHead,
+    Entry,
+    Mark,
+    NewestSecret,
+    key_file,
+    secrets_at_start,
+)
 from gateway.audit.troubles import AuditTroubles
-from gateway.audit.writer import Writer
+from gateway.background import ended
 from gateway.identity import META
 from gateway.observe.lines import Lines
 from gateway.observe.logs import Access
 from gateway.settings import Settings, StartRefused
-from gateway.store import Store
+from gateway.store import Store, StoreError
 
 # Seconds after which it is said how many calls had no lines of their own.
 TELL_AFTER = 10.0
+# So many calls of one key, and of all who have none, have lines at once, and one more each second.
+AT_ONCE, PER_SECOND = 100.0, 1.0
+# Seconds between two heads, unless there is haste: not each write of reads is told.
+RECORD_EVERY = 1.0
+# Seconds between two all the same: while much is booked the store has other things to write.
+PAUSE = 0.05
+# Seconds that the last one may take, at the end.
+LAST = 2.0
+
+
+class Watcher(Protocol):
+    """Who is told how the recording of heads fares."""
+
+    def unrecorded(self, error: Exception) -> None:
+        """The store does not take a head; said once until it does."""
+
+    def recorded(self) -> None:
+        """It does again."""
+
+
+class Recorder:
+    """Tells the store the newest head of this process's chain, beside the writing.
+
+    The head goes to `record`; what fails is tried again with the next. `failing` is whether the
+    store does not know the newest one.
+    """
+
+    def __init__(
+        self, record: Callable[[ChainHead, bool], Awaitable[None]], watcher: Watcher
+    ) -> None:
+        self.failing = False
+        self._record = record
+        self._watcher = watcher
+        self._head: ChainHead | None = None
+        self._news = asyncio.Event()
+        self._haste = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Go on until `aclose`."""
+        self._task = asyncio.create_task(self._keep_recording(), name="record the audit's head")
+
+    def written(self, head: ChainHead) -> None:
+        """So far it is on disk."""
+        if head != self._head:
+            self._head = head
+            self._news.set()
+
+    def hasten(self) -> None:
+        """A booking is in what was written: it is told now, or PAUSE after the last one."""
+        self._haste.set()
+
+    async def aclose(self) -> None:
+        """The last head, as that of a chain that has ended, where the store takes it in time."""
+        await ended(self._task)
+        if self._head is not None:
+            with contextlib.suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(LAST):
+                    await self._record(self._head, True)
+
+    async def _keep_recording(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            self._haste.clear()
+            await self._record_newest()
+            if self.failing:
+                await asyncio.sleep(RECORD_EVERY)
+                continue
+            await asyncio.sleep(PAUSE)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RECORD_EVERY):
+                    await self._haste.wait()
+
+    async def _record_newest(self) -> None:
+        try:
+            if self._head is not None:
+                await self._record(self._head, False)
+        except Exception as error:  # noqa: BLE001 - the next time, then
+            self._news.set()
+            if not self.failing:
+                self._watcher.unrecorded(error)
+            self.failing = True
+        else:
+            if self.failing:
+                self._watcher.recorded()
+            self.failing = False
+
+
+class Sparing:
+    """Gives lines, by key id; `None` stands for all who have no usable key.
+
+    Whoever is turned away before a call counts can call as often as the line carries, and needs no
+    key for it. A line for each would fill the disk; without room there, nobody is served.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # how many lines are left, and as of when
+        self._left: dict[str | None, tuple[float, float]] = {}
+        self._spared: Counter[str | None] = Counter()
+
+    def spares(self, key_id: str | None) -> bool:
+        """Whether this call goes without, and is only counted."""
+        now = self._clock()
+        left, since = self._left.get(key_id, (AT_ONCE, now))
+        left = min(AT_ONCE, left + (now - since) * PER_SECOND)
+        spared = left < 1
+        self._left[key_id] = left if spared else left - 1, now
+        self._spared[key_id] += spared
+        return spared
+
+    def told(self) -> Mapping[str | None, int]:
+        """How many calls went without since this was asked last."""
+        spared, self._spared = self._spared, Counter()
+        return +spared
 
 
 class Journal:
@@ -35,21 +158,16 @@ class Journal:
         self, access: Lines, audit: Buffer, recorder: Recorder, now: Callable[[], datetime]
     ) -> None:
         self._access = access
-        self._recorder = recorder
         self._now = now
         self._sparing = Sparing()
         self._telling: asyncio.TimerHandle | None = None
         self.audit = audit
+        self.recorder = recorder
 
     @property
     def files(self) -> Mapping[str, Lines | Buffer]:
         """Both, by what they are called in the figures."""
         return {"access": self._access, "audit": self.audit}
-
-    @property
-    def unrecorded(self) -> bool:
-        """Whether the store does not know the newest head."""
-        return self._recorder.failing
 
     def note(self, access: Access, entry: Entry | None, *, counted: bool = True) -> None:
         """Both lines of one call; no entry where it has one already.
@@ -65,10 +183,6 @@ class Journal:
         if entry is not None:
             self.audit.note(entry)
 
-    def record_soon(self) -> None:
-        """A booking is on disk: the store is told of the audit's head now, beside the answer."""
-        self._recorder.hasten()
-
     async def flush(self) -> None:
         """Write at once what waits in both; Unwritten where the audit cannot be."""
         self._access.flush()
@@ -81,7 +195,7 @@ class Journal:
             self._tell_spared()
         self._access.close()
         await self.audit.aclose()
-        await self._recorder.aclose()
+        await self.recorder.aclose()
 
     def _tell_spared(self) -> None:
         self._telling = None
@@ -100,7 +214,7 @@ async def open_journal(
 
     StartRefused, in a sentence, where the audit cannot be written; StoreError.
     """
-    async with AsyncExitStack() as undone:
+    with ExitStack() as undone:
         undone.callback(access.close)
         buffer, recorder = await _begun(settings, store, troubles, now)
         undone.pop_all()
@@ -126,33 +240,26 @@ async def _begun(
     """Both of a new chain, running."""
     chains, chain = Chains(store), str(uuid4())
     folder = audit_folder(settings)
-    async with AsyncExitStack() as undone:
+    with ExitStack() as undone:
         try:
             state = await store.meta(META)
-            place = named_place(made(folder), state)
+            place = named_place(folder, state)
             path, begun = key_file(settings), await chains.any_at(place)
             may_make = not begun and settings.audit.key_file is None
             secrets = secrets_at_start(path, may_make=may_make, state=state)
-            writer = Writer(folder, chain, Newest(path, secrets), now())
+            writer = Writer(folder, chain, NewestSecret(path, secrets), now())
             undone.callback(writer.close)
             await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
             first = writer.write((), now())
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = reason_of(error)
             raise StartRefused(f"the audit in {folder} cannot be written: {reason}") from error
         undone.pop_all()
-    recorder = Recorder(_record(chains, chain, now), troubles)
+    recorder = Recorder(
+        lambda head, ended: chains.record(chain, head, now(), ended=ended), troubles
+    )
     recorder.written(first)
     recorder.start()
     buffer = Buffer(writer, troubles, recorder.written, now)
     buffer.start()
     return buffer, recorder
-
-
-def _record(
-    chains: Chains, chain: str, now: Callable[[], datetime]
-) -> Callable[[Head, bool], Awaitable[None]]:
-    async def record(head: Head, ended: bool) -> None:
-        await chains.record(chain, head, now(), ended=ended)
-
-    return record

@@ -1,15 +1,20 @@
-"""What the index answers: who was shown a record, what a key did, and what it has lost itself."""
+"""What the index answers: who was shown a record, what a key did, and what it lacks itself."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select, Table, and_, exists, func, or_, select
 
-from gateway.audit.counting import EPOCH, View, day_of
-from gateway.audit.files import DayFile
-from gateway.audit.index import Progress, record_key
+from gateway.audit.chains import Chains, DayFile, Known, day_files, place_of
+from gateway.audit.entries import ANSWERED, FAILED, UNKNOWN
+from gateway.audit.index import EPOCH, CallView, Index, IndexProgress, day_of, record_key
+from gateway.audit.search import EntryFilter
+from gateway.audit.verification import elsewhere
 from gateway.store import Store
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
@@ -17,10 +22,12 @@ from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_vie
 DAYS_AT_ONCE = 1_000
 _SUMS = ((audit_days.c.calls, audit_calls), (audit_days.c.reads, audit_reads))
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+# Calls that were shown a record and that the index has not counted among its reads.
+_UNCOUNTED = (UNKNOWN, FAILED)
 
 
 @dataclass(slots=True)
-class Seen:
+class Occurrences:
     """How often, first and last."""
 
     times: int
@@ -38,14 +45,14 @@ class Days:
 
 async def readers(
     store: Store, record: str, operations: Collection[str], days: Days
-) -> dict[View, Seen]:
+) -> dict[CallView, Occurrences]:
     """Who was shown a record by one of the operations. StoreError."""
     wanted = audit_reads.c.record == record_key(record)
     rows = await _rows(store, audit_reads, wanted, days)
     return _merged((view, seen) for view, seen, _ in rows if view.operation in operations)
 
 
-async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[str, str, str], Seen]:
+async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[str, str, str], Occurrences]:
     """(operation, outcome, reason) -> a key's calls. StoreError."""
     rows = await _rows(store, audit_calls, audit_views.c.key_id == key_id, days)
     return _merged(((view.operation, row.outcome, row.reason), seen) for view, seen, row in rows)
@@ -61,14 +68,14 @@ async def has_called(store: Store, key_id: str) -> bool:
 
 async def _rows(
     store: Store, table: Table, wanted: Any, days: Days
-) -> Sequence[tuple[View, Seen, Any]]:
+) -> Sequence[tuple[CallView, Occurrences, Any]]:
     # each day by its number: so the index is sought once a day, and never read along
     some = select(audit_days.c.day)
     if days.since is not None:
         some = some.where(audit_days.c.day >= days.since.toordinal() - EPOCH)
     if days.until is not None:
         some = some.where(audit_days.c.day <= days.until.toordinal() - EPOCH)
-    views = [audit_views.c[name] for name in View._fields]
+    views = [audit_views.c[name] for name in CallView._fields]
     query = select(table, *views).join(audit_views, audit_views.c.id == table.c.view_id)
     rows: list[Any] = []
     async with store.begin() as connection:
@@ -76,29 +83,71 @@ async def _rows(
         for at in range(0, len(known), DAYS_AT_ONCE):
             part = table.c.day.in_(known[at : at + DAYS_AT_ONCE])
             rows += await connection.execute(query.where(part, wanted))
-    return [(View(*row[-len(views) :]), _seen(row), row) for row in rows]
+    return [(CallView(*row[-len(views) :]), _occurrences(row), row) for row in rows]
 
 
-def _seen(row: Any) -> Seen:
+def _occurrences(row: Any) -> Occurrences:
     day = _START + timedelta(days=row.day)
-    return Seen(row.times, day + timedelta(seconds=row.first), day + timedelta(seconds=row.last))
+    first, last = day + timedelta(seconds=row.first), day + timedelta(seconds=row.last)
+    return Occurrences(row.times, first, last)
 
 
-def _merged(found: Iterable[tuple[Any, Seen]]) -> dict[Any, Seen]:
+def _merged(found: Iterable[tuple[Any, Occurrences]]) -> dict[Any, Occurrences]:
     """The same of several days, in the order of the first time."""
-    merged: dict[Any, Seen] = {}
-    for what, seen in sorted(found, key=lambda each: each[1].first):
-        one = merged.setdefault(what, Seen(0, seen.first, seen.last))
+    merged: dict[Any, Occurrences] = {}
+    for what, seen in sorted(found, key=lambda pair: pair[1].first):
+        one = merged.setdefault(what, Occurrences(0, seen.first, seen.last))
         one.times += seen.times
         one.last = max(one.last, seen.last)
     return merged
 
 
+async def known_days(store: Store) -> list[date]:
+    """The days that the index has anything of. StoreError."""
+    async with store.begin() as connection:
+        days = await connection.execute(select(audit_days.c.day).order_by(audit_days.c.day))
+        return [_date(day) for day in days.scalars()]
+
+
+async def days_with(store: Store, wanted: EntryFilter, days: Collection[date]) -> set[date]:
+    """Those of the days on which there may be such an entry. StoreError."""
+    numbers = [day.toordinal() - EPOCH for day in days]
+    found: set[date] = set()
+    async with store.begin() as connection:
+        for query in _day_queries(wanted, numbers):
+            found.update(map(_date, (await connection.execute(query)).scalars()))
+    return found
+
+
+def _day_queries(wanted: EntryFilter, days: Sequence[int]) -> list[Select[Any]]:
+    calls, reads = audit_calls, audit_reads
+    called = _of_days(calls, days, wanted)
+    if wanted.outcome:
+        called = called.where(calls.c.outcome == wanted.outcome)
+    if not wanted.record or wanted.outcome not in {"", ANSWERED}:
+        return [called]
+    shown = _of_days(reads, days, wanted).where(reads.c.record == record_key(wanted.record))
+    return [shown] if wanted.outcome else [shown, called.where(calls.c.outcome.in_(_UNCOUNTED))]
+
+
+def _of_days(table: Any, days: Sequence[int], wanted: EntryFilter) -> Select[Any]:
+    # each day by its number: so the index is sought once a day, and never read along
+    query = select(table.c.day).where(table.c.day.in_(days)).distinct()
+    views = select(audit_views.c.id)
+    if wanted.keys is not None:
+        views = views.where(audit_views.c.key_id.in_(wanted.keys))
+    if wanted.operation:
+        views = views.where(audit_views.c.operation == wanted.operation)
+    is_narrow = wanted.keys is not None or bool(wanted.operation)
+    return query.where(table.c.view_id.in_(views)) if is_narrow else query
+
+
 async def first_loss(
-    store: Store, files: Sequence[DayFile], progress: Mapping[str, Progress]
+    store: Store, files: Sequence[DayFile], progress: Mapping[str, IndexProgress]
 ) -> date | None:
     """The first day of which the index had something, and has nothing any more. StoreError."""
-    once = {day_of(str(each.day)) for each in files if _is_known(each, progress)}
+    taken = (file for file in files if (at := progress.get(file.chain)) and at.day >= str(file.day))
+    once = {day_of(str(file.day)) for file in taken}
     parts = [
         and_(sums > 0, ~exists(_of_day(table, table.c.day, audit_days.c.day)))
         for sums, table in _SUMS
@@ -106,22 +155,21 @@ async def first_loss(
     async with store.begin() as connection:
         days = set((await connection.execute(select(audit_days.c.day))).scalars())
         empty = await connection.execute(select(func.min(audit_days.c.day)).where(or_(*parts)))
-        lost = (once - days) | {each for each in empty.scalars() if each is not None}
+        lost = (once - days) | {day for day in empty.scalars() if day is not None}
     return _date(min(lost)) if lost else None
 
 
 async def losses(store: Store) -> list[date]:
     """The days that do not add up to what was taken in. StoreError."""
-    async with store.begin() as connection:
-        days = (await connection.execute(select(audit_days.c.day))).scalars().all()
     found = []
-    for day in sorted(days):
+    for day in await known_days(store):
+        number = day.toordinal() - EPOCH
         # in one statement: lines may be added meanwhile
-        query = select(*(sums - _total(table, day) for sums, table in _SUMS))
+        query = select(*(sums - _total(table, number) for sums, table in _SUMS))
         async with store.begin() as connection:
-            rows = await connection.execute(query.where(audit_days.c.day == day))
+            rows = await connection.execute(query.where(audit_days.c.day == number))
             if any(any(row) for row in rows):
-                found.append(_date(day))
+                found.append(day)
     return found
 
 
@@ -134,10 +182,88 @@ def _of_day(table: Table, what: Any, day: Any) -> Select[Any]:
     return select(what).where(table.c.day == day, table.c.view_id == audit_views.c.id)
 
 
-def _is_known(file: DayFile, progress: Mapping[str, Progress]) -> bool:
-    at = progress.get(file.chain)
-    return at is not None and at.day >= str(file.day)
-
-
 def _date(day: int) -> date:
     return date.fromordinal(day + EPOCH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Lines of one folder that the store knows to be written, and the index does not have.
+
+    All that was written there until `until` (UTC, to the second) it has. `here` is the folder that
+    was just read: its files do not have them either.
+    """
+
+    host: str
+    here: bool
+    lines: int
+    until: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexState:
+    """What the index is worth once it has been brought up to date.
+
+    `lines` have just been taken in; `lost` is the first day of which nothing is left; `unknown` is
+    how many chains of the folder count that the store does not know, as after a restored backup.
+    `in_time` is whether there was time for all of this folder.
+    """
+
+    lines: int
+    gaps: Sequence[Gap]
+    lost: date | None
+    unknown: int
+    in_time: bool = True
+
+
+async def brought_up(
+    store: Store, folder: Path, backlog: Callable[[int], None], within: float | None = None
+) -> IndexState:
+    """Take in what is new; `backlog` is told how many bytes that is. StoreError, OSError.
+
+    What is not taken in `within` so many seconds is taken in another time.
+    """
+    chains, index = Chains(store), Index(store, folder)
+    known = await chains.known()
+    others = elsewhere(known, place_of(folder), shared=chains.shared)
+    backlog(await index.backlog())
+    files = await asyncio.to_thread(day_files, folder)
+    lines, in_time = 0, True
+    try:
+        async with asyncio.timeout(within):
+            lines = await index.catch_up()
+    except TimeoutError:
+        in_time = False
+    progress = await index.progress()
+    return IndexState(
+        lines=lines,
+        in_time=in_time,
+        gaps=_gaps(known, progress, others),
+        lost=await first_loss(store, files, progress),
+        unknown=len({file.chain for file in files} - {chain.id for chain in known}),
+    )
+
+
+def _gaps(
+    known: Sequence[Known], progress: Mapping[str, IndexProgress], others: Collection[Known]
+) -> list[Gap]:
+    """Where `known` was read before the files were, and `others` are chains of other folders."""
+
+    def folder(chain: Known) -> tuple[str, str]:
+        return chain.place, chain.host
+
+    def missing(chain: Known) -> int:
+        at = progress.get(chain.id)
+        return max(0, chain.head.seq - max(chain.base.seq, at.seq if at else 0))
+
+    def known_until(chain: Known) -> str:
+        at = progress.get(chain.id)
+        return (at.time if at else chain.begun.isoformat())[:19] + "Z"
+
+    behind = sorted(filter(missing, known), key=folder)
+    found = []
+    for (_, host), chains in groupby(behind, key=folder):
+        own = list(chains)
+        lines, until = sum(map(missing, own)), min(map(known_until, own))
+        found.append(Gap(host=host, here=own[0] not in others, lines=lines, until=until))
+    return found

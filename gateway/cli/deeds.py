@@ -92,7 +92,7 @@ async def recording(settings: "Settings", store: "Store") -> AsyncIterator[Recor
     Where the audit cannot be written, the command ends with a sentence before it does anything.
     """
     from gateway.audit.buffer import Unwritten
-    from gateway.audit.files import audit_folder
+    from gateway.audit.chains import audit_folder
     from gateway.audit.journal import open_chain
     from gateway.audit.troubles import AuditTroubles
     from gateway.inquiries.deeds import Deeds, Unended

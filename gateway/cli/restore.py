@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gateway.audit.files import audit_folder
+from gateway.audit.chains import audit_folder
 from gateway.cli.deeds import recording
 from gateway.cli.lines import counted, legible, say
 from gateway.cli.options import fail, shared_options

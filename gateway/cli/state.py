@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from gateway.audit.files import audit_folder
-from gateway.cli.audit.opened import unread
+from gateway.audit.chains import audit_folder
+from gateway.cli.audit.access import unread
 from gateway.cli.deeds import RecordDeed, now, with_deeds, with_store
 from gateway.cli.lines import counted, legible, say
 from gateway.cli.options import CommandGroup, config_option, fail, shared_options

@@ -11,14 +11,11 @@ from itertools import groupby
 from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
-from gateway.audit.counting import View
-from gateway.audit.entries import Line
-from gateway.audit.files import DayFile, day_files
-from gateway.audit.index import Index, Progress, uuid_key
-from gateway.audit.occurrence import days_with, known_days
-from gateway.audit.questions import Days, Seen, first_loss, readers
-from gateway.audit.searching import Place, Search
-from gateway.audit.wanted import Wanted
+from gateway.audit.chains import DayFile, day_files
+from gateway.audit.entries import AuditLine
+from gateway.audit.index import CallView, Index, IndexProgress, uuid_key
+from gateway.audit.questions import Days, Occurrences, days_with, first_loss, known_days, readers
+from gateway.audit.search import EntryFilter, Search, SearchCursor
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
@@ -46,8 +43,8 @@ class EntryPage:
     `in_time` is whether there was time to find as many as were asked for, or all.
     """
 
-    entries: Sequence[Line]
-    rest: Place | None
+    entries: Sequence[AuditLine]
+    rest: SearchCursor | None
     in_time: bool
 
 
@@ -62,9 +59,9 @@ class _Spanned:
 async def find_entries(
     store: Store,
     folder: Path,
-    wanted: Wanted,
+    wanted: EntryFilter,
     most: int,
-    place: Place | None = None,
+    place: SearchCursor | None = None,
     budget: float | None = None,
 ) -> EntryPage:
     """Returns up to `most` from a place on; after so many seconds, what was found by then.
@@ -95,26 +92,26 @@ async def find_entries(
     return EntryPage(entries=search.entries, rest=place, in_time=in_time or search.is_full)
 
 
-def _spanned(folder: Path, wanted: Wanted, place: Place | None) -> list[_Spanned]:
+def _spanned(folder: Path, wanted: EntryFilter, place: SearchCursor | None) -> list[_Spanned]:
     """Returns the files that may tell of what is wanted, the newest first."""
     found = []
     in_order = sorted(day_files(folder), key=lambda each: (each.chain, each.day))
-    since = wanted.since
-    ends = [each for each in (wanted.until, place.until if place else None) if each is not None]
+    since, until = wanted.since, wanted.until
     for _, chain in groupby(in_order, key=lambda each: each.chain):
         before: date | None = None
         for file in chain:
             # a call that came before midnight may end after it
             first = before or file.day - timedelta(days=1)
             before = file.day
+            is_left = place is None or file.day <= place.day
             is_late = since is None or file.day >= since.date()
-            if is_late and all(first <= moment.date() for moment in ends):
+            if is_left and is_late and (until is None or first <= until.date()):
                 found.append(_Spanned(file, first))
     return sorted(found, key=lambda each: each.file, reverse=True)
 
 
 def _parted(
-    files: Sequence[_Spanned], wanted: Wanted
+    files: Sequence[_Spanned], wanted: EntryFilter
 ) -> tuple[Sequence[_Spanned], Sequence[_Spanned]]:
     """Returns what is looked at next, in whole days, and what is left then."""
     if not wanted.is_narrow:
@@ -129,12 +126,12 @@ def _parted(
 class _Known:
     """What the index has of the files; `is_whole` is whether it has lost nothing."""
 
-    progress: Mapping[str, Progress]
+    progress: Mapping[str, IndexProgress]
     days: Sequence[date]
     is_whole: bool
 
     async def worth(
-        self, store: Store, wanted: Wanted, files: Sequence[_Spanned]
+        self, store: Store, wanted: EntryFilter, files: Sequence[_Spanned]
     ) -> Sequence[_Spanned]:
         """Returns the files that may have such an entry, or that the index does not know whole."""
         if not self.is_whole:
@@ -174,7 +171,7 @@ class RecordReader:
 
     id: str
     name: str | None
-    seen: Sequence[tuple[View, Seen]]
+    seen: Sequence[tuple[CallView, Occurrences]]
     fields: Mapping[tuple[str, str], Fields | None]
 
 
@@ -185,7 +182,7 @@ async def readers_of(
     found = await readers(store, record, _operations(resource), days)
     sights = sorted({(view.policy, view.level) for view in found})
     fields = {sight: await fields_seen(store, resource, *sight) for sight in sights}
-    by_key: dict[str, list[tuple[View, Seen]]] = {}
+    by_key: dict[str, list[tuple[CallView, Occurrences]]] = {}
     for view, seen in found.items():
         by_key.setdefault(view.key_id, []).append((view, seen))
     return [

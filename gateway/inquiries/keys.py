@@ -22,7 +22,7 @@ from gateway.policy.policy import Policy
 from gateway.policy.rules import WHOLE
 from gateway.policy.telling.wording import ENGLISH, Phrases, conditions
 from gateway.store import Store
-from gateway.usage.store import Sums, recent
+from gateway.usage.store import CallSums, recent
 
 EXPIRING = timedelta(days=30)
 UNUSED = timedelta(days=90)
@@ -152,7 +152,7 @@ class KeyHour:
 
     key_id: str
     key: Key | None
-    sums: Sums
+    sums: CallSums
 
 
 @dataclass(frozen=True, slots=True)

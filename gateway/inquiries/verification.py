@@ -5,11 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import PLACE, audit_folder, place_of
-from gateway.audit.secrets import key_file, read_secrets
-from gateway.audit.verify import Verdict, chains_in, elsewhere, is_foreign, verify
-from gateway.audit.walk import REST
+from gateway.audit.chains import PLACE, Chains, Known, audit_folder, place_of
+from gateway.audit.entries import key_file, read_secrets
+from gateway.audit.verification import REST, ChainVerdict, chains_in, elsewhere, is_foreign, verify
 from gateway.settings import Settings
 from gateway.store import Store
 
@@ -40,7 +38,7 @@ class VerifyProgress:
 class AuditReport:
     """What is to be said of each chain; `others` are those of other folders, verified there."""
 
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ChainVerdict]
     others: Sequence[Known]
 
     @property
@@ -66,7 +64,7 @@ async def verify_audit(
     if progress is not None:
         progress.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
 
-    def verdicts() -> list[Verdict]:
+    def verdicts() -> list[ChainVerdict]:
         found = []
         for verdict in verify(folder, before, mine, secrets, progress):
             found.append(verdict)
@@ -82,5 +80,5 @@ async def verify_audit(
         raise
     if is_foreign(known, place, shared=shared):
         text = f"{folder / PLACE}: the store knows no folder of that name"
-        found.append(Verdict(chain="", broken=text))
+        found.append(ChainVerdict(chain="", broken=text))
     return AuditReport(found, others)

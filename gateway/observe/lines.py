@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ EVERY = 0.2
 TOGETHER = 64
 # So many lines wait while the disk is full; then the oldest go.
 MOST_WAITING = 10_000
+_ENCODER = msgspec.json.Encoder()
 
 
 def printable(value: Any) -> str:
@@ -25,10 +25,78 @@ def printable(value: Any) -> str:
 
 def _sane(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _sane(each) for name, each in value.items()}
+        return {name: _sane(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_sane(each) for each in value]
+        return [_sane(item) for item in value]
     return printable(value) if isinstance(value, str) else value
+
+
+def texts(lines: Sequence[msgspec.Struct]) -> list[bytes]:
+    """Each as a JSON object without an end of line, whatever texts it holds."""
+    # all at once: that costs a third of what encoding each line in its call would
+    try:
+        data = _ENCODER.encode_lines(lines)
+    except UnicodeEncodeError:
+        data = _ENCODER.encode_lines([_sane(msgspec.to_builtins(line)) for line in lines])
+    return data.splitlines()
+
+
+class Outbox:
+    """Lines that wait to be written; `texts` are those that are text by now, of `size` bytes.
+
+    `missing` counts the lines that were given up; `dropped` hears of them at once.
+    """
+
+    def __init__(self, dropped: Callable[[int], None]) -> None:
+        self.texts: list[bytes] = []
+        self.size = 0
+        self.missing = 0
+        self._fresh: list[msgspec.Struct] = []
+        self._dropped = dropped
+
+    def __len__(self) -> int:
+        return len(self._fresh) + len(self.texts)
+
+    def add(self, line: msgspec.Struct) -> None:
+        """One more."""
+        self._fresh.append(line)
+        if len(self._fresh) >= TOGETHER:
+            self.encode()
+
+    def encode(self) -> None:
+        """What came is text from now on; a line that cannot be is missing, and no other for it."""
+        fresh, self._fresh = self._fresh, []
+        try:
+            self._keep(fresh)
+        except Exception:  # noqa: BLE001 - whatever it is, the others must be written
+            for line in fresh:
+                try:
+                    self._keep([line])
+                except Exception:  # noqa: BLE001 - the same
+                    self.drop(1)
+
+    def take(self) -> list[bytes]:
+        """All texts; nothing waits any more."""
+        self.encode()
+        taken, self.texts, self.size = self.texts, [], 0
+        return taken
+
+    def give_up(self, lines: int) -> None:
+        """The oldest texts are missing from now on."""
+        if lines > 0:
+            self.size -= sum(map(len, self.texts[:lines]))
+            del self.texts[:lines]
+            self.drop(lines)
+
+    def drop(self, lines: int) -> None:
+        """So many lines are missing that are not here."""
+        self.missing += lines
+        self._dropped(lines)
+
+    def _keep(self, lines: Sequence[msgspec.Struct]) -> None:
+        kept = texts(lines)
+        self.texts += kept
+        self.size += sum(map(len, kept))
 
 
 class Watcher(Protocol):
@@ -50,12 +118,7 @@ class Lines:
     def __init__(self, path: Path, watcher: Watcher) -> None:
         self._path = path
         self._watcher = watcher
-        self._missing = 0
-        self._encoder = msgspec.json.Encoder()
-        # as they came; then as text, many lines in each, and how many in all
-        self._fresh: list[msgspec.Struct] = []
-        self._texts: deque[bytes] = deque()
-        self._lines = 0
+        self._outbox = Outbox(watcher.dropped)
         self._file = _open(path)
         self._timer: asyncio.TimerHandle | None = None
         self.broken = False
@@ -63,93 +126,57 @@ class Lines:
     @property
     def waiting(self) -> int:
         """How many lines are not written yet."""
-        return len(self._fresh) + self._lines
+        return len(self._outbox)
 
     def add(self, line: msgspec.Struct) -> None:
         """One more line, written within 0.2 seconds."""
-        self._fresh.append(line)
-        if len(self._fresh) >= TOGETHER:
-            self._encode()
+        self._outbox.add(line)
         if self._timer is None:
             self._again()
 
     def flush(self) -> None:
         """Write what waits; where that fails it waits for the next time."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._encode()
-        if not self._lines:
+        self._stop_timer()
+        self._outbox.encode()
+        self._outbox.give_up(self.waiting - MOST_WAITING)
+        if not self.waiting:
             return
         try:
-            self._write(b"".join(self._texts))
+            self._write(b"\n".join([*self._outbox.texts, b""]))
         except OSError as error:
             if not self.broken:
                 self._watcher.failed(error)
             self.broken = True
             self._again()
         else:
-            self._texts.clear()
-            self._lines = 0
+            self._outbox.take()
             self.broken = False
             self._tell()
 
     def close(self) -> None:
         """Write the rest and let go of the file."""
         self.flush()
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._lines:
-            self._drop(self._lines)
+        self._stop_timer()
+        if self.waiting:
+            self._outbox.give_up(self.waiting)
             self._tell()
         os.close(self._file)
 
     def _again(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
 
-    def _encode(self) -> None:
-        """What came is text from now on; of too much of it the oldest lines go.
-
-        A line that cannot be a text is missing, and no other for it.
-        """
-        fresh, self._fresh = self._fresh, []
-        if not fresh:
-            return
-        try:
-            self._keep(fresh)
-        except Exception:  # noqa: BLE001 - whatever it is, the others must be written
-            for each in fresh:
-                try:
-                    self._keep([each])
-                except Exception:  # noqa: BLE001 - the same
-                    self._drop(1)
-        if self._lines > MOST_WAITING:
-            self._let_go(self._lines - MOST_WAITING)
-
-    def _keep(self, lines: Sequence[msgspec.Struct]) -> None:
-        self._texts.append(encoded(self._encoder, lines))
-        self._lines += len(lines)
-
-    def _let_go(self, lines: int) -> None:
-        self._drop(lines)
-        self._lines -= lines
-        while lines:
-            *gone, rest = self._texts.popleft().split(b"\n", lines)
-            lines -= len(gone)
-            if rest:
-                self._texts.appendleft(rest)
-
-    def _drop(self, lines: int) -> None:
-        self._missing += lines
-        self._watcher.dropped(lines)
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _tell(self) -> None:
-        if self._missing:
-            self._watcher.lost(self._path.name, self._missing)
-            self._missing = 0
+        if self._outbox.missing:
+            self._watcher.lost(self._path.name, self._outbox.missing)
+            self._outbox.missing = 0
 
     def _write(self, data: bytes) -> None:
-        if not self._in_place():
+        if not is_in_place(self._path, self._file):
             moved, self._file = self._file, _open(self._path)
             os.close(moved)
         written = os.write(self._file, data)
@@ -161,21 +188,13 @@ class Lines:
                     os.ftruncate(self._file, end - written)
             raise OSError(f"{self._path.name} could not be written whole")
 
-    def _in_place(self) -> bool:
-        """Whether the open file still has its name, or was moved away to begin a new one."""
-        try:
-            return os.path.samestat(self._path.stat(), os.fstat(self._file))
-        except FileNotFoundError:
-            return False
 
-
-def encoded(encoder: msgspec.json.Encoder, lines: Sequence[msgspec.Struct]) -> bytes:
-    """Each as a line of JSON, whatever texts it holds."""
-    # all at once: that costs a third of what encoding each line in its call would
+def is_in_place(path: Path, file: int) -> bool:
+    """Whether the open file still has its name, or was moved away to begin a new one."""
     try:
-        return encoder.encode_lines(lines)
-    except UnicodeEncodeError:
-        return encoder.encode_lines([_sane(msgspec.to_builtins(line)) for line in lines])
+        return os.path.samestat(path.stat(), os.fstat(file))
+    except FileNotFoundError:
+        return False
 
 
 def _open(path: Path) -> int:

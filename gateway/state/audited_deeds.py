@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.administrators.log import DONE
-from gateway.audit.files import DayFile, day_files
+from gateway.audit.chains import DayFile, day_files
 from gateway.contract.fields import write_instant
 
 _DEED = b'"kind":"deed"'

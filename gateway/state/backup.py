@@ -10,10 +10,9 @@ from datetime import datetime
 from pathlib import Path
 
 from gateway import __version__
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import PLACE, audit_folder, day_files, place_of
-from gateway.audit.secrets import key_file
-from gateway.audit.verify import chains_in, elsewhere
+from gateway.audit.chains import PLACE, Chains, Known, audit_folder, day_files, place_of
+from gateway.audit.entries import key_file
+from gateway.audit.verification import chains_in, elsewhere
 from gateway.policy.cases.run import cases_beside
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from gateway.audit.files import PLACE
-from gateway.audit.walk import in_lines
+from gateway.audit.chains import PLACE
+from gateway.audit.verification import counted
 from gateway.settings import StartRefused
 from gateway.state.parts import SEALING, Part, Parts
 
@@ -42,8 +42,8 @@ def _refusals(parts: Parts) -> Iterator[str]:
     elif parts.lost_lines:
         yield (
             f"all day files of the audit in {_folder(parts)} are gone, of which the store knows"
-            f" {in_lines(parts.lost_lines)}: put them back, or keep the store, and restore them"
-            " from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
+            f" {counted(parts.lost_lines, 'line')}: put them back, or keep the store, and restore"
+            " them from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
         )
     if _is_lost(parts.key) and parts.in_use:
         yield (

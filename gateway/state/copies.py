@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from gateway.audit.tail import sync_folder
+from gateway.audit.chains import sync_folder
 from gateway.settings import StartRefused
 
 # Bytes that hold the last line of an audit's file, whatever it is.

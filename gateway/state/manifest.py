@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import ValidationError, convert
 
-from gateway.audit.chain import Head
 from gateway.audit.chains import Known
+from gateway.audit.entries import ChainHead
 from gateway.identity import write_new
 from gateway.settings import StartRefused
 
@@ -151,5 +151,5 @@ def _chain(data: Mapping[str, Any]) -> Known:
     )
 
 
-def _head(data: Mapping[str, Any]) -> Head:
-    return Head(data["seq"], bytes.fromhex(data["mac"]))
+def _head(data: Mapping[str, Any]) -> ChainHead:
+    return ChainHead(data["seq"], bytes.fromhex(data["mac"]))

@@ -10,11 +10,9 @@ from itertools import groupby
 from pathlib import Path
 
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
-from gateway.audit.chain import Head
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import DayFile, audit_folder, day_files, is_open, place_of
-from gateway.audit.secrets import key_file, read_secrets
-from gateway.audit.walk import Broken, Walk
+from gateway.audit.chains import Chains, DayFile, Known, audit_folder, day_files, is_open, place_of
+from gateway.audit.entries import ChainHead, key_file, read_secrets
+from gateway.audit.verification import BrokenChain, Walk
 from gateway.settings import Settings
 from gateway.state.audited_deeds import deeds_in
 from gateway.store import Store
@@ -46,8 +44,8 @@ async def read_newer_audit(settings: Settings, store: Store) -> NewerAudit:
     for each in (*own, *new):
         walk = Walk(folder, each, secrets)
         try:
-            await asyncio.to_thread(_go, walk, files[each.id])
-        except Broken as error:
+            await asyncio.to_thread(walk.follow, files[each.id])
+        except BrokenChain as error:
             broken += [str(error)] if each.id not in known else []
             continue
         beyond = _deeds(files[each.id], each.head, walk.head)
@@ -80,10 +78,10 @@ def _unknown(folder: Path, files: Sequence[DayFile]) -> Known:
         place=place_of(folder) or "",
         host=socket.gethostname(),
         begun=_begun(files[0]),
-        head=Head(),
+        head=ChainHead(),
         ended=False,
         dropped=None,
-        base=Head(),
+        base=ChainHead(),
         base_seal="",
     )
 
@@ -97,15 +95,7 @@ def _begun(file: DayFile) -> datetime:
             return datetime.combine(file.day, time(), UTC)
 
 
-def _go(walk: Walk, files: Sequence[DayFile]) -> None:
-    """Along all its lines. Broken, OSError."""
-    walk.check_base()
-    for each in walk.remaining(files):
-        walk.file(each)
-    walk.check_head(files)
-
-
-def _deeds(files: Sequence[DayFile], known: Head, last: Head) -> Iterator[Deed]:
+def _deeds(files: Sequence[DayFile], known: ChainHead, last: ChainHead) -> Iterator[Deed]:
     """Those that had ended in the verified lines that follow the head that the store knows."""
     for file in files:
         for each in deeds_in(file):

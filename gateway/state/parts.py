@@ -4,9 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.audit.chains import Chains, Known
-from gateway.audit.files import FOLDER, PLACE, DayFile, audit_folder, day_files, place_of
-from gateway.audit.secrets import key_file
+from gateway.audit.chains import (
+    FOLDER,
+    PLACE,
+    Chains,
+    DayFile,
+    Known,
+    audit_folder,
+    day_files,
+    place_of,
+)
+from gateway.audit.entries import key_file
 from gateway.identity import META, content_of, identity_of
 from gateway.observe.logs import ACCESS
 from gateway.sealing import META as FINGERPRINT

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from gateway.audit.chains import Chains
-from gateway.audit.files import PLACE, audit_folder
-from gateway.audit.secrets import key_file
+from gateway.audit.chains import PLACE, Chains, audit_folder
+from gateway.audit.entries import key_file
 from gateway.identity import META, content_of
 from gateway.sealing import has_fingerprint, secret_file
 from gateway.settings import Settings, StartRefused, read_sealing_secret

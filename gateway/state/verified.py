@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
 
-from gateway.audit.files import PLACE
-from gateway.audit.secrets import read_secrets
-from gateway.audit.verify import Verdict, chains_in, verify
+from gateway.audit.chains import PLACE
+from gateway.audit.entries import read_secrets
+from gateway.audit.verification import ChainVerdict, chains_in, verify
 from gateway.identity import META, content_of, identity_of
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint
@@ -24,7 +24,7 @@ class Verified:
     """What is wrong with a backup, each a sentence; and what is to be said of its audit."""
 
     problems: tuple[str, ...]
-    audit: tuple[Verdict, ...]
+    audit: tuple[ChainVerdict, ...]
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -101,14 +101,14 @@ def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{path} is not the sealing secret of the store"
 
 
-def _audit(folder: Path, manifest: Manifest) -> Iterator[Verdict]:
+def _audit(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
     keys: list[Kept] = [*manifest.of_kind(KEY)]
     if not manifest.chains and not keys:
         return
     try:
         secrets = read_secrets(folder / keys[0].file) if keys else ()
     except StartRefused as error:
-        yield Verdict(chain="", broken=str(error))
+        yield ChainVerdict(chain="", broken=str(error))
         return
     audit = folder / AUDIT
     yield from verify(audit, chains_in(audit), manifest.chains, secrets)

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter
 
-from sqlalchemy import ColumnElement, Select, Table, delete, func, select, union_all
+from sqlalchemy import delete, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.adding import adding
@@ -26,7 +25,7 @@ Slot = tuple[int, str, str]
 
 
 @dataclass(slots=True)
-class Sums:
+class CallSums:
     """Calls by how they ended: 2xx, other 4xx, 403, 429, 5xx, 401; and what time they took.
 
     `micros` are the microseconds of all answers, `slow` the calls that took longer than a second.
@@ -44,7 +43,7 @@ class Sums:
     @property
     def calls(self) -> int:
         """All of them."""
-        return sum(getattr(self, name) for name in OUTCOMES)
+        return sum(_outcomes(self))
 
     @property
     def mean(self) -> float:
@@ -53,26 +52,20 @@ class Sums:
 
     def count(self, status: int, calls: int) -> None:
         """So many more calls that ended with that status."""
-        name = outcome(status)
+        name = _OWN.get(status, "answered" if status < 400 else "refused")
+        name = name if status < 500 else "failed"
         setattr(self, name, getattr(self, name) + calls)
 
-    def add(self, other: "Sums") -> None:
+    def add(self, other: "CallSums") -> None:
         """The other's calls too."""
         for name in COLUMNS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-TIMES = ("micros", "slow")
-COLUMNS = tuple(each.name for each in fields(Sums))
-OUTCOMES = tuple(name for name in COLUMNS if name not in TIMES)
+COLUMNS = tuple(column.name for column in fields(CallSums))
+OUTCOMES = COLUMNS[:-2]
+_columns, _outcomes = attrgetter(*COLUMNS), attrgetter(*OUTCOMES)
 _OWN = {401: "unauthorized", 403: "forbidden", 429: "limited"}
-
-
-def outcome(status: int) -> str:
-    """The column in which a status is counted."""
-    if status < 400:
-        return "answered"
-    return _OWN.get(status, "refused") if status < 500 else "failed"
 
 
 def minute_of(moment: datetime) -> int:
@@ -80,41 +73,34 @@ def minute_of(moment: datetime) -> int:
     return (moment - _START) // _MINUTE
 
 
-async def add(store: Store, sums: Mapping[Slot, Sums]) -> None:
+async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
     """Add to what is there, in one transaction. StoreError: nothing was added.
 
     But for a database on another machine that goes away between its commit and its answer: then
     it was, and is added once more.
     """
-    days: dict[Slot, Sums] = {}
-    for (minute, key_id, operation), each in sums.items():
-        days.setdefault((minute // DAY, key_id, operation), Sums()).add(each)
-    # in one order, whoever writes: two processes do not wait for each other's rows
-    lots = [
-        (table, sorted(held.items(), key=itemgetter(0)))
-        for table, held in ((usage, sums), (usage_days, days))
-    ]
+    days: dict[Slot, CallSums] = {}
+    for (minute, key_id, operation), calls in sums.items():
+        days.setdefault((minute // DAY, key_id, operation), CallSums()).add(calls)
 
     async def added(connection: AsyncConnection) -> None:
-        for table, rows in lots:
-            statement = _adding(connection, table)
-            for start in range(0, len(rows), ROWS_AT_ONCE):
-                some = [_row(table, *each) for each in rows[start : start + ROWS_AT_ONCE]]
-                await connection.execute(statement, some)
+        for table, slots in ((usage, sums), (usage_days, days)):
+            statement = adding(connection, table)
+            # several gateways may write the same minute: each adds its own
+            both = {name: table.c[name] + statement.excluded[name] for name in COLUMNS}
+            own = list(table.primary_key)
+            statement = statement.on_conflict_do_update(index_elements=own, set_=both)
+            # in one order, whoever writes: two processes do not wait for each other's rows
+            names = [*table.primary_key.columns.keys(), *COLUMNS]
+            in_order = sorted(slots)
+            for start in range(0, len(in_order), ROWS_AT_ONCE):
+                rows = [
+                    dict(zip(names, (*slot, *_columns(slots[slot])), strict=True))
+                    for slot in in_order[start : start + ROWS_AT_ONCE]
+                ]
+                await connection.execute(statement, rows)
 
     await store.run(added)
-
-
-def _row(table: Table, slot: Slot, sums: Sums) -> dict[str, Any]:
-    row = dict(zip(table.primary_key.columns.keys(), slot, strict=True))
-    return row | {name: getattr(sums, name) for name in COLUMNS}
-
-
-def _adding(connection: AsyncConnection, table: Table) -> Any:
-    """Several gateways may write the same minute: each adds its own."""
-    statement = adding(connection, table)
-    both = {name: table.c[name] + statement.excluded[name] for name in COLUMNS}
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=both)
 
 
 async def drop(store: Store, before: datetime) -> bool:
@@ -138,19 +124,24 @@ async def answered(
     """
     first = minute_of(since)
     day = first // DAY
+    parts = (
+        (usage, usage.c.minute.between(first, (day + 1) * DAY - 1)),
+        (usage_days, usage_days.c.day > day),
+    )
     found = union_all(
-        _answered(usage, usage.c.minute.between(first, (day + 1) * DAY - 1), operations),
-        _answered(usage_days, usage_days.c.day > day, operations),
+        *(select(rows.c.key_id, rows.c.operation, rows.c.answered).where(of) for rows, of in parts)
     ).subquery()
     wanted = select(found.c.key_id, found.c.operation, func.sum(found.c.answered)).group_by(
         found.c.key_id, found.c.operation
     )
+    if operations is not None:
+        wanted = wanted.where(found.c.operation.in_(operations))
     async with store.begin() as connection:
         rows = await connection.execute(wanted)
         return {(key_id, operation): calls for key_id, operation, calls in rows if calls}
 
 
-async def recent(store: Store, since: datetime) -> Mapping[str, Sums]:
+async def recent(store: Store, since: datetime) -> Mapping[str, CallSums]:
     """Key id -> all its calls from the minute of `since` on. StoreError."""
     wanted = (
         select(usage.c.key_id, *(func.sum(usage.c[name]) for name in COLUMNS))
@@ -160,38 +151,22 @@ async def recent(store: Store, since: datetime) -> Mapping[str, Sums]:
     async with store.begin() as connection:
         rows = await connection.execute(wanted)
         # what a database adds up may come as another kind of number
-        return {key_id: Sums(*map(int, sums)) for key_id, *sums in rows}
+        return {key_id: CallSums(*map(int, sums)) for key_id, *sums in rows}
 
 
-def _answered(
-    table: Table, when: ColumnElement[bool], operations: Sequence[str] | None
-) -> Select[Any]:
-    rows = select(table.c.key_id, table.c.operation, table.c.answered).where(when)
-    return rows if operations is None else rows.where(table.c.operation.in_(operations))
-
-
-async def by_minute(
+async def by_day(
     store: Store, key_id: str, since: datetime
-) -> Mapping[tuple[datetime, str], Sums]:
-    """(start of the minute, operation) -> a key's calls, in the order of time. StoreError."""
-    return await _by_time(store, usage, key_id, minute_of(since), _MINUTE)
-
-
-async def by_day(store: Store, key_id: str, since: datetime) -> Mapping[tuple[datetime, str], Sums]:
+) -> Mapping[tuple[datetime, str], CallSums]:
     """(start of the day in UTC, operation) -> a key's calls, in the order of time. StoreError."""
-    return await _by_time(store, usage_days, key_id, minute_of(since) // DAY, timedelta(days=1))
-
-
-async def _by_time(
-    store: Store, table: Table, key_id: str, first: int, unit: timedelta
-) -> Mapping[tuple[datetime, str], Sums]:
+    day = usage_days.c.day
     wanted = (
-        select(table)
-        .where(table.c[0] >= first, table.c.key_id == key_id)
-        .order_by(table.c[0], table.c.operation)
+        select(usage_days)
+        .where(day >= minute_of(since) // DAY, usage_days.c.key_id == key_id)
+        .order_by(day, usage_days.c.operation)
     )
     async with store.begin() as connection:
         rows = await connection.execute(wanted)
         return {
-            (_START + when * unit, operation): Sums(*calls) for when, _, operation, *calls in rows
+            (_START + timedelta(days=number), operation): CallSums(*calls)
+            for number, _, operation, *calls in rows
         }

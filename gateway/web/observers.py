@@ -23,7 +23,7 @@ from gateway.observe.callers import CallerTroubles, CallFailures
 from gateway.observe.logs import Access, Events
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.pipeline.call import Call
-from gateway.usage.counting import Usage
+from gateway.usage import Usage
 from gateway.web.documents import ASSET
 
 # Seconds after which refused keys are counted, all together. To count one takes a time that depends
@@ -116,7 +116,7 @@ class Observers:
                 await call.mark_untold()
             kind = BookingUnknown if call.upload.idempotency_keys() else BookingUnknownWithoutKey
             raise kind from error
-        self.journal.record_soon()
+        self.journal.recorder.hasten()
 
     def _refused(self, call: Call, operation: str, error: GatewayError, seconds: float) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
@@ -148,15 +148,15 @@ class Observers:
 def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | None) -> Entry:
     """What the audit holds of a call that has ended so."""
     return Entry(
-        now,
-        call.request_id,
-        None if call.key is None else call.key.id,
-        operation,
-        call.records,
-        call.level,
-        call.policy,
-        entries.ANSWERED if error is None else outcome(error),
-        None if error is None else type(error).__name__,
+        time=now,
+        request_id=call.request_id,
+        key_id=None if call.key is None else call.key.id,
+        operation=operation,
+        record_ids=call.records,
+        level=call.level,
+        policy=call.policy,
+        outcome=entries.ANSWERED if error is None else outcome(error),
+        reason=None if error is None else type(error).__name__,
     )
 
 

@@ -24,7 +24,7 @@ from gateway.admin.words import FOLDER, words
 from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.log import DONE, FAILED, LOOKED, Deed, DeedLog
 from gateway.audit import buffer as buffering
-from gateway.audit.secrets import Secret
+from gateway.audit.entries import AuditSecret
 from gateway.cli import main
 from gateway.inquiries import audit as inquiring
 from gateway.keys.key import Key
@@ -125,8 +125,8 @@ async def test_where_the_time_is_over_the_page_says_how_far_it_came_and_goes_on(
     manager: Manager, partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inquiring, "BUDGET", 0.0)
-    monkeypatch.setattr("gateway.audit.searching.LEAST", 600)
-    monkeypatch.setattr("gateway.audit.searching.MOST", 600)
+    monkeypatch.setattr("gateway.audit.search.LEAST", 600)
+    monkeypatch.setattr("gateway.audit.search.MOST", 600)
     await called(partner, f"/clients/{UNKNOWN}", *["/appointments/types"] * 9)
     page = await manager.get("/audit?outcome=refused")
     assert "Searched back to" in page.plain
@@ -315,7 +315,7 @@ async def test_a_verification_finds_a_line_that_is_not_as_it_was_and_says_so_lou
     audit = running_gateway.folder / "audit"
     [path] = [each for each in audit.glob("*.jsonl") if b'"FULL"' in each.read_bytes()]
     files = {path.name: path.read_bytes()}
-    edit_a_member(files, Random(1), Secret(b""))
+    edit_a_member(files, Random(1), AuditSecret(b""))
     # in its place: the gateway goes on writing to it
     with path.open("r+b") as file:
         file.write(files[path.name])

@@ -26,7 +26,7 @@ from gateway.policy.masks import KINDS, Mask
 from gateway.policy.running import follower
 from gateway.policy.running.versions import Event, Versions
 from gateway.policy.telling.sheets import as_csv
-from gateway.usage.store import Sums, add, minute_of
+from gateway.usage.store import CallSums, add, minute_of
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.policies import TEXT
@@ -104,7 +104,7 @@ async def test_a_widening_is_shown_with_whom_it_touches_and_runs_once_it_is_appr
     now = datetime.now(UTC)
     touched = await a_key(held, NASTY, AccessLevel.BASIC)
     await a_key(held, "Untouched", AccessLevel.FULL)
-    await add(held.running.gateway.store, {(minute_of(now), touched, "get_client"): Sums(7)})
+    await add(held.running.gateway.store, {(minute_of(now), touched, "get_client"): CallSums(7)})
     before = held.hash
     waiting = await held.save(WIDE)
     page = await manager.get("/policy")

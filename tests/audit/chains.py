@@ -7,14 +7,19 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from gateway.audit.chain import Head
-from gateway.audit.chains import Chains
-from gateway.audit.entries import ANSWERED, Entry, texts
-from gateway.audit.files import made, named_place
-from gateway.audit.retention import Retention
-from gateway.audit.secrets import Newest, read_secrets, secrets_at_start
-from gateway.audit.verify import Verdict, chains_in, verify
-from gateway.audit.writer import Writer
+from gateway.audit.buffer import Writer
+from gateway.audit.chains import Chains, named_place
+from gateway.audit.entries import (
+    ANSWERED,
+    ChainHead,
+    Entry,
+    NewestSecret,
+    read_secrets,
+    secrets_at_start,
+)
+from gateway.audit.upkeep import Retention
+from gateway.audit.verification import ChainVerdict, chains_in, verify
+from gateway.observe.lines import texts
 from gateway.store import Store, open_store
 
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -77,13 +82,13 @@ class Machine:
     async def begin(self) -> "Process":
         secrets = secrets_at_start(self.key, may_make=True)
         chain = str(uuid4())
-        place = named_place(made(self.audit))
+        place = named_place(self.audit)
         await Chains(self.store).begin(chain, place, "host", 1, self.clock.now())
-        newest = Newest(self.key, secrets)
+        newest = NewestSecret(self.key, secrets)
         writer = Writer(self.audit, chain, newest, self.clock.now(), self.clock.clock)
         return Process(self, chain, writer)
 
-    async def verdicts(self) -> list[Verdict]:
+    async def verdicts(self) -> list[ChainVerdict]:
         before = chains_in(self.audit)
         known = await Chains(self.store).known()
         return list(verify(self.audit, before, known, read_secrets(self.key)))
@@ -114,7 +119,7 @@ class Process:
     def killed(self) -> None:
         self.writer.close()
 
-    async def _record(self, head: Head, *, ended: bool) -> None:
+    async def _record(self, head: ChainHead, *, ended: bool) -> None:
         now = self.machine.clock.now()
         await Chains(self.machine.store).record(self.chain, head, now, ended=ended)
 

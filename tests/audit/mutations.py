@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping
 from random import Random
 from uuid import uuid4
 
-from gateway.audit.chain import Head, seal
-from gateway.audit.secrets import Secret
+from gateway.audit.entries import AuditSecret, ChainHead, seal
 
 Files = dict[str, bytes]
-Mutation = Callable[[Files, Random, Secret], None]
+Mutation = Callable[[Files, Random, AuditSecret], None]
 
 
-def edit(files: Files, random: Random, _: Secret) -> None:
+def edit(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     data = bytearray(files[name])
     at = random.randrange(len(data))
@@ -20,7 +19,7 @@ def edit(files: Files, random: Random, _: Secret) -> None:
     files[name] = bytes(data)
 
 
-def edit_a_member(files: Files, random: Random, _: Secret) -> None:
+def edit_a_member(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice([name for name in files if b'"level":"FULL"' in files[name]])
     lines = files[name].splitlines(keepends=True)
     at = random.choice([n for n, line in enumerate(lines) if b'"level":"FULL"' in line])
@@ -28,7 +27,7 @@ def edit_a_member(files: Files, random: Random, _: Secret) -> None:
     files[name] = b"".join(lines)
 
 
-def delete_lines(files: Files, random: Random, _: Secret) -> None:
+def delete_lines(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     lines = files[name].splitlines(keepends=True)
     first = random.randrange(len(lines))
@@ -36,17 +35,17 @@ def delete_lines(files: Files, random: Random, _: Secret) -> None:
     files[name] = b"".join(lines)
 
 
-def delete_file(files: Files, random: Random, _: Secret) -> None:
+def delete_file(files: Files, random: Random, _: AuditSecret) -> None:
     del files[random.choice(list(files))]
 
 
-def delete_chain(files: Files, random: Random, _: Secret) -> None:
+def delete_chain(files: Files, random: Random, _: AuditSecret) -> None:
     chain = chain_of(random.choice(list(files)))
     for name in [name for name in files if chain_of(name) == chain]:
         del files[name]
 
 
-def swap(files: Files, random: Random, _: Secret) -> None:
+def swap(files: Files, random: Random, _: AuditSecret) -> None:
     places = [(name, n) for name in files for n in range(files[name].count(b"\n"))]
     (one, first), (two, second) = random.sample(places, 2)
     lines = {name: files[name].splitlines(keepends=True) for name in (one, two)}
@@ -55,23 +54,23 @@ def swap(files: Files, random: Random, _: Secret) -> None:
         files[name] = b"".join(each)
 
 
-def swap_files(files: Files, random: Random, _: Secret) -> None:
+def swap_files(files: Files, random: Random, _: AuditSecret) -> None:
     one, two = random.sample(list(files), 2)
     files[one], files[two] = files[two], files[one]
 
 
-def truncate(files: Files, random: Random, _: Secret) -> None:
+def truncate(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     files[name] = files[name][: random.randrange(len(files[name]))]
 
 
-def truncate_by_lines(files: Files, random: Random, _: Secret) -> None:
+def truncate_by_lines(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     lines = files[name].splitlines(keepends=True)
     files[name] = b"".join(lines[: random.randrange(len(lines))])
 
 
-def insert_again(files: Files, random: Random, _: Secret) -> None:
+def insert_again(files: Files, random: Random, _: AuditSecret) -> None:
     name, source = random.choice(list(files)), random.choice(list(files))
     lines = files[name].splitlines(keepends=True)
     new = random.choice(files[source].splitlines(keepends=True))
@@ -79,7 +78,7 @@ def insert_again(files: Files, random: Random, _: Secret) -> None:
     files[name] = b"".join(lines)
 
 
-def forge(files: Files, random: Random, secret: Secret) -> None:
+def forge(files: Files, random: Random, secret: AuditSecret) -> None:
     """The chain from some line on, sealed anew with a key of one's own."""
     name = random.choice(list(files))
     lines = files[name].splitlines(keepends=True)
@@ -90,11 +89,11 @@ def forge(files: Files, random: Random, secret: Secret) -> None:
     for each in rest:
         del each["seq"], each["mac"]
         texts.append(json.dumps({**each, "level": "BASIC"}).encode())
-    data, _ = seal(texts, Head(before["seq"], bytes.fromhex(before["mac"])), secret)
+    data, _ = seal(texts, ChainHead(before["seq"], bytes.fromhex(before["mac"])), secret)
     files[name] = b"".join(lines[:at]) + data
 
 
-def rename(files: Files, random: Random, _: Secret) -> None:
+def rename(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     day, rest = name[:10], name[10:]
     other = random.choice([f"2026-11-{number:02}" for number in range(1, 29)])
@@ -103,14 +102,14 @@ def rename(files: Files, random: Random, _: Secret) -> None:
     files[f"{other}{rest}"] = files.pop(name)
 
 
-def rename_oddly(files: Files, random: Random, _: Secret) -> None:
+def rename_oddly(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     files[name.replace(".jsonl", random.choice([".jsonl.1", ".x.jsonl", ".jsonl~"]))] = files.pop(
         name
     )
 
 
-def replace_chain(files: Files, random: Random, _: Secret) -> None:
+def replace_chain(files: Files, random: Random, _: AuditSecret) -> None:
     """One chain's files under the name of another."""
     chains = sorted({chain_of(name) for name in files})
     one, two = random.sample(chains, 2)
@@ -121,18 +120,18 @@ def replace_chain(files: Files, random: Random, _: Secret) -> None:
         files[name.replace(two, one)] = data
 
 
-def invent_chain(files: Files, random: Random, secret: Secret) -> None:
+def invent_chain(files: Files, random: Random, secret: AuditSecret) -> None:
     """One more, as if a process had written it."""
     name = random.choice(list(files))
     files[name.replace(chain_of(name), str(uuid4()))] = files[name]
 
 
-def append(files: Files, random: Random, _: Secret) -> None:
+def append(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     files[name] += b"x" + random.randbytes(random.randrange(1, 300))
 
 
-def empty_lines(files: Files, random: Random, _: Secret) -> None:
+def empty_lines(files: Files, random: Random, _: AuditSecret) -> None:
     name = random.choice(list(files))
     lines = files[name].splitlines(keepends=True)
     lines.insert(random.randrange(len(lines) + 1), random.choice([b"\n", b" \n", b"{}\n", b"\r\n"]))

@@ -13,9 +13,9 @@ import pytest
 
 from gateway.audit import buffer as buffering
 from gateway.audit.buffer import Buffer, Unwritten
-from gateway.audit.chain import Head
-from gateway.audit.entries import REFUSED, Entry, texts
+from gateway.audit.entries import REFUSED, ChainHead, Entry
 from gateway.contract.errors import Unavailable
+from gateway.observe.lines import texts
 from tests.audit.chains import START, Clock, Machine, entry, machine
 
 
@@ -25,7 +25,7 @@ class Heard:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.dropped_lines, self.lost_lines = 0, 0
-        self.heads: list[Head] = []
+        self.heads: list[ChainHead] = []
 
     def failed(self, error: OSError, place: Path, reason: str) -> None:
         self.said.append(f"failed {error.strerror or error}")
@@ -39,7 +39,7 @@ class Heard:
     def lost(self, lines: int) -> None:
         self.lost_lines += lines
 
-    def written(self, head: Head) -> None:
+    def written(self, head: ChainHead) -> None:
         self.heads.append(head)
 
 
@@ -227,7 +227,6 @@ async def test_a_disk_that_takes_nothing_is_tried_with_little_and_then_with_piec
     little, most = 2 * list_bytes(), 10 * list_bytes()
     monkeypatch.setattr(buffering, "FIRST", little)
     monkeypatch.setattr(buffering, "PIECE", most)
-    monkeypatch.setattr("gateway.audit.pieces.PIECE", most)
     async with machine(tmp_path) as made:
         heard = Heard()
         buffer = await begun(made, heard)
@@ -306,7 +305,7 @@ async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
         heard, faults = Heard(), [ValueError("once")]
         hear = heard.written
 
-        def written(head: Head) -> None:
+        def written(head: ChainHead) -> None:
             if faults:
                 raise faults.pop()
             hear(head)
@@ -315,7 +314,7 @@ async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
         said: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, told: said.append(told))
         buffer = await begun(made, heard)
-        buffer._missing = 3
+        buffer._outbox.missing = 3
         buffer.note(entry(START))
         async with asyncio.timeout(2):
             await buffer.commit()
@@ -352,7 +351,7 @@ async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_w
     async with machine(tmp_path) as made:
         clock, heard = Clock(), Heard()
         buffer = await begun(made, heard, clock=clock.clock)
-        monkeypatch.setattr("gateway.audit.writer.ROOM", 1 << 60)
+        monkeypatch.setattr("gateway.audit.buffer.ROOM", 1 << 60)
         with pytest.raises(Unwritten, match="no space left on device"):
             await buffer.begin(entry(START))
         with pytest.raises(Unavailable):
@@ -363,7 +362,7 @@ async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_w
         assert shown.request_id.encode() in on_disk(made)
         clock.ticks += 2 * buffering.LONGEST_WAIT
         buffer.check(creates=False)
-        monkeypatch.setattr("gateway.audit.writer.ROOM", 0)
+        monkeypatch.setattr("gateway.audit.buffer.ROOM", 0)
         await buffer.begin(entry(START))
         assert heard.said == ["failed No space left on device", "back"]
         await buffer.aclose()

@@ -18,9 +18,8 @@ import pytest
 from adapters.base import Draft, Record, SlotTaken
 from gateway.assembly.answering import probe_audit
 from gateway.audit import buffer as buffering
-from gateway.audit.chain import Head
-from gateway.audit.entries import Entry, Mark
-from gateway.audit.writer import Writer
+from gateway.audit.buffer import Writer
+from gateway.audit.entries import ChainHead, Entry, Mark
 from gateway.contract.resources import APPOINTMENT
 from gateway.purposes import NotReady
 from gateway.settings import AuditSettings
@@ -145,7 +144,7 @@ class Failing:
         self.fails = False
         write = Writer.write
 
-        def failing(writer: Writer, lines: Sequence[Entry | Mark], now: Any) -> Head:
+        def failing(writer: Writer, lines: Sequence[Entry | Mark], now: Any) -> ChainHead:
             if self.fails:
                 raise OSError(errno.EROFS, "Read-only file system")
             return write(writer, lines, now)
@@ -246,14 +245,14 @@ async def test_no_201_leaves_before_its_entry_is_on_disk(
 async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.audit.recorder.EVERY", 60.0)
+    monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 60.0)
     journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
-    recorded: list[Head] = []
+    recorded: list[ChainHead] = []
 
-    async def record(head: Head, ended: bool) -> None:
+    async def record(head: ChainHead, ended: bool) -> None:
         recorded.append(head)
 
-    monkeypatch.setattr(journal._recorder, "_record", record)
+    monkeypatch.setattr(journal.recorder, "_record", record)
     for _ in range(2):
         answer = await partner.post("/appointments", await partner.draft())
         assert answer.status == 201
@@ -272,14 +271,14 @@ async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
 ) -> None:
     journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
 
-    async def broken(head: Head, ended: bool) -> None:
+    async def broken(head: ChainHead, ended: bool) -> None:
         raise StoreError("gone")
 
-    monkeypatch.setattr(journal._recorder, "_record", broken)
-    monkeypatch.setattr("gateway.audit.recorder.EVERY", 0.01)
+    monkeypatch.setattr(journal.recorder, "_record", broken)
+    monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 0.01)
     assert (await partner.get("/stock")).status == 200
     await journal.flush()
-    await journal._recorder._record_newest()
+    await journal.recorder._record_newest()
     status, part = await ready(partner.gateway, session)
     assert (status, part) == (
         200,

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from gateway.administrators.administrator import AdministratorStore, Credential, Role
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
 from gateway.administrators.passwords import FREE, LONGEST, SHORTEST, AttemptLimiter, of_name
-from gateway.audit.tail import Tail
+from gateway.audit.chains import Tail
 from gateway.cli import main
 from gateway.store import Store, open_store
 from tests.admin.manager import guessed
@@ -221,7 +221,7 @@ def test_where_the_audit_cannot_be_written_a_command_does_nothing(
     admin(config, "password", "Claire", typed=WORD)
     admin(config, "password", "Denis", typed=WORD)
     with monkeypatch.context() as patched:
-        patched.setattr("gateway.audit.writer.Tail", full)
+        patched.setattr("gateway.audit.buffer.Tail", full)
         done = admin(config, "remove", "Denis")
     assert done.exit_code != 0
     assert "cannot be written" in done.stderr

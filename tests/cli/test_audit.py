@@ -18,10 +18,9 @@ from typing import Any
 
 import pytest
 
-from gateway.audit.chain import Head
 from gateway.audit.chains import Known
-from gateway.audit.secrets import read_secrets
-from gateway.cli.audit.verify import _say
+from gateway.audit.entries import ChainHead, read_secrets
+from gateway.cli.audit.upkeep import _say
 from tests.command import clinic_gateway
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
@@ -247,10 +246,10 @@ def test_of_chains_that_are_elsewhere_it_is_said_what_to_do(
         place="p",
         host="x",
         begun=begun,
-        head=Head(),
+        head=ChainHead(),
         ended=False,
         dropped=None,
-        base=Head(),
+        base=ChainHead(),
         base_seal="",
     )
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.audit.chain import Head
 from gateway.audit.chains import Chains
-from gateway.audit.retention import Retention
-from gateway.audit.secrets import read_secrets
+from gateway.audit.entries import ChainHead, read_secrets
+from gateway.audit.upkeep import Retention
 from gateway.state.parts import is_named
 from gateway.store import open_store
 from tests.command import clinic_gateway
@@ -147,7 +146,7 @@ async def test_day_files_that_were_old_or_lie_elsewhere_are_not_missed(
     secrets = read_secrets(folder / "audit.key")
     assert await retention.expire(secrets, now.date() + timedelta(days=1)) > 0
     await chains.begin("another", "another-folder", "host", 1, now)
-    await chains.record("another", Head(3, bytes(32)), now, ended=True)
+    await chains.record("another", ChainHead(3, bytes(32)), now, ended=True)
     await store.aclose()
     assert (kept, list((folder / "audit").glob("*.jsonl"))) == ([], [])
     assert (await asyncio.to_thread(typed, folder, "keys list")).returncode == 0

@@ -14,23 +14,23 @@ from pathlib import Path
 from adapters.base import BackendUnavailable, Query, Record
 from gateway.keys.secret import mint
 from gateway.store import open_store
-from gateway.usage.store import Sums, answered, by_minute
+from gateway.usage.store import CallSums, answered
 from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
-from tests.usage.test_usage import EVER
+from tests.usage.test_usage import EVER, by_minute
 from tests.waiting import until
 from tests.web.test_observers import flush
 from tests.world import SOME_ID, World, nobody
 
 
-async def used(folder: Path, key_id: str) -> dict[str, Sums]:
+async def used(folder: Path, key_id: str) -> dict[str, CallSums]:
     """Operation -> a key's calls without their times, as another process reads them in a folder."""
     store = open_store(folder / "gateway.db")
-    found: dict[str, Sums] = {}
-    for (_, operation), sums in (await by_minute(store, key_id, EVER)).items():
+    found: dict[str, CallSums] = {}
+    for (_, operation), sums in (await by_minute(store, key_id)).items():
         assert sums.micros > 0, "each call takes its time"
         sums.micros = 0
-        found.setdefault(operation, Sums()).add(sums)
+        found.setdefault(operation, CallSums()).add(sums)
     await store.aclose()
     return found
 
@@ -67,14 +67,14 @@ async def test_each_call_of_a_key_is_counted_by_how_it_ended(partner_of: Begin) 
     await running.usage.turn()
     folder = partner.gateway.folder
     assert await used(folder, partner._key_id) == {
-        "get_client": Sums(answered=3, refused=1, failed=1),
-        "list_clients": Sums(refused=1),
-        "other": Sums(refused=1),
+        "get_client": CallSums(answered=3, refused=1, failed=1),
+        "list_clients": CallSums(refused=1),
+        "other": CallSums(refused=1),
     }
     assert await used(folder, narrow._key_id) == {
-        "get_client": Sums(answered=1), "list_stock": Sums(forbidden=1)
+        "get_client": CallSums(answered=1), "list_stock": CallSums(forbidden=1)
     }  # fmt: skip
-    assert await used(folder, limited._key_id) == {"list_stock": Sums(answered=1, limited=1)}
+    assert await used(folder, limited._key_id) == {"list_stock": CallSums(answered=1, limited=1)}
     assert dict(await answered(running.store, EVER)) == {
         (partner._key_id, "get_client"): 3,
         (narrow._key_id, "get_client"): 1,
@@ -88,7 +88,7 @@ async def test_a_kill_loses_the_last_minute_at_most(partner: Partner, tmp_path: 
     await partner.get("/stock")
     # what lies on the disk at this moment is what a kill leaves
     left = Path(shutil.copytree(partner.gateway.folder, tmp_path / "left"))
-    assert await used(left, partner._key_id) == {"list_stock": Sums(answered=1)}
+    assert await used(left, partner._key_id) == {"list_stock": CallSums(answered=1)}
 
 
 async def test_a_restart_goes_on_with_what_was_counted(partner: Partner) -> None:
@@ -96,7 +96,7 @@ async def test_a_restart_goes_on_with_what_was_counted(partner: Partner) -> None
     for _ in range(2):
         await partner.get("/stock")
     await gateway.gateway.aclose()
-    assert await used(gateway.folder, partner._key_id) == {"list_stock": Sums(answered=2)}
+    assert await used(gateway.folder, partner._key_id) == {"list_stock": CallSums(answered=2)}
 
 
 async def test_a_store_that_others_write_holds_up_no_call_and_loses_none(
@@ -114,7 +114,7 @@ async def test_a_store_that_others_write_holds_up_no_call_and_loses_none(
     await turning
     await usage.turn()
     used_now = await used(running_gateway.folder, partner._key_id)
-    assert used_now == {"list_stock": Sums(answered=6)}
+    assert used_now == {"list_stock": CallSums(answered=6)}
 
 
 async def test_a_secret_that_opens_nothing_any_more_counts_for_its_key_and_is_told_like_any_other(
@@ -144,7 +144,7 @@ async def test_a_secret_that_opens_nothing_any_more_counts_for_its_key_and_is_to
     await gateway.usage.turn()
     for each in (revoked, rotated, expired):
         found = await used(partner.gateway.folder, each._key_id)
-        assert found == {"list_stock": Sums(unauthorized=1)}
+        assert found == {"list_stock": CallSums(unauthorized=1)}
     logged = [json.loads(line) for line in partner.gateway.lines("access.jsonl")]
     said = [*logged, *partner.gateway.entries()]
     assert len(said) == 8

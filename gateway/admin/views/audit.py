@@ -16,11 +16,10 @@ from gateway.admin.guard import HEADERS
 from gateway.admin.views import record_readers, verification
 from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
-from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN, Line
-from gateway.audit.files import audit_folder
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN, AuditLine
 from gateway.audit.index import record_id, uuid_key
-from gateway.audit.searching import Place, read_place
-from gateway.audit.wanted import Wanted
+from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
 from gateway.contract.operations import OPERATIONS
 from gateway.inquiries.audit import EntryPage, find_entries
 from gateway.inquiries.keys import Which
@@ -58,7 +57,7 @@ class EntryFilters:
 
     given: Mapping[str, str]
     errors: Mapping[str, str]
-    wanted: Wanted
+    wanted: EntryFilter
     too_many: bool = False
 
     def query(self, **more: str) -> str:
@@ -88,7 +87,7 @@ async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters
     keys = await _keys(visit, given["key"]) if "key" in given else None
     if keys is not None and not keys:
         errors["key"] = visit.words("audit.no_such_key")
-    wanted = Wanted(
+    wanted = EntryFilter(
         keys=None if keys is None else frozenset(keys[:MOST_KEYS]),
         operation=given.get("operation", ""),
         record=record_id(given.get("record", "")),
@@ -127,7 +126,7 @@ def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
 class EntryRow:
     """An entry as it is shown; `name` is "" of a key that is gone."""
 
-    entry: Line
+    entry: AuditLine
     at: datetime
     name: str
     resource: str
@@ -158,7 +157,7 @@ async def _entries(visit: Visit) -> web.Response:
     )
 
 
-def _row(entry: Line, names: Mapping[str, str]) -> EntryRow:
+def _row(entry: AuditLine, names: Mapping[str, str]) -> EntryRow:
     at, name = datetime.fromisoformat(entry.time), names.get(entry.key_id or "", "")
     records, more = entry.record_ids[:MOST_RECORDS], len(entry.record_ids[MOST_RECORDS:])
     return EntryRow(entry, at, name, _RESOURCES.get(entry.operation, ""), records, more)
@@ -170,7 +169,7 @@ async def _found(visit: Visit, filters: EntryFilters, after: str) -> tuple[Entry
     if filters.errors:
         return nothing, ""
     try:
-        place = read_place(after) if after else None
+        place = read_cursor(after) if after else None
     except ValueError:
         place = None
     folder = audit_folder(visit.context.settings)
@@ -233,7 +232,7 @@ async def _send(visit: Visit, filters: EntryFilters, response: web.StreamRespons
 
 async def _pieces(
     visit: Visit, filters: EntryFilters
-) -> AsyncIterator[tuple[list[list[str]], Place | None]]:
+) -> AsyncIterator[tuple[list[list[str]], SearchCursor | None]]:
     """Yields some rows at a time, and whether there is more."""
     place, left, folder = None, MOST, audit_folder(visit.context.settings)
     while True:
@@ -244,7 +243,7 @@ async def _pieces(
         yield [_cells(visit, entry, names) for entry in found.entries], place
 
 
-def _cells(visit: Visit, entry: Line, names: Mapping[str, str]) -> list[str]:
+def _cells(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str]:
     at = datetime.fromisoformat(entry.time).astimezone(visit.context.zone)
     return [
         at.isoformat(timespec="seconds"),

@@ -9,9 +9,9 @@ from aiohttp import web
 
 from gateway.admin.policy_words import PolicyWords
 from gateway.admin.visit import Visit
-from gateway.audit.entries import Line
-from gateway.audit.files import audit_folder
-from gateway.audit.wanted import Wanted
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import AuditLine
+from gateway.audit.search import EntryFilter
 from gateway.contract.access import Permission
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.inquiries.audit import find_entries
@@ -19,7 +19,7 @@ from gateway.inquiries.keys import UNUSED, Listed, Selection, Which, closed_to, 
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.keys.told import ChangedKey, Secret
-from gateway.usage.store import Sums, by_day
+from gateway.usage.store import CallSums, by_day
 
 AT_ONCE = 50
 ORDERS = ("name", "newest", "used", "share")
@@ -113,7 +113,7 @@ async def card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Res
     """One key: what it may, what it sees, how it was used, what was done; `errors` of its forms."""
     key, secrets = await found_key(visit)
     now = await KeyStore(visit.store).key_time(visit.now)
-    days, total = await _days(visit, key.id), Sums()
+    days, total = await _days(visit, key.id), CallSums()
     for sums in days.values():
         total.add(sums)
     used = await visit.context.used([key.id])
@@ -149,11 +149,11 @@ def seen_by(visit: Visit, key: Key) -> dict[str, Any]:
     }
 
 
-async def _days(visit: Visit, key_id: str) -> Mapping[date, Sums]:
+async def _days(visit: Visit, key_id: str) -> Mapping[date, CallSums]:
     """Returns the sums of each of the last days, in UTC as they are kept."""
     now = visit.now
     first = now.date() - timedelta(days=DAYS - 1)
-    days = {first + timedelta(days=number): Sums() for number in range(DAYS)}
+    days = {first + timedelta(days=number): CallSums() for number in range(DAYS)}
     since = datetime.combine(first, time(), now.tzinfo)
     for (moment, _), sums in (await by_day(visit.store, key_id, since)).items():
         if moment.date() in days:
@@ -161,7 +161,7 @@ async def _days(visit: Visit, key_id: str) -> Mapping[date, Sums]:
     return days
 
 
-def _chart(visit: Visit, days: Mapping[date, Sums]) -> str:
+def _chart(visit: Visit, days: Mapping[date, CallSums]) -> str:
     sums = days.values()
     noon = [datetime.combine(day, time(12), visit.context.zone) for day in days]
     series = {
@@ -173,9 +173,9 @@ def _chart(visit: Visit, days: Mapping[date, Sums]) -> str:
     return visit.chart(noon, drawn, unit="keys.calls", step="day")
 
 
-async def _last_entries(visit: Visit, key_id: str) -> list[tuple[datetime, Line]]:
+async def _last_entries(visit: Visit, key_id: str) -> list[tuple[datetime, AuditLine]]:
     """Returns the last entries on this machine; none where the audit cannot be read."""
-    folder, wanted = audit_folder(visit.context.settings), Wanted(keys=frozenset({key_id}))
+    folder, wanted = audit_folder(visit.context.settings), EntryFilter(keys=frozenset({key_id}))
     try:
         found = await find_entries(visit.store, folder, wanted, LAST)
     except OSError:

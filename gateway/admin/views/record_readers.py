@@ -8,10 +8,9 @@ from aiohttp import web
 
 from gateway.admin.views.verification import unreadable
 from gateway.admin.visit import Visit
-from gateway.audit.completeness import brought_up
-from gateway.audit.files import audit_folder
+from gateway.audit.chains import audit_folder
 from gateway.audit.index import record_id
-from gateway.audit.questions import Days
+from gateway.audit.questions import Days, brought_up
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.audit import Fields, RecordReader, can_be, readers_of
 from gateway.policy.masks import Mask, read_mask

@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.admin.chores import VERIFYING, Noted, UnderWay
 from gateway.admin.visit import Visit
 from gateway.administrators.log import DONE, Deed
-from gateway.audit.files import audit_folder, place_of
+from gateway.audit.chains import audit_folder, place_of
 from gateway.inquiries.verification import AuditReport, VerifyProgress, verify_audit
 
 DEED = "audit verified"

@@ -7,12 +7,12 @@ import click
 from gateway.cli.options import CommandGroup, config_option
 
 COMMANDS = {
-    "deeds": "gateway.cli.audit.deeds:deeds",
-    "index": "gateway.cli.audit.index:index",
-    "key": "gateway.cli.audit.key:key",
-    "rotate-key": "gateway.cli.audit.rotate:rotate_key",
-    "verify": "gateway.cli.audit.verify:verify",
-    "who-read": "gateway.cli.audit.who_read:who_read",
+    "deeds": "gateway.cli.audit.questions:deeds",
+    "index": "gateway.cli.audit.upkeep:index",
+    "key": "gateway.cli.audit.questions:key",
+    "rotate-key": "gateway.cli.audit.upkeep:rotate_key",
+    "verify": "gateway.cli.audit.upkeep:verify",
+    "who-read": "gateway.cli.audit.questions:who_read",
 }
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
-from gateway.audit.files import audit_folder
-from gateway.audit.finding import find_entries
-from gateway.cli.audit.opened import reading
+from gateway.audit.search import EntryFilter, newest_entries
+from gateway.cli.audit.access import reading
 from gateway.cli.keys import one_named
 from gateway.cli.lines import legible
 from gateway.cli.options import OneLine, OneOf, config_option, fail, json_option
@@ -136,7 +136,7 @@ def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
     """
     folder = audit_folder(settings)
     with reading(settings):
-        found = find_entries(folder, request)
+        found = newest_entries(folder, EntryFilter(request=request))[::-1]
     ended = [entry for entry in found if entry["outcome"] != BEGUN] or found
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")

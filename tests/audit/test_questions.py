@@ -12,11 +12,10 @@ import pytest
 from alembic import command
 from sqlalchemy import delete, select, text, update
 
-from gateway.audit.chain import Head
 from gateway.audit.chains import Chains
-from gateway.audit.completeness import Gap, State, brought_up
+from gateway.audit.entries import ChainHead
 from gateway.audit.index import Index, forget, forget_all
-from gateway.audit.questions import Days, deeds, losses, readers
+from gateway.audit.questions import Days, Gap, IndexState, brought_up, deeds, losses, readers
 from gateway.store import open_store
 from gateway.store.migrations import configuration
 from gateway.store.tables import (
@@ -46,7 +45,7 @@ async def filled(folder: Path) -> AsyncIterator[tuple[Machine, Process]]:
         yield made, process
 
 
-async def state_of(made: Machine) -> State:
+async def state_of(made: Machine) -> IndexState:
     return await brought_up(made.store, made.audit, lambda size: None)
 
 
@@ -60,17 +59,17 @@ async def told(made: Machine) -> tuple[dict[Any, int], dict[Any, int]]:
 
 async def test_a_whole_index_lacks_nothing(tmp_path: Path) -> None:
     async with filled(tmp_path) as (made, _):
-        assert await state_of(made) == State(lines=0, gaps=[], lost=None, unknown=0)
+        assert await state_of(made) == IndexState(lines=0, gaps=[], lost=None, unknown=0)
         assert await losses(made.store) == []
         await forget(made.store, START.date() + timedelta(days=1))
-        assert await state_of(made) == State(lines=0, gaps=[], lost=None, unknown=0)
+        assert await state_of(made) == IndexState(lines=0, gaps=[], lost=None, unknown=0)
         assert await losses(made.store) == []
 
 
 async def test_what_another_takes_meanwhile_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.audit.counting.CHUNK", 2_000)
+    monkeypatch.setattr("gateway.audit.index.CHUNK", 2_000)
     async with machine(tmp_path) as made:
         process, one, other = await made.begin(), *(Index(made.store, made.audit) for _ in "ab")
         await process.note(*(entry(START, [ONE]) for _ in range(50)))
@@ -98,7 +97,7 @@ async def test_an_index_that_was_deleted_is_noticed_and_made_anew(
             await connection.execute(delete(table))
         assert (await state_of(made)).lost == START.date()
         await forget_all(made.store)
-        assert await state_of(made) == State(lines=20, gaps=[], lost=None, unknown=0)
+        assert await state_of(made) == IndexState(lines=20, gaps=[], lost=None, unknown=0)
         assert (await told(made), await losses(made.store)) == (before, [])
 
 
@@ -130,7 +129,7 @@ async def test_days_that_were_dropped_are_no_gap(tmp_path: Path) -> None:
     async with filled(tmp_path) as (made, _):
         await forget_all(made.store)
         assert await expire(made, START.date() + timedelta(days=5)) == 4
-        assert await state_of(made) == State(lines=0, gaps=[], lost=None, unknown=0)
+        assert await state_of(made) == IndexState(lines=0, gaps=[], lost=None, unknown=0)
 
 
 async def test_chains_that_a_restored_store_does_not_know_count_and_are_told(
@@ -141,7 +140,7 @@ async def test_chains_that_a_restored_store_does_not_know_count_and_are_told(
         await forget_all(made.store)
         async with made.store.begin() as connection:
             await connection.execute(delete(audit_chains))
-        assert await state_of(made) == State(lines=20, gaps=[], lost=None, unknown=1)
+        assert await state_of(made) == IndexState(lines=20, gaps=[], lost=None, unknown=1)
         assert await told(made) == before
 
 
@@ -186,7 +185,7 @@ async def test_an_upgrade_keeps_the_chains_and_makes_the_index_anew(store_place:
         await connection.execute(text("INSERT INTO audit_calls VALUES (1, 2, 'a', '', 3, 4, 5)"))
     await store.migrate()
     [chain] = await Chains(store).known()
-    assert (chain.id, chain.head, chain.begun) == ("c", Head(7, b"\xab"), START)
+    assert (chain.id, chain.head, chain.begun) == ("c", ChainHead(7, b"\xab"), START)
     assert await losses(store) == []
     async with store.begin() as connection:
         assert (await connection.execute(select(audit_calls))).all() == []

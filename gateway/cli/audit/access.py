@@ -1,19 +1,17 @@
-"""What the commands on the audit have in common: the settings, the store, the days, and times."""
+"""What commands on the audit rest on: the settings, the store with its index, and what it lacks."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from gateway.audit.completeness import State, brought_up
-from gateway.audit.files import audit_folder, day_files
-from gateway.audit.questions import Days, Seen
+from gateway.audit.chains import audit_folder, day_files
+from gateway.audit.questions import IndexState, brought_up
+from gateway.audit.verification import counted
 from gateway.cli.lines import legible
-from gateway.cli.options import CommandT, fail
-from gateway.keys.store import KeyStore
+from gateway.cli.options import fail
 from gateway.settings import Settings, StartRefused, check_own_place, load_settings
 from gateway.state import opened_if_begun
 from gateway.store import Store, StoreError
@@ -23,29 +21,6 @@ UNREAD = 2
 # Bytes of lines that take long enough to take in that it is said.
 MANY = 100_000_000
 ANEW = "run `clinic-gateway audit index --anew`"
-
-
-class Day(click.ParamType[Any]):
-    """A day, YYYY-MM-DD."""
-
-    name = "DATE"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> date:
-        try:
-            found = date.fromisoformat(str(value))
-        except ValueError:
-            found = None
-        if found is None or str(found) != str(value):
-            self.fail(f"{value} must be a day (UTC), such as 2026-11-21", param, ctx)
-        return found
-
-
-def days_options(command: CommandT) -> CommandT:
-    """`--since` and `--until`: the parameters of those names."""
-    until = click.option("--until", type=Day(), help="The last day that counts, in UTC.")
-    since = click.option("--since", type=Day(), help="The first day that counts, in UTC.")
-    wrapped: CommandT = since(until(command))
-    return wrapped
 
 
 def place_of_audit(config: Path | None) -> Settings:
@@ -93,12 +68,17 @@ async def store_of(settings: Settings) -> AsyncIterator[Store]:
                 raise
             fail(unread(audit_folder(settings), error.__cause__), UNREAD)
         if store is None:
-            fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
+            fail_unbegun(settings)
         yield store
 
 
+def fail_unbegun(settings: Settings) -> NoReturn:
+    """The end of a command that has nothing to tell of yet."""
+    fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
+
+
 @asynccontextmanager
-async def indexed(settings: Settings) -> AsyncIterator[tuple[Store, State]]:
+async def indexed(settings: Settings) -> AsyncIterator[tuple[Store, IndexState]]:
     """The same, with an index that knows every line of this machine's folder, and what it lacks.
 
     The end of the command where something that it had is gone from it.
@@ -117,63 +97,36 @@ def _say_backlog(size: int) -> None:
         click.echo(text, err=True)
 
 
-def in_words(state: State) -> list[str]:
+def _notes(state: IndexState) -> Iterator[str]:
     """What an answer lacks, or rests on; nothing where there is nothing to say."""
-    told = []
     for gap in state.gaps:
-        lacks = f"the index lacks {_lines(gap.lines)} that were written after {gap.until}"
+        lines = counted(gap.lines, "line")
+        lacks = f"the index lacks {lines} that were written after {gap.until}"
         if gap.here:
-            told.append(f"{lacks}, and so does the folder: run `clinic-gateway audit verify`")
+            yield f"{lacks}, and so does the folder: run `clinic-gateway audit verify`"
         else:
-            told.append(
+            yield (
                 f"{lacks} on another machine ({gap.host}): its gateway takes them in within a"
                 " minute; where none runs, run `clinic-gateway audit index` there"
             )
     if state.unknown:
-        told.append(
-            f"{_lines(state.unknown, 'chain')} of this folder count, though the store does not"
+        yield (
+            f"{counted(state.unknown, 'chain')} of this folder count, though the store does not"
             " know them: run `clinic-gateway audit verify`"
         )
-    return told
 
 
-def notes_of(state: State) -> list[str]:
-    """The same, as lines under an answer or a refusal."""
-    return [f"note: {text}" for text in in_words(state)]
+def say_state(state: IndexState) -> None:
+    """What an answer lacks, printed under it."""
+    for note in _notes(state):
+        click.echo(legible(f"note: {note}"))
 
 
-def say_state(state: State) -> None:
-    """The same, printed under an answer."""
-    for line in notes_of(state):
-        click.echo(legible(line))
+def fail_unknown(state: IndexState, text: str) -> NoReturn:
+    """The end of the command, with what the index lacks under it."""
+    fail("\n".join([text, *(f"note: {note}" for note in _notes(state))]))
 
 
-def state_told(state: State) -> dict[str, Any]:
-    """The same, as JSON members."""
-    return {"complete": not state.gaps, "notes": in_words(state)}
-
-
-def _lines(count: int, what: str = "line") -> str:
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
-
-
-async def names_of_keys(store: Store) -> Mapping[str, str]:
-    """Key id -> name, of all that there are."""
-    return {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
-
-
-def when(moment: datetime) -> str:
-    """A time in UTC, to the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def spans(seen: Seen) -> str:
-    """How often, first and last."""
-    times = "1 time" if seen.times == 1 else f"{seen.times} times"
-    return f"{times}, first {when(seen.first)}, last {when(seen.last)}"
-
-
-def between(days: Days) -> str:
-    """The days in words, with a blank before."""
-    since = f" since {days.since}" if days.since else ""
-    return since + (f" until {days.until}" if days.until else "")
+def state_told(state: IndexState) -> dict[str, Any]:
+    """What an answer lacks, as JSON members."""
+    return {"complete": not state.gaps, "notes": list(_notes(state))}

@@ -9,7 +9,7 @@ import pytest
 from gateway.audit import journal
 from gateway.audit.buffer import MOST_WAITING, SPARE, Buffer
 from gateway.audit.entries import SPARED, Mark
-from gateway.audit.sparing import AT_ONCE, Sparing
+from gateway.audit.journal import AT_ONCE, Sparing
 from tests.audit.chains import START, entry, machine
 from tests.audit.test_buffer import Heard
 from tests.conftest import Begin

@@ -7,11 +7,9 @@ from pathlib import Path
 from random import Random
 from threading import Timer
 
-from gateway.audit.chains import Chains
-from gateway.audit.files import day_files, is_open, place_of
-from gateway.audit.secrets import Secret, read_secrets, rotate
-from gateway.audit.tail import Tail
-from gateway.audit.verify import CUT_OFF, ENDED, RUNS, elsewhere, is_foreign
+from gateway.audit.chains import Chains, Tail, day_files, is_open, place_of
+from gateway.audit.entries import AuditSecret, read_secrets, rotate
+from gateway.audit.verification import CUT_OFF, ENDED, RUNS, elsewhere, is_foreign
 from gateway.store.tables import audit_chains
 from tests.audit.chains import KEY, Machine, Process, entry, expire, machine
 from tests.audit.mutations import MUTATIONS
@@ -99,7 +97,7 @@ async def test_whatever_is_done_to_the_files_is_found(tmp_path: Path) -> None:
 
 def mutated(files: dict[str, bytes], random: Random, made: Machine, turn: int) -> str:
     name = list(MUTATIONS)[turn % len(MUTATIONS)]
-    secrets = [*read_secrets(made.key)[1:], Secret(bytes(32))]
+    secrets = [*read_secrets(made.key)[1:], AuditSecret(bytes(32))]
     MUTATIONS[name](files, random, random.choice(secrets))
     return name
 

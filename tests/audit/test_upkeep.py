@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.audit.chains import Chains, Known
-from gateway.audit.ends import Ends
-from gateway.audit.secrets import Secret, read_secrets, rotate
-from gateway.audit.verify import CUT_OFF, RUNS
+from gateway.audit.entries import AuditSecret, read_secrets, rotate
+from gateway.audit.upkeep import Ends
+from gateway.audit.verification import CUT_OFF, RUNS
 from tests.audit.chains import Machine, Process, machine
 
 
 async def record(made: Machine) -> None:
-    def secrets() -> Sequence[Secret]:
+    def secrets() -> Sequence[AuditSecret]:
         return read_secrets(made.key)
 
     await Ends(Chains(made.store), made.audit, made.clock.now).record(secrets)

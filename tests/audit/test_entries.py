@@ -1,12 +1,23 @@
-"""The audit's keys: made once, read strictly, rotated whole."""
+"""The lines of the audit are sealed one by one, by keys that are read strictly."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from gateway.audit.files import audit_folder
-from gateway.audit.secrets import Newest, key_file, read_secrets, rotate, secrets_at_start
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import (
+    AuditSecret,
+    ChainHead,
+    NewestSecret,
+    key_file,
+    read_secrets,
+    rotate,
+    seal,
+    secrets_at_start,
+    unseal,
+)
 from gateway.settings import StartRefused, load_settings
 
 
@@ -45,7 +56,7 @@ def test_what_is_no_key_is_said_to_be_none(tmp_path: Path, text: str, said: str)
 def test_a_rotation_keeps_the_former_keys_and_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "audit.key"
     first = secrets_at_start(path, may_make=True)
-    newest = Newest(path, first)
+    newest = NewestSecret(path, first)
     new = rotate(path)
     assert read_secrets(path) == (new, *first)
     assert newest() == new
@@ -66,3 +77,19 @@ def test_paths_count_from_the_folder_of_the_configuration(tmp_path: Path) -> Non
     plain = load_settings(None, {"GATEWAY_STATE": str(tmp_path / "s")})
     assert audit_folder(plain) == tmp_path / "s" / "audit"
     assert key_file(plain) == tmp_path / "s" / "audit.key"
+
+
+def test_each_line_follows_the_one_before() -> None:
+    secret, other = AuditSecret(os.urandom(32)), AuditSecret(os.urandom(32))
+    objects = [b'{"a":%d}' % number for number in range(20)]
+    data, end = seal(objects, ChainHead(), secret)
+    more, last = seal(objects, end, secret)
+    assert seal(objects * 2, ChainHead(), secret) == (data + more, last)
+    head = ChainHead()
+    for line in (data + more).splitlines(keepends=True):
+        assert unseal(line, head, other) is None
+        following = unseal(line, head, secret)
+        assert following is not None
+        head = following
+    assert head == last
+    assert (end.seq, last.seq) == (20, 40)

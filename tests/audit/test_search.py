@@ -11,10 +11,9 @@ from uuid import UUID
 
 import pytest
 
-from gateway.audit.entries import ANSWERED, REFUSED, UNKNOWN, Line
+from gateway.audit.entries import ANSWERED, REFUSED, UNKNOWN, AuditLine
 from gateway.audit.index import Index
-from gateway.audit.searching import Place, read_place
-from gateway.audit.wanted import Wanted
+from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
 from gateway.inquiries.audit import find_entries
 from tests.audit.chains import KEY, OTHER_KEY, Machine, entry, machine
 
@@ -53,25 +52,25 @@ def all_entries(made: Machine) -> list[dict[str, Any]]:
 
 
 async def pages(
-    made: Machine, wanted: Wanted, most: int, between: Callable[[], Any] | None = None
-) -> list[Line]:
+    made: Machine, wanted: EntryFilter, most: int, between: Callable[[], Any] | None = None
+) -> list[AuditLine]:
     """All that is found, page by page, without any time to read."""
-    found: list[Line] = []
-    place: Place | None = None
+    found: list[AuditLine] = []
+    place: SearchCursor | None = None
     for number in range(3_000):
         page = await find_entries(made.store, made.audit, wanted, most, place, budget=0.0)
         assert len(page.entries) <= most
         found += page.entries
         if page.rest is None:
             return found
-        place = read_place(str(page.rest))
+        place = read_cursor(str(page.rest))
         assert place == page.rest
         if between is not None and number == 1:
             await between()
     raise AssertionError("it never comes to an end")
 
 
-def wanted_among(entries: Sequence[dict[str, Any]], random: Random) -> Wanted:
+def wanted_among(entries: Sequence[dict[str, Any]], random: Random) -> EntryFilter:
     """Something to look for, which one of the entries may be."""
     one = random.choice(entries)
     at = datetime.fromisoformat(one["time"])
@@ -84,10 +83,12 @@ def wanted_among(entries: Sequence[dict[str, Any]], random: Random) -> Wanted:
         "since": at - timedelta(hours=random.randrange(9)),
         "until": at + timedelta(hours=random.randrange(9)),
     }
-    return Wanted(**{name: may[name] for name in random.sample(list(may), random.randrange(4))})
+    return EntryFilter(
+        **{name: may[name] for name in random.sample(list(may), random.randrange(4))}
+    )
 
 
-def is_wanted(each: dict[str, Any], wanted: Wanted) -> bool:
+def is_wanted(each: dict[str, Any], wanted: EntryFilter) -> bool:
     at = datetime.fromisoformat(each["time"])
     return (
         (wanted.keys is None or each["keyId"] in wanted.keys)
@@ -113,7 +114,7 @@ async def test_page_by_page_each_entry_that_is_meant_is_found_once(
         if seed % 4 == 2:
             await fill(made, random)
             every = all_entries(made)
-        for wanted in [Wanted(), *(wanted_among(every, random) for _ in range(9))]:
+        for wanted in [EntryFilter(), *(wanted_among(every, random) for _ in range(9))]:
             found = await pages(made, wanted, random.randrange(1, 60))
             expected = sorted(each["requestId"] for each in every if is_wanted(each, wanted))
             assert sorted(each.request_id for each in found) == expected, wanted
@@ -132,7 +133,7 @@ async def test_what_is_written_meanwhile_moves_nothing(tmp_path: Path) -> None:
             for one in (process, other, idle):
                 await one.note(entry(made.clock.now()))
 
-        found = await pages(made, Wanted(), 7, write)
+        found = await pages(made, EntryFilter(), 7, write)
         assert sorted(each.request_id for each in found) == sorted(before)
         idle.killed()
         process.killed()
@@ -146,7 +147,7 @@ async def test_what_many_wrote_at_one_moment_comes_once(tmp_path: Path) -> None:
             await each.end()
         expected = sorted(each["requestId"] for each in all_entries(made))
         for most in (1, 2, 4):
-            found = await pages(made, Wanted(), most)
+            found = await pages(made, EntryFilter(), most)
             assert sorted(each.request_id for each in found) == expected
 
 
@@ -161,7 +162,7 @@ async def test_a_record_that_a_call_of_unknown_outcome_tells_is_found_by_the_ind
             made.clock.pass_(days=2)
         await process.end()
         await Index(made.store, made.audit).catch_up()
-        [found] = await pages(made, Wanted(record=RECORDS[0]), 5)
+        [found] = await pages(made, EntryFilter(record=RECORDS[0]), 5)
         assert found.outcome == UNKNOWN
 
 
@@ -171,7 +172,7 @@ async def test_the_newest_come_first_over_all_processes(tmp_path: Path) -> None:
         for number in range(30):
             await (one if number % 3 else other).note()
             made.clock.pass_(hours=1)
-        found = await pages(made, Wanted(), 4)
+        found = await pages(made, EntryFilter(), 4)
         times = [each.time for each in found]
         assert times == sorted(times, reverse=True)
         assert len(times) == 30
@@ -188,20 +189,27 @@ async def test_a_line_that_is_torn_or_longer_than_a_piece_hides_no_other(tmp_pat
         process.killed()
         with process.files()[-1].open("ab") as file:
             file.write(b'{"seq":5,"time":"2026-11-20T09')
-        assert len(await pages(made, Wanted(), 1)) == 3
-        [found] = await pages(made, Wanted(record=many[-1]), 1)
+        assert len(await pages(made, EntryFilter(), 1)) == 3
+        [found] = await pages(made, EntryFilter(record=many[-1]), 1)
         assert len(found.record_ids) == 9_000
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "20261122T100000", "20261122T100000.000000_../../etc-5", "2026_0-0"]
+    "text",
+    [
+        "",
+        "x",
+        "20261122",
+        "20261122_20261122T100000.000000_../../etc-5",
+        "20261399_20261122T100000.000000",
+    ],
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        read_place(text)
+        read_cursor(text)
 
 
 def test_a_place_is_written_and_read_alike() -> None:
     moment = datetime(2026, 11, 22, 9, 0, 0, 1, tzinfo=UTC)
-    place = Place(until=moment, bytes={"20261122" + "a" * 12: 77})
-    assert read_place(str(place)) == place
+    place = SearchCursor(day=moment.date(), until=moment, left={"a" * 12: 77})
+    assert read_cursor(str(place)) == place

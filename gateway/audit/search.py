@@ -1,0 +1,344 @@
+"""Searches the day files from their ends, the newest entries first, for as long as there is time.
+
+Each file is read by its bytes, once: whatever a clock did, no entry is passed over. Lines are
+passed over by their bytes, then read in earnest.
+"""
+
+import math
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gateway.audit.chains import DayFile, day_files
+from gateway.audit.entries import CLOCK, AuditLine, read_line
+
+# Bytes that are read at once: few at first, as what is looked for may be at the very end.
+LEAST, MOST = 1 << 16, 1 << 18
+# Bytes that tell when a file ends.
+GLANCE = 1 << 13
+LAST_MOMENT = time_of_day.max
+# A chain has its lines in the order in which calls ended, and each tells when its call came in.
+SLACK = timedelta(minutes=10)
+# It names as many files as are written at once, and some.
+_cursor = re.compile(r"(\d{8})_(\d{8}T\d{6}\.\d{6})((?:_[0-9a-f]{12}-\d{1,15}){0,500})").fullmatch
+_CLOCK = b'"kind":"%b"' % CLOCK.encode()
+_TIME = b'"time":"'
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry that was looked for, and the bytes of its file that it stands in."""
+
+    at: datetime
+    entry: AuditLine
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Whole lines, of which the file has `offset` bytes before them."""
+
+    data: bytes
+    offset: int
+
+    @property
+    def last(self) -> bytes:
+        """The last line."""
+        return self.data[self.data.rfind(b"\n", 0, -1) + 1 :]
+
+    @property
+    def times(self) -> tuple[datetime | None, datetime | None]:
+        """Those of the first and the last line."""
+        return _time_in(self.data[: self.data.index(b"\n")]), _time_in(self.last)
+
+    def lines_with(self, needles: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Where in the file each line that has one of them begins, and the line, the last first."""
+        likely = re.compile(b"|".join(map(re.escape, needles)))
+        before = len(self.data)
+        for match in reversed(list(likely.finditer(self.data))):
+            if match.start() < before:
+                before = self.data.rfind(b"\n", 0, match.start()) + 1
+                end = self.data.index(b"\n", match.start()) + 1
+                yield self.offset + before, self.data[before:end]
+
+
+def _time_in(line: bytes) -> datetime | None:
+    begin = line.find(_TIME) + len(_TIME)
+    return _moment(line[begin : line.find(b'"', begin)].decode(errors="replace"))
+
+
+def _moment(text: str) -> datetime | None:
+    """A time of a line; None where it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def last_lines(path: Path, left: int | None = None, at_once: int = GLANCE) -> Piece | None:
+    """The last whole lines of the first `left` bytes; what was torn is left out. OSError.
+
+    None where there are none, and of a file that went since it was old.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            left = file.seek(0, 2) if left is None else left
+            while left:
+                begin = max(0, left - at_once)
+                file.seek(begin)
+                data = file.read(left - begin)
+                start = data.find(b"\n") + 1 if begin else 0
+                stop = data.rfind(b"\n") + 1
+                if start < stop:
+                    return Piece(data[start:stop], begin + start)
+                if not begin:
+                    break
+                at_once *= 4
+    except FileNotFoundError:
+        pass
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryFilter:
+    """All that an entry must be; what is None or "" does not matter.
+
+    `keys` are ids, of which it has one. `since` and `until` are moments; both may be it.
+    """
+
+    keys: frozenset[str] | None = None
+    operation: str = ""
+    record: str = ""
+    outcome: str = ""
+    request: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether more than the time matters, so that the index can tell of its days."""
+        return bool(self.operation or self.record or self.outcome) or self.keys is not None
+
+    @cached_property
+    def needles(self) -> Sequence[Sequence[bytes]]:
+        """Of each of these a line has at least one."""
+        encode = msgspec.json.encode
+        groups = [
+            [b'"keyId":%b,' % encode(key) for key in sorted(self.keys or ())],
+            [b'"operation":%b,' % encode(self.operation)] if self.operation else [],
+            [encode(self.record)] if self.record else [],
+            [b'"outcome":%b,' % encode(self.outcome)] if self.outcome else [],
+            [b'"requestId":%b,' % encode(self.request)] if self.request else [],
+        ]
+        return [group for group in groups if group] or [[b'"outcome":']]
+
+    def among(self, piece: Piece, most: int) -> list[Hit]:
+        """The last ones of some lines, the last first."""
+        if self.keys == frozenset() or self._is_past(piece):
+            return []
+        counts = [sum(map(piece.data.count, group)) for group in self.needles]
+        found: list[Hit] = []
+        if not min(counts):
+            return found
+        rarest = self.needles[counts.index(min(counts))]
+        for start, line in piece.lines_with(rarest):
+            if (hit := self._hit(line, start)) is not None:
+                found.append(hit)
+            if len(found) == most:
+                break
+        return found
+
+    def _hit(self, line: bytes, start: int) -> Hit | None:
+        entry = read_line(line)
+        at = _moment(entry.time) if entry and entry.outcome and not entry.kind else None
+        if entry is None or at is None or not self._is_meant(entry, at):
+            return None
+        return Hit(at, entry, start, start + len(line))
+
+    def _is_meant(self, entry: AuditLine, at: datetime) -> bool:
+        return (
+            (self.since is None or at >= self.since)
+            and (self.until is None or at <= self.until)
+            and (self.keys is None or entry.key_id in self.keys)
+            and self.operation in {"", entry.operation}
+            and self.outcome in {"", entry.outcome}
+            and self.request in {"", entry.request_id}
+            and (not self.record or self.record in entry.record_ids)
+        )
+
+    def _is_past(self, piece: Piece) -> bool:
+        """Whether all of them are of another time: so are those between the first and the last.
+
+        Unless the clock was set meanwhile.
+        """
+        if self.since is None and self.until is None:
+            return False
+        first, last = piece.times
+        if first is None or last is None or _CLOCK in piece.data:
+            return False
+        early = self.since is not None and max(first, last) < self.since - SLACK
+        return early or (self.until is not None and min(first, last) > self.until + SLACK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchCursor:
+    """How far a search has come: it has looked at all files of the days after `day`.
+
+    `left` is beginning of a chain -> how many bytes of its file of that day are still to be read;
+    nothing where none of the day was looked at. Everything after `until` was.
+    """
+
+    day: date
+    until: datetime
+    left: Mapping[str, int]
+
+    def __str__(self) -> str:
+        files = "".join(f"_{name}-{left}" for name, left in sorted(self.left.items()))
+        return f"{self.day:%Y%m%d}_{self.until.astimezone(UTC):%Y%m%dT%H%M%S.%f}{files}"
+
+
+def read_cursor(text: str) -> SearchCursor:
+    """What a cursor was written as; ValueError."""
+    read = _cursor(text)
+    if read is None:
+        raise ValueError("no place in the audit")
+    files = [file.split("-") for file in read[3].split("_")[1:]]
+    return SearchCursor(
+        day=datetime.strptime(read[1], "%Y%m%d").replace(tzinfo=UTC).date(),
+        until=datetime.strptime(read[2], "%Y%m%dT%H%M%S.%f").replace(tzinfo=UTC),
+        left={name: int(left) for name, left in files},
+    )
+
+
+class FileReader:
+    """One file, of which the first `left` bytes are still to be read, from their end.
+
+    `newest` tells of what is in them, and in the `hits` that nobody took.
+    """
+
+    def __init__(self, file: DayFile, left: int | None) -> None:
+        self.file = file
+        self.hits: list[Hit] = []
+        piece = last_lines(file.path, left)
+        self._left = piece.offset + len(piece.data) if piece else 0
+        self._reached = (piece and piece.times[1]) or end_of(file.day)
+        self._at_once = LEAST
+
+    @property
+    def rest(self) -> int:
+        """The bytes that the next search has to read."""
+        return self.hits[0].stop if self.hits else self._left
+
+    @property
+    def newest(self) -> datetime:
+        """When the newest entry may have come that nobody took."""
+        return self.hits[0].at if self.hits else self._reached
+
+    def read(self, wanted: EntryFilter, most: int) -> None:
+        """Some bytes more."""
+        piece = last_lines(self.file.path, self._left, self._at_once)
+        self._at_once = min(self._at_once * 2, MOST)
+        self._left = 0
+        if piece is not None:
+            self.hits, self._left = wanted.among(piece, most), piece.offset
+            self._reached = piece.times[0] or self._reached
+        if len(self.hits) == most:
+            self._left = self.hits[-1].start
+
+
+class Search:
+    """One search by one thread; `add` whole days, the newest first, and `run` after each time.
+
+    It goes on to the day before once all files of a day have been read.
+    """
+
+    def __init__(self, wanted: EntryFilter, most: int, cursor: SearchCursor | None = None) -> None:
+        self.entries: list[AuditLine] = []
+        self._wanted = wanted
+        self._most = most
+        self._cursor = cursor
+        self._files: list[DayFile] = []
+        self._readers: list[FileReader] = []
+        self._has_read = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many were found as were asked for."""
+        return len(self.entries) == self._most
+
+    def add(self, files: Iterable[DayFile]) -> None:
+        """Some more."""
+        self._files += sorted(files, reverse=True)
+
+    def run(self, deadline: float) -> bool:
+        """Whether, by then (time.monotonic), all is searched or enough was found. OSError."""
+        while self._readers or self._files:
+            if not self._readers:
+                self._begin_day()
+                continue
+            reader = max(self._readers, key=lambda reader: reader.newest)
+            if reader.hits and self.is_full:
+                return True
+            if reader.hits:
+                self.entries.append(reader.hits.pop(0).entry)
+            elif self._has_read and time.monotonic() >= deadline:
+                return False
+            else:
+                self._has_read = True
+                reader.read(self._wanted, self._most + 1)
+            if not reader.rest:
+                self._readers.remove(reader)
+        return True
+
+    def rest(self, next_file: DayFile | None) -> SearchCursor | None:
+        """Where to go on; `next_file` is a newest one of those that were not added."""
+        if self._readers:
+            left = {_name(reader.file): reader.rest for reader in self._readers}
+            until = max(reader.newest for reader in self._readers)
+            return SearchCursor(day=self._readers[0].file.day, until=until, left=left)
+        day = next_file.day if next_file else None
+        return SearchCursor(day=day, until=end_of(day), left={}) if day else None
+
+    def _begin_day(self) -> None:
+        """Open its files; those that are not in a cursor in its midst are read, or too new."""
+        day, cursor = self._files[0].day, self._cursor
+        left = cursor.left if cursor is not None and cursor.day == day else {}
+        readers = [
+            FileReader(file, left.get(_name(file), 0) if left else None)
+            for file in self._files
+            if file.day == day
+        ]
+        self._readers = [reader for reader in readers if reader.rest]
+        self._files = [file for file in self._files if file.day != day]
+
+
+def _name(file: DayFile) -> str:
+    """What a cursor calls it."""
+    return file.chain.replace("-", "")[:12]
+
+
+def end_of(day: date) -> datetime:
+    """Its last moment."""
+    return datetime.combine(day, LAST_MOMENT, UTC)
+
+
+def newest_entries(
+    folder: Path, wanted: EntryFilter, most: int = sys.maxsize - 1
+) -> list[dict[str, Any]]:
+    """As many as JSON members, the newest first, in whatever time that takes. OSError."""
+    search = Search(wanted, most)
+    search.add(day_files(folder))
+    search.run(math.inf)
+    entries = sorted(search.entries, key=lambda entry: entry.time, reverse=True)
+    return [entry.members() for entry in entries]

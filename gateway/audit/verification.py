@@ -1,0 +1,270 @@
+"""Whether the day files are as they were written: every chain, line by line, against the store."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.audit.chains import DayFile, Known, day_files, files_by_chain, is_open, strangers
+from gateway.audit.entries import (
+    BEGIN,
+    END,
+    AuditLine,
+    AuditSecret,
+    ChainHead,
+    read_line,
+    unseal,
+)
+
+RUNS, ENDED, CUT_OFF = "runs", "ended", "cut off"
+_MARK = b'"kind":"'
+# Beside calls that are served a walk rests so many seconds after so many lines.
+REST, REST_AFTER = 0.005, 500
+# Called after each so many lines, with how many there were so far.
+Pause = Callable[[int], None]
+
+
+def rest(lines: int) -> None:
+    """For a thread beside the event loop: some time is left to others."""
+    time.sleep(REST)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class BrokenChain(Exception):
+    """Where a chain is not as it was written, and what is wrong; line 0 is the file itself."""
+
+    def __init__(self, path: Path, line: int, text: str) -> None:
+        super().__init__(f"{path}:{line}: {text}" if line else f"{path}: {text}")
+
+
+class Walk:
+    """Goes along the files of one chain, line by line, from where the store says that it begins.
+
+    `head` is the last line that is as it was written, `ended` whether its process ended with it;
+    `torn` tells of one behind it that was cut off. `notes` are no alarm. `pause` is called now and
+    then: what it raises ends the walk.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        known: Known,
+        secrets: Sequence[AuditSecret],
+        pause: Pause | None = None,
+    ) -> None:
+        self.head = known.base
+        self.ended = False
+        self.torn = ""
+        self.lines = 0
+        self.files = 0
+        self.notes: list[str] = []
+        self._known = known
+        self._folder = folder
+        self._pause = pause
+        self._secrets = secrets
+        self._secret: AuditSecret | None = None
+        self._first: ChainHead | None = None
+
+    def follow(self, files: Sequence[DayFile], *, whole: bool = True) -> None:
+        """Along these files; where they are the `whole` chain, to its end. BrokenChain; OSError.
+
+        An empty file has no line and changes nothing.
+        """
+        if not self._known.is_sealed(self._secrets):
+            text = "the store says that old days were dropped, and the audit's key did not say so"
+            raise BrokenChain(self._folder, 0, f"chain {self._known.id}: {text}")
+        self._go(files)
+        if whole:
+            self._check_head(files)
+
+    def follow_on(self, files: Sequence[DayFile]) -> None:
+        """Along what may go beyond the recorded head, from a file that holds it or follows it.
+
+        A file's first line is believed where the head is behind it: what follows must lead to the
+        very line that the store recorded. BrokenChain; OSError.
+        """
+        recorded = self._known.head
+        for at in range(len(files) - 1, -1, -1):
+            with files[at].path.open("rb") as lines:
+                first = head_of(lines.readline())
+            if first is not None and first.seq <= recorded.seq + 1:
+                self.head = recorded
+                if first.seq <= recorded.seq:
+                    self.head, self._first = ChainHead(first.seq - 1), first
+                self._go(files[at:])
+                return
+
+    def _go(self, files: Sequence[DayFile]) -> None:
+        """Along those whose days were not dropped."""
+        for file in files:
+            if self._known.dropped is not None and file.day <= self._known.dropped:
+                self.notes.append(f"{file.path}: is old, and will be dropped")
+            else:
+                self._file(file)
+
+    def _file(self, file: DayFile) -> None:
+        self.files += 1
+        if self.torn:
+            text = f"a file that follows a line that was cut off: {self.torn}"
+            raise BrokenChain(file.path, 0, text)
+        with file.path.open("rb") as lines:
+            number = 0
+            for number, line in enumerate(lines, 1):
+                self._line(file, number, line)
+                if self._pause is not None and number % REST_AFTER == 0:
+                    self._pause(self.lines)
+        if not number:
+            self.notes.append(f"{file.path}: is empty")
+
+    def _line(self, file: DayFile, number: int, line: bytes) -> None:
+        if self.ended:
+            raise BrokenChain(file.path, number, "comes after the last line of its process")
+        if not line.endswith(b"\n") and self._is_torn(line):
+            self.torn = f"{file.path}:{number}: the last line was cut off"
+            return
+        mark = read_line(line) if number == 1 or _MARK in line[:64] else None
+        if mark is not None and mark.kind == BEGIN:
+            self._begin(file, number, mark)
+        elif number == 1:
+            raise BrokenChain(file.path, 1, "the line that begins the file is missing")
+        head, self._first = self._first, None
+        if head is None and self._secret is not None:
+            head = unseal(line, self.head, self._secret)
+        if head is None:
+            raise BrokenChain(file.path, number, self._why(line))
+        if head.seq == self._known.head.seq and head.mac != self._known.head.mac:
+            raise BrokenChain(file.path, number, "is another line than the store recorded")
+        self.head, self.lines = head, self.lines + 1
+        self.ended = mark is not None and mark.kind == END
+
+    def _is_torn(self, line: bytes) -> bool:
+        """Whether a kill may have left it: it is begun rightly, and the store knows none of it."""
+        begin = b'{"seq":%d,' % (self.head.seq + 1)
+        unknown = self.head.seq >= self._known.head.seq
+        return unknown and (begin.startswith(line[: len(begin)]) or not line.strip(b"\0"))
+
+    def _begin(self, file: DayFile, number: int, mark: AuditLine) -> None:
+        """From here on that key seals; an older one than before never does."""
+        sealed, ids = f"is sealed with the key {mark.key}", [secret.id for secret in self._secrets]
+        if mark.key not in ids:
+            raise BrokenChain(file.path, number, f"{sealed}, which is not here")
+        secret = self._secrets[ids.index(mark.key)]
+        if self._secret is not None and ids.index(mark.key) > ids.index(self._secret.id):
+            raise BrokenChain(file.path, number, f"{sealed}, which is older")
+        if not is_begin_of(file, mark):
+            raise BrokenChain(file.path, number, "begins the file of another day or chain")
+        self._secret = secret
+
+    def _why(self, line: bytes) -> str:
+        expected = self.head.seq + 1
+        is_there = line.startswith(b'{"seq":%d,' % expected)
+        why = "is not as it was written" if is_there else "is missing here"
+        return f"line {expected} of its chain {why}"
+
+    def _check_head(self, files: Sequence[DayFile]) -> None:
+        """BrokenChain where all files do not reach as far as the store knows."""
+        recorded = self._known.head
+        if self.head.seq < recorded.seq:
+            place = files[-1].path if files else self._folder
+            lines = counted(recorded.seq, "line")
+            text = f"the store recorded {lines}, the files end with {self.head.seq}"
+            raise BrokenChain(place, 0, f"chain {self._known.id}: {text}")
+        if self._known.ended and not self.ended and self.head != self._known.base:
+            raise BrokenChain(files[-1].path, 0, "the last line of its process is missing")
+
+
+def head_of(line: bytes) -> ChainHead | None:
+    """The number and the mac of a whole line, unverified; None for what is none."""
+    read = read_line(line) if line.endswith(b"\n") else None
+    try:
+        return ChainHead(read.seq, bytes.fromhex(read.mac)) if read and read.mac else None
+    except ValueError:
+        return None
+
+
+def is_begin_of(file: DayFile, mark: AuditLine) -> bool:
+    """Whether it is the mark that begins the file of that day and chain."""
+    return (mark.kind, mark.chain, mark.day) == (BEGIN, file.chain, str(file.day))
+
+
+@dataclass(slots=True, kw_only=True)
+class ChainVerdict:
+    """What is to be said of one chain; `broken` is empty where it is whole.
+
+    `state`: it runs; it ended in order; or its process was cut off, and may have lost its last
+    moment. `notes` are no alarm.
+    """
+
+    chain: str
+    lines: int = 0
+    files: int = 0
+    state: str = CUT_OFF
+    broken: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def chains_in(folder: Path) -> frozenset[str]:
+    """The chains that the folder has files of."""
+    return frozenset(file.chain for file in day_files(folder))
+
+
+def verify(
+    folder: Path,
+    before: Collection[str],
+    known: Sequence[Known],
+    secrets: Sequence[AuditSecret],
+    pause: Pause | None = None,
+) -> Iterator[ChainVerdict]:
+    """Each chain that the folder or the store has.
+
+    Processes may begin and write meanwhile: `before` are the chains that the folder had before
+    `known` was read, and that was before this call. `pause` is called now and then.
+    """
+    files = files_by_chain(folder)
+    for chain in known:
+        walk = Walk(folder, chain, secrets, pause)
+        yield _verdict(walk, chain, files.pop(chain.id, []))
+    for name, own in files.items():
+        if name in before:
+            text = f"{own[0].path}: the store knows no chain of that name"
+            yield ChainVerdict(chain=name, broken=text)
+    for path in strangers(folder):
+        yield ChainVerdict(chain="", broken=f"{path}: no file of the audit has such a name")
+
+
+def _verdict(walk: Walk, known: Known, files: Sequence[DayFile]) -> ChainVerdict:
+    """All that is to be said of one chain."""
+    broken = ""
+    try:
+        walk.follow(files)
+    except BrokenChain as error:
+        broken = str(error)
+    except OSError as error:
+        broken = f"{error.filename}: cannot be read: {(error.strerror or '').lower()}"
+    state = ENDED if walk.ended else CUT_OFF
+    if not walk.ended and files and is_open(files[-1].path):
+        state = RUNS
+    notes = walk.notes
+    if state != RUNS and walk.head.seq > known.head.seq:
+        beyond = counted(walk.head.seq - known.head.seq, "line")
+        text = f"the files go {beyond} beyond what the store recorded"
+        notes.append(f"{files[-1].path}: {text}")
+    if walk.torn:
+        notes.append(walk.torn)
+    return ChainVerdict(
+        chain=known.id, lines=walk.lines, files=walk.files, state=state, broken=broken, notes=notes
+    )
+
+
+def is_foreign(known: Sequence[Known], place: str | None, *, shared: bool) -> bool:
+    """Whether the folder's name is none that the store knows: nothing of it could be verified."""
+    return shared and place is not None and all(chain.place != place for chain in known)
+
+
+def elsewhere(known: Sequence[Known], place: str | None, *, shared: bool) -> list[Known]:
+    """Chains of other machines' folders, where machines share the store: verified there."""
+    return [chain for chain in known if shared and place is not None and chain.place != place]
