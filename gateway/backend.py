@@ -11,7 +11,7 @@ from adapters import ADAPTERS, base, open_adapter
 from adapters.base import Adapter, Report, Shapes
 from adapters.documents.document import Document, read_document
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.wrappers.cached import Cached, Kept
+from adapters.wrappers.cached import Cached, CacheRule
 from adapters.wrappers.guarded import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
@@ -129,12 +129,12 @@ def booking_window(settings: Settings) -> BookingWindow:
     )
 
 
-def remembered(settings: Settings) -> Iterator[Kept]:
+def remembered(settings: Settings) -> Iterator[CacheRule]:
     """For how long each operation's answers are remembered, as an adapter is told of it."""
     for operation in OPERATIONS:
         if not operation.creates:
             only = (base.Filter("equals", (name,), value) for name, value in operation.only)
-            yield Kept(
+            yield CacheRule(
                 resource=operation.returns.name,
                 many=operation.many,
                 seconds=getattr(settings.cache, operation.id),

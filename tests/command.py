@@ -32,7 +32,7 @@ _context.set_forkserver_preload(
     [
         *(command.partition(":")[0] for command in COMMANDS.values()),
         "adapters.rest.adapter",
-        "adapters.sample.generate",
+        "adapters.sample",
         "adapters.sql.adapter",
         "adapters.doctor.sql",
         "alembic.command",

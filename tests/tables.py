@@ -18,8 +18,8 @@ from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.observe.figures import FIGURES
 from gateway.policy.masks import KINDS, Mask, read_mask
+from gateway.policy.reading.checks import CHECKS as CODES
 from gateway.policy.reading.document import load_policy
-from gateway.policy.reading.kinds import KINDS as CODES
 from gateway.policy.reading.schema import policy_schema
 from gateway.purposes import NEEDED_FOR, Purpose
 from gateway.settings import GROUPS, Settings, names

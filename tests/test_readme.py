@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.documents.modelled import models_in
+from adapters.documents.models import models_in
 from adapters.mapping.models import MappingFile
 from attack.__main__ import ATTACKS
 from gateway.cli import COMMANDS

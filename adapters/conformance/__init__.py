@@ -19,25 +19,27 @@ import pytest
 
 # before they are imported: so a failed assert says what was compared
 pytest.register_assert_rewrite(
-    *(
-        f"{__name__}.{each}"
-        for each in ("asking", "records", "paging", "narrowing", "diary", "bookings", "failures")
-    )
+    *(f"{__name__}.{each}" for each in ("practice", "records", "pages", "diary", "failures"))
 )
 
 from adapters.base import Adapter  # noqa: E402
-from adapters.conformance.bookings import Bookings  # noqa: E402
-from adapters.conformance.diary import Diary  # noqa: E402
-from adapters.conformance.failures import Failures  # noqa: E402
-from adapters.conformance.narrowing import Narrowing  # noqa: E402
-from adapters.conformance.paging import Paging  # noqa: E402
-from adapters.conformance.practice import VERBS, Place, Practice, needs_of  # noqa: E402
-from adapters.conformance.records import Records  # noqa: E402
+from adapters.conformance.diary import BookingPromises, DiaryPromises  # noqa: E402
+from adapters.conformance.failures import FailurePromises  # noqa: E402
+from adapters.conformance.pages import NarrowingPromises, PagePromises  # noqa: E402
+from adapters.conformance.practice import VERBS, Place, Practice, Probe, needs_of  # noqa: E402
+from adapters.conformance.records import RecordPromises  # noqa: E402
 
 __all__ = ["AdapterConformance", "Place", "Practice"]
 
 
-class AdapterConformance(Records, Paging, Narrowing, Diary, Bookings, Failures):
+class AdapterConformance(
+    RecordPromises,
+    PagePromises,
+    NarrowingPromises,
+    DiaryPromises,
+    BookingPromises,
+    FailurePromises,
+):
     """The suite: a subclass whose name begins with Test has a fixture `practice`.
 
     `cannot` names the verbs of Practice that this one lacks; the tests that need one of them are
@@ -62,3 +64,8 @@ class AdapterConformance(Records, Paging, Narrowing, Diary, Bookings, Failures):
         opened = practice.open()
         yield opened
         await opened.aclose()
+
+    @pytest.fixture
+    def probe(self, practice: Practice, adapter: Adapter) -> Probe:
+        """Asks that adapter at the present of its practice."""
+        return Probe(practice, adapter)

@@ -1,15 +1,25 @@
 # ruff: noqa: S101 - it is made of asserts
-"""The diary: free times on long, short and common days, at night, and around what blocks."""
+"""The diary: free times around hours and what blocks; bookings whole, once, and to be found."""
 
+import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 
 import pytest
 
-from adapters.base import Adapter, NotFound, SlotTaken
-from adapters.conformance.asking import NOBODY, Asking, at, changing_days, moment
-from adapters.conformance.formats import wrong_with
-from adapters.conformance.practice import Practice, needs
+from adapters.base import Adapter, Draft, NotFound, PatientDeceased, Record, SlotTaken
+from adapters.conformance.practice import (
+    NOBODY,
+    Probe,
+    at,
+    changing_days,
+    moment,
+    needs,
+    reference,
+)
+from adapters.conformance.records import wrong_with
 
 DAY = timedelta(days=1)
 FEW = 5
@@ -19,153 +29,140 @@ NIGHT = (time(22), time(2))
 Span = tuple[datetime, datetime]
 
 
-class Diary:
+class DiaryPromises:
     """What every adapter promises of free times."""
 
-    async def test_free_times_are_in_order_and_without_doubles(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking = Asking(practice, adapter)
-        draft = await asking.draft()
-        day = draft.scheduled_at.astimezone(practice.zone).date()
-        slots = await asking.slots(draft.vet_id, day)
+    async def test_free_times_are_in_order_and_without_doubles(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        slots = await probe.slots(draft.vet_id, day)
         for slot in slots:
-            assert wrong_with(slot, practice.shapes["slots"]) == []
+            assert wrong_with(slot, probe.practice.shapes["slots"]) == []
             assert slot["startTime"] < slot["endTime"]
-            assert moment(slot["startTime"]).astimezone(practice.zone).date() == day
+            assert moment(slot["startTime"]).astimezone(probe.practice.zone).date() == day
         starts = [each["startTime"] for each in slots]
         assert starts == sorted(set(starts))
 
-    async def test_who_or_what_is_not_there_has_no_free_times(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking = Asking(practice, adapter)
-        draft = await asking.draft()
+    async def test_who_or_what_is_not_there_has_no_free_times(self, probe: Probe) -> None:
+        draft = await probe.draft()
         day = draft.scheduled_at.date()
         for vet, kind in ((NOBODY, None), (draft.client_id, None), (draft.vet_id, NOBODY)):
             with pytest.raises(NotFound):
-                await asking.slots(vet, day, kind)
+                await probe.slots(vet, day, kind)
 
-    async def test_every_type_of_appointment_has_its_length(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking = Asking(practice, adapter)
-        draft = await asking.draft()
-        day = draft.scheduled_at.astimezone(practice.zone).date()
-        for kind in await asking.some("appointmentTypes", limit=FEW):
-            slots = await asking.slots(draft.vet_id, day, kind["id"])
+    async def test_every_type_of_appointment_has_its_length(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        for kind in await probe.some("appointmentTypes", limit=FEW):
+            slots = await probe.slots(draft.vet_id, day, kind["id"])
             assert len({_length(each) for each in slots}) <= 1, kind["id"]
 
-    async def test_what_has_begun_is_not_free(self, practice: Practice, adapter: Adapter) -> None:
-        asking = Asking(practice, adapter)
-        draft = await asking.draft()
-        day = draft.scheduled_at.astimezone(practice.zone).date()
-        starts = await asking.starts(draft.vet_id, day)
+    async def test_what_has_begun_is_not_free(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        starts = await probe.starts(draft.vet_id, day)
         for now in (starts[0], starts[len(starts) // 2], starts[-1]):
-            found = await asking.starts(draft.vet_id, day, now=now)
+            found = await probe.starts(draft.vet_id, day, now=now)
             assert found == [each for each in starts if each > now]
-        assert await asking.starts(draft.vet_id, day, now=starts[-1] + DAY) == []
+        assert await probe.starts(draft.vet_id, day, now=starts[-1] + DAY) == []
 
     @needs("set_hours")
-    async def test_days_of_23_and_25_hours_lose_and_double_nothing(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking, hours = Asking(practice, adapter), (time(0), time(6))
-        for changing in changing_days(asking.later(), practice.zone):
-            vet = await asking.working(changing + WEEK, *hours)
-            step, length = await _grid(asking, vet, changing + WEEK)
+    async def test_days_of_23_and_25_hours_lose_and_double_nothing(self, probe: Probe) -> None:
+        hours = (time(0), time(6))
+        for changing in changing_days(probe.later(), probe.practice.zone):
+            vet = await probe.working(changing + WEEK, *hours)
+            step, length = await _grid(probe, vet, changing + WEEK)
             for day in (changing + WEEK, changing):
-                span = at(day, hours[0], practice.zone), at(day, hours[1], practice.zone)
+                span = (
+                    at(day, hours[0], probe.practice.zone),
+                    at(day, hours[1], probe.practice.zone),
+                )
                 every = _offered(span, step, length)
-                assert await asking.starts(vet, day) == every
-                assert await asking.starts(vet, day + DAY) == []
-                await _books_as_offered(asking, vet, every)
+                assert await probe.starts(vet, day) == every
+                assert await probe.starts(vet, day + DAY) == []
+                await _books_as_offered(probe, vet, every)
 
     @needs("set_hours", "add_appointment")
-    async def test_a_night_shift_belongs_to_two_days(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking, day = Asking(practice, adapter), _quiet(practice)
-        vet = await asking.working(day, *NIGHT)
-        step, length = await _grid(asking, vet, day)
-        span = at(day, NIGHT[0], practice.zone), at(day + DAY, NIGHT[1], practice.zone)
-        midnight = at(day + DAY, time(), practice.zone)
+    async def test_a_night_shift_belongs_to_two_days(self, probe: Probe) -> None:
+        day = _quiet(probe)
+        vet = await probe.working(day, *NIGHT)
+        step, length = await _grid(probe, vet, day)
+        span = at(day, NIGHT[0], probe.practice.zone), at(day + DAY, NIGHT[1], probe.practice.zone)
+        midnight = at(day + DAY, time(), probe.practice.zone)
         offered = _offered(span, step, length)
-        assert await asking.starts(vet, day) == [each for each in offered if each < midnight]
-        assert await asking.starts(vet, day + DAY) == [each for each in offered if each >= midnight]
+        assert await probe.starts(vet, day) == [each for each in offered if each < midnight]
+        assert await probe.starts(vet, day + DAY) == [each for each in offered if each >= midnight]
         half = timedelta(minutes=30)
-        await practice.add_appointment(vet, midnight - half, midnight + half)
-        await practice.settle()
+        await probe.practice.add_appointment(vet, midnight - half, midnight + half)
+        await probe.practice.settle()
         left = _without(offered, length, (midnight - half, midnight + half))
-        assert await _both(asking, vet, day) == left
+        assert await probe.starts(vet, day) + await probe.starts(vet, day + DAY) == left
 
     @needs("set_hours", "add_appointment", "cancel")
     async def test_an_appointment_blocks_its_time_and_no_more_until_it_is_cancelled(
-        self, practice: Practice, adapter: Adapter
+        self, probe: Probe
     ) -> None:
-        asking, day = Asking(practice, adapter), _quiet(practice)
-        vet = await asking.working(day, *MORNING)
-        step, length = await _grid(asking, vet, day)
-        offered = await asking.starts(vet, day)
+        day = _quiet(probe)
+        vet = await probe.working(day, *MORNING)
+        step, length = await _grid(probe, vet, day)
+        offered = await probe.starts(vet, day)
         span = offered[4], offered[4] + step
-        added = await practice.add_appointment(vet, *span)
-        await practice.settle()
-        assert (await asking.one("appointments", added))["vetId"] == vet
-        assert await asking.starts(vet, day) == _without(offered, length, span)
-        draft = await asking.draft(vet_id=vet, scheduled_at=span[0])
+        added = await probe.practice.add_appointment(vet, *span)
+        await probe.practice.settle()
+        assert (await probe.one("appointments", added))["vetId"] == vet
+        assert await probe.starts(vet, day) == _without(offered, length, span)
+        draft = await probe.draft(vet_id=vet, scheduled_at=span[0])
         with pytest.raises(SlotTaken):
-            await adapter.create_appointment(draft)
-        await practice.cancel(added)
-        await practice.settle()
-        assert (await asking.one("appointments", added))["status"] == "CANCELLED"
-        assert await asking.starts(vet, day) == offered
-        assert (await adapter.create_appointment(draft))["vetId"] == vet
+            await probe.adapter.create_appointment(draft)
+        await probe.practice.cancel(added)
+        await probe.practice.settle()
+        assert (await probe.one("appointments", added))["status"] == "CANCELLED"
+        assert await probe.starts(vet, day) == offered
+        assert (await probe.adapter.create_appointment(draft))["vetId"] == vet
 
     @needs("set_hours", "add_absence")
-    async def test_an_absence_blocks_all_of_the_days_it_covers(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking, day = Asking(practice, adapter), _quiet(practice)
-        vet = await asking.working(day, *MORNING)
-        offered = await asking.starts(vet, day)
-        length = (await _grid(asking, vet, day))[1]
-        noon = at(day, time(11), practice.zone)
-        await practice.add_absence(vet, noon, noon + 2 * DAY)
-        await practice.settle()
-        assert await asking.starts(vet, day) == _without(offered, length, (noon, noon + 2 * DAY))
-        await practice.add_absence(vet, noon - 2 * DAY, noon + DAY)
-        await practice.settle()
-        assert await asking.starts(vet, day) == []
-        draft = await asking.draft(vet_id=vet, scheduled_at=offered[0])
+    async def test_an_absence_blocks_all_of_the_days_it_covers(self, probe: Probe) -> None:
+        day = _quiet(probe)
+        vet = await probe.working(day, *MORNING)
+        offered = await probe.starts(vet, day)
+        length = (await _grid(probe, vet, day))[1]
+        noon = at(day, time(11), probe.practice.zone)
+        await probe.practice.add_absence(vet, noon, noon + 2 * DAY)
+        await probe.practice.settle()
+        assert await probe.starts(vet, day) == _without(offered, length, (noon, noon + 2 * DAY))
+        await probe.practice.add_absence(vet, noon - 2 * DAY, noon + DAY)
+        await probe.practice.settle()
+        assert await probe.starts(vet, day) == []
+        draft = await probe.draft(vet_id=vet, scheduled_at=offered[0])
         with pytest.raises(SlotTaken):
-            await adapter.create_appointment(draft)
+            await probe.adapter.create_appointment(draft)
 
 
-def _quiet(practice: Practice) -> date:
+def _quiet(probe: Probe) -> date:
     """A day some time ahead, whose clocks and whose next day's clocks are not changed."""
-    later = (practice.now + timedelta(days=60)).date()
-    changing = changing_days(later, practice.zone)
+    later = probe.later()
+    changing = changing_days(later, probe.practice.zone)
     ahead = (later + timedelta(days=number) for number in range(14))
     return next(each for each in ahead if not {each, each + DAY} & set(changing))
 
 
-async def _books_as_offered(asking: Asking, vet: str, starts: list[datetime]) -> None:
+async def _books_as_offered(probe: Probe, vet: str, starts: list[datetime]) -> None:
     """The last before the second of two equal hours, or of any that are as late; and another."""
-    zone = asking.practice.zone
+    zone = probe.practice.zone
     again = [each for each in starts if each.astimezone(zone).fold] or starts[len(starts) // 2 :]
     for start in (again[0], starts[0]):
-        draft = await asking.draft(vet_id=vet, scheduled_at=start)
-        made = await asking.adapter.create_appointment(draft)
+        draft = await probe.draft(vet_id=vet, scheduled_at=start)
+        made = await probe.adapter.create_appointment(draft)
         assert moment(made["scheduledAt"]) == start
-        assert await asking.one("appointments", made["id"]) == made
-        assert await asking.adapter.find_appointments(draft, draft.now) == [made]
+        assert await probe.one("appointments", made["id"]) == made
+        assert await probe.adapter.find_appointments(draft, draft.now) == [made]
         day = start.astimezone(zone).date()
-        assert start not in await asking.starts(vet, day)
+        assert start not in await probe.starts(vet, day)
 
 
-async def _grid(asking: Asking, vet: str, day: date) -> tuple[timedelta, timedelta]:
+async def _grid(probe: Probe, vet: str, day: date) -> tuple[timedelta, timedelta]:
     """From one start to the next on an empty day, and how long a free time is."""
-    slots = await asking.slots(vet, day)
+    slots = await probe.slots(vet, day)
     first, second = (moment(each["startTime"]) for each in slots[:2])
     return second - first, _length(slots[0])
 
@@ -188,5 +185,120 @@ def _without(starts: Iterable[datetime], length: timedelta, busy: Span) -> list[
     return [each for each in starts if not (each < busy[1] and busy[0] < each + length)]
 
 
-async def _both(asking: Asking, vet: str, day: date) -> list[datetime]:
-    return await asking.starts(vet, day) + await asking.starts(vet, day + DAY)
+RACERS = 20
+SHIFTED = 5
+
+
+class BookingPromises:
+    """What every adapter promises of bookings."""
+
+    async def test_a_booking_takes_its_time_reads_back_and_can_be_found(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        assert not await probe.adapter.find_appointments(draft, draft.now)
+        made = await probe.adapter.create_appointment(draft)
+        assert wrong_with(made, probe.practice.shapes["appointments"]) == []
+        assert (made["vetId"], made["patientId"]) == (draft.vet_id, draft.patient_id)
+        assert (made["clientId"], made["status"]) == (draft.client_id, "SCHEDULED")
+        assert moment(made["scheduledAt"]) == draft.scheduled_at
+        assert made["reason"] in (draft.reason, None)
+        assert await probe.one("appointments", made["id"]) == made
+        assert list(await probe.adapter.find_appointments(draft, draft.now)) == [made]
+        assert await _written_over(probe.adapter, made) == []
+        assert draft.scheduled_at not in await _starts(probe, draft)
+        with pytest.raises(SlotTaken):
+            await probe.adapter.create_appointment(draft)
+
+    async def test_who_is_not_there_is_not_found_and_books_nothing(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        before = await _starts(probe, draft)
+        for stranger in (
+            replace(draft, client_id=NOBODY),
+            replace(draft, patient_id=NOBODY),
+            replace(draft, vet_id=NOBODY),
+            replace(draft, appointment_type_id=NOBODY),
+            replace(draft, client_id=draft.vet_id),
+        ):
+            with pytest.raises(NotFound):
+                await probe.adapter.create_appointment(stranger)
+        assert await _starts(probe, draft) == before
+
+    async def test_for_an_animal_that_has_died_nothing_is_booked(self, probe: Probe) -> None:
+        patient = await probe.deceased()
+        if patient is None:  # a practice without one has nothing to refuse
+            return
+        draft = await probe.draft(client_id=patient["clientId"], patient_id=patient["id"])
+        before = await _starts(probe, draft)
+        with pytest.raises(PatientDeceased):
+            await probe.adapter.create_appointment(draft)
+        assert await _starts(probe, draft) == before
+
+    async def test_only_a_time_that_is_offered_can_be_booked(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        before = await _starts(probe, draft)
+        for odd in (
+            replace(draft, scheduled_at=draft.scheduled_at + timedelta(seconds=1)),
+            replace(draft, scheduled_at=before[-1] + timedelta(days=3650, minutes=7)),
+            replace(draft, now=draft.scheduled_at),
+        ):
+            with pytest.raises(SlotTaken):
+                await probe.adapter.create_appointment(odd)
+        assert await _starts(probe, draft) == before
+
+    async def test_of_many_at_once_through_two_processes_one_gets_the_time(
+        self, probe: Probe
+    ) -> None:
+        draft = await probe.draft()
+        length = timedelta(seconds=1)
+        drafts = [replace(draft, reference=reference()) for _ in range(RACERS)]
+        drafts += [replace(draft, scheduled_at=draft.scheduled_at + length)] * SHIFTED
+        other = probe.practice.open()
+        try:
+            both = (probe.adapter, other)
+            tries = [both[n % 2].create_appointment(each) for n, each in enumerate(drafts)]
+            ends = await asyncio.gather(*tries, return_exceptions=True)
+            assert sum(isinstance(each, dict) for each in ends) == 1
+            assert sum(isinstance(each, SlotTaken) for each in ends) == RACERS + SHIFTED - 1
+            winner = next(n for n, each in enumerate(ends) if isinstance(each, dict))
+            assert list(await other.find_appointments(drafts[winner], draft.now)) == [ends[winner]]
+        finally:
+            await other.aclose()
+        assert draft.scheduled_at not in await _starts(probe, draft)
+
+    async def test_neighbours_at_once_never_overlap(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        tries = [
+            probe.adapter.create_appointment(replace(draft, scheduled_at=each, reference=""))
+            for each in (await _starts(probe, draft))[:6]
+        ]
+        ends = await asyncio.gather(*tries, return_exceptions=True)
+        assert all(isinstance(each, dict | SlotTaken) for each in ends), ends
+        made = sorted(
+            (moment(each["scheduledAt"]), moment(each["endTime"]))
+            for each in ends
+            if isinstance(each, dict)
+        )
+        assert made
+        for earlier, later in pairwise(made):
+            assert earlier[1] <= later[0]
+
+    @needs("add_appointment")
+    async def test_what_the_desk_writes_over_a_booking_is_found(self, probe: Probe) -> None:
+        draft = await probe.draft()
+        made = await probe.adapter.create_appointment(draft)
+        end = moment(made["endTime"])
+        await probe.practice.add_appointment(draft.vet_id, end, end + timedelta(minutes=5))
+        assert await _written_over(probe.adapter, made) == []
+        await probe.practice.add_appointment(draft.vet_id, draft.scheduled_at, end)
+        assert await _written_over(probe.adapter, made) == [made["id"]]
+
+
+async def _written_over(adapter: Adapter, made: Record) -> list[str]:
+    """The appointment, where something else is written over it; it can be read in any case."""
+    seen = await adapter.find_overwritten([made["id"]])
+    assert not seen.unreadable
+    return list(seen.overwritten)
+
+
+async def _starts(probe: Probe, draft: Draft) -> list[datetime]:
+    day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+    return await probe.starts(draft.vet_id, day)

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Set
 import pytest
 
 from adapters.base import (
-    Adapter,
     AdapterError,
     BackendNonsense,
     BackendTimeout,
@@ -17,8 +16,7 @@ from adapters.base import (
     OutcomeUnknown,
     Watched,
 )
-from adapters.conformance.asking import Asking
-from adapters.conformance.practice import Practice, needs
+from adapters.conformance.practice import Probe, needs
 
 READ = (BackendUnavailable, BackendTimeout, BackendNonsense)
 BOOKED = (BackendUnavailable, BackendTimeout, BackendNonsense, OutcomeUnknown)
@@ -27,86 +25,76 @@ MANY = 40
 Ask = Callable[[], Awaitable[object]]
 
 
-class Failures:
+class FailurePromises:
     """What every adapter promises when the practice system does not."""
 
     @needs("stop", "mend")
     async def test_a_practice_system_that_is_down_is_said_to_be_so_until_it_is_back(
-        self, practice: Practice, adapter: Adapter
+        self, probe: Probe
     ) -> None:
-        await _ails(practice, adapter, practice.stop)
+        await _ails(probe, probe.practice.stop)
 
     @needs("slow", "mend")
     async def test_a_slow_practice_system_costs_no_more_than_the_patience(
-        self, practice: Practice, adapter: Adapter
+        self, probe: Probe
     ) -> None:
-        await _ails(practice, adapter, practice.slow)
+        await _ails(probe, probe.practice.slow)
 
     @needs("garble", "mend")
-    async def test_nonsense_is_said_to_be_so(self, practice: Practice, adapter: Adapter) -> None:
+    async def test_nonsense_is_said_to_be_so(self, probe: Probe) -> None:
         """Whether a booking was written over may then be left open, and be asked again later."""
-        await _ails(practice, adapter, practice.garble, lenient={"find_overwritten"})
+        await _ails(probe, probe.practice.garble, lenient={"find_overwritten"})
 
-    async def test_callers_who_leave_keep_nothing(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking = Asking(practice, adapter)
+    async def test_callers_who_leave_keep_nothing(self, probe: Probe) -> None:
         for pause in (0.0, 0.001, 0.01):
-            reads = [asyncio.create_task(asking.some("invoices")) for _ in range(MANY)]
+            reads = [asyncio.create_task(probe.some("invoices")) for _ in range(MANY)]
             await asyncio.sleep(pause)
             for read in reads:
                 read.cancel()
             await asyncio.gather(*reads, return_exceptions=True)
-        async with asyncio.timeout(2 * practice.patience + GRACE):
-            assert await asking.some("invoices")
+        async with asyncio.timeout(2 * probe.practice.patience + GRACE):
+            assert await probe.some("invoices")
 
-    async def test_many_callers_at_once_are_all_answered(
-        self, practice: Practice, adapter: Adapter
-    ) -> None:
-        asking = Asking(practice, adapter)
-        clients = [each["id"] for each in await asking.some("clients", limit=MANY)]
-        async with asyncio.timeout(2 * practice.patience + GRACE):
-            found = await asyncio.gather(*(asking.one("clients", each) for each in clients))
+    async def test_many_callers_at_once_are_all_answered(self, probe: Probe) -> None:
+        clients = [each["id"] for each in await probe.some("clients", limit=MANY)]
+        async with asyncio.timeout(2 * probe.practice.patience + GRACE):
+            found = await asyncio.gather(*(probe.one("clients", each) for each in clients))
         assert [each["id"] for each in found] == clients
 
 
 async def _ails(
-    practice: Practice,
-    adapter: Adapter,
-    begin: Callable[[], Awaitable[None]],
-    lenient: Set[str] = frozenset(),
+    probe: Probe, begin: Callable[[], Awaitable[None]], lenient: Set[str] = frozenset()
 ) -> None:
     """While it ails every verb says so, in time and in no driver's words; then it is as before.
 
     The `lenient` may answer with nothing.
     """
-    asking = Asking(practice, adapter)
-    draft = await asking.draft()
-    known = (await asking.some("appointments", limit=1))[0]["id"]
+    draft = await probe.draft()
+    known = (await probe.some("appointments", limit=1))[0]["id"]
     await begin()
-    await practice.settle()
+    await probe.practice.settle()
     reads: dict[str, Ask] = {
-        "ping": adapter.ping,
-        "read_one": lambda: asking.one("clients", draft.client_id),
-        "read_many": lambda: asking.some("invoices"),
-        "slots": lambda: asking.slots(draft.vet_id, draft.scheduled_at.date()),
-        "find_overwritten": lambda: adapter.find_overwritten([known]),
+        "ping": probe.adapter.ping,
+        "read_one": lambda: probe.one("clients", draft.client_id),
+        "read_many": lambda: probe.some("invoices"),
+        "slots": lambda: probe.slots(draft.vet_id, draft.scheduled_at.date()),
+        "find_overwritten": lambda: probe.adapter.find_overwritten([known]),
     }
     await asyncio.gather(
         *(
-            _raises(name, ask, READ, practice.patience, empty=name in lenient)
+            _raises(name, ask, READ, probe.practice.patience, empty=name in lenient)
             for name, ask in reads.items()
         ),
-        _books_nothing(practice, adapter, draft),
+        _books_nothing(probe, draft),
     )
-    await _recovers(practice, adapter, draft)
+    await _recovers(probe, draft)
 
 
-async def _books_nothing(practice: Practice, adapter: Adapter, draft: Draft) -> None:
+async def _books_nothing(probe: Probe, draft: Draft) -> None:
     def book() -> Awaitable[object]:
-        return adapter.create_appointment(draft)
+        return probe.adapter.create_appointment(draft)
 
-    error = await _raises("create_appointment", book, BOOKED, 2 * practice.patience)
+    error = await _raises("create_appointment", book, BOOKED, 2 * probe.practice.patience)
     assert "Limps" not in str(error), "an error's text quotes what was to be written"
 
 
@@ -132,16 +120,17 @@ async def _raises(
     pytest.fail(f"{name} answered {type(answer).__name__} instead of raising")
 
 
-async def _recovers(practice: Practice, adapter: Adapter, draft: Draft) -> None:
+async def _recovers(probe: Probe, draft: Draft) -> None:
     """It answers again, and the booking that failed has left either nothing or all of itself."""
-    await practice.mend()
-    await practice.settle()
-    await adapter.ping()
-    asking = Asking(practice, adapter)
-    assert await asking.one("clients", draft.client_id)
-    left = list(await adapter.find_appointments(draft, draft.now))
+    await probe.practice.mend()
+    await probe.practice.settle()
+    await probe.adapter.ping()
+    assert await probe.one("clients", draft.client_id)
+    left = list(await probe.adapter.find_appointments(draft, draft.now))
     assert len(left) <= 1
-    starts = await asking.starts(draft.vet_id, draft.scheduled_at.astimezone(practice.zone).date())
+    starts = await probe.starts(
+        draft.vet_id, draft.scheduled_at.astimezone(probe.practice.zone).date()
+    )
     assert (draft.scheduled_at in starts) is (not left)
-    made = left[0] if left else await adapter.create_appointment(draft)
-    assert await asking.one("appointments", made["id"]) == made
+    made = left[0] if left else await probe.adapter.create_appointment(draft)
+    assert await probe.one("appointments", made["id"]) == made

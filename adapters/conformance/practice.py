@@ -1,15 +1,27 @@
-"""What the suite asks of a test's practice system beside its adapter: what its own people do there.
-
-Ids are public, as the adapter tells them; moments are aware. Every verb is done when it returns.
-"""
+# ruff: noqa: S101 - it is made of asserts
+"""A test's practice system: what its own people do there, and how the suite asks its adapter."""
 
 import asyncio
-from collections.abc import Callable
-from datetime import datetime, time
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple, Protocol, TypeVar
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from adapters.base import Adapter, Shapes, Trouble
+from adapters.base import (
+    LONGEST_AFTER,
+    Adapter,
+    Draft,
+    Filter,
+    Only,
+    Query,
+    Record,
+    Shapes,
+    Trouble,
+)
+from adapters.mapped.booked import DECEASED
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -107,23 +119,10 @@ class Practice(Protocol):
         raise _lacks("mend")
 
 
+# Those that a practice may lack.
 VERBS = frozenset(
-    {
-        "add_clients",
-        "asked",
-        "set_hours",
-        "add_absence",
-        "add_appointment",
-        "cancel",
-        "write_unknown_code",
-        "write_unreadable",
-        "write_zero_date",
-        "stop",
-        "slow",
-        "garble",
-        "mend",
-    }
-)
+    verb for verb, member in vars(Practice).items() if iscoroutinefunction(member)
+) - {"settle"}
 
 
 def needs(*verbs: str) -> Callable[[F], F]:
@@ -144,3 +143,144 @@ def needs_of(test: object) -> frozenset[str]:
 
 def _lacks(verb: str) -> NotImplementedError:
     return NotImplementedError(f"write {verb}() of this practice, or name it in the suite's cannot")
+
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+LARGEST_PAGE = 200  # what the gateway asks for at most
+FORTNIGHT = 14
+# Far enough ahead for days on which a made-up diary is empty.
+LATER = timedelta(days=60)
+
+
+class Probe:
+    """An adapter, asked at the present of its practice."""
+
+    def __init__(self, practice: Practice, adapter: Adapter) -> None:
+        self.practice, self.adapter = practice, adapter
+
+    def query(self, resource: str, **more: Any) -> Query:
+        return Query(resource=resource, **{"now": self.practice.now, **more})
+
+    async def one(self, resource: str, public_id: str) -> Record:
+        return await self.adapter.read_one(self.query(resource, id=public_id))
+
+    async def some(self, resource: str, *filters: Filter, limit: int = 100) -> list[Record]:
+        page = await self.adapter.read_many(self.query(resource, limit=limit, filters=filters))
+        return page.records
+
+    async def everything(
+        self, resource: str, *filters: Filter, limit: int = LARGEST_PAGE
+    ) -> list[Record]:
+        """All records, page by page; no page but the last is short."""
+        return await self._all(resource, filters=filters, limit=limit)
+
+    async def narrowed(self, resource: str, only: Only, limit: int) -> list[Record]:
+        """The same of those that conditions let be."""
+        return await self._all(resource, only=only, limit=limit)
+
+    async def _all(self, resource: str, *, limit: int, **more: Any) -> list[Record]:
+        records: list[Record] = []
+        after = None
+        while True:
+            page = await self.adapter.read_many(
+                self.query(resource, limit=limit, after=after, **more)
+            )
+            records += page.records
+            assert len(page.records) <= limit, f"a page of {resource} is longer than was asked for"
+            if page.after is None:
+                return records
+            assert len(page.records) + page.skipped >= limit, f"a page of {resource} is short"
+            assert page.after.isascii(), "the next page's name must be ASCII"
+            assert len(page.after) <= LONGEST_AFTER, "the next page's name is too long a text"
+            assert page.after != after, f"after a page of {resource} comes the same one"
+            after = page.after
+
+    async def slots(
+        self, vet: str, day: date, kind: str | None = None, now: datetime | None = None
+    ) -> list[Record]:
+        """The free times of a vet on a local day."""
+        values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
+        found = self.query("slots", now=now or self.practice.now, values=values)
+        return (await self.adapter.read_many(found)).records
+
+    async def starts(self, vet: str, day: date, now: datetime | None = None) -> list[datetime]:
+        """When they begin."""
+        return [moment(each["startTime"]) for each in await self.slots(vet, day, now=now)]
+
+    async def draft(self, **more: Any) -> Draft:
+        """One that fits: an animal of a present client, a vet's first free time from tomorrow."""
+        patient = await self._patient()
+        vet, start = await self._free()
+        made = Draft(
+            client_id=patient["clientId"],
+            patient_id=patient["id"],
+            vet_id=vet,
+            scheduled_at=start,
+            appointment_type_id=None,
+            reason="Limps since yesterday: 50% %s ; '--\nÀ gauche",
+            is_urgent=True,
+            now=self.practice.now,
+            reference=reference(),
+        )
+        return replace(made, **more)
+
+    async def _patient(self) -> Record:
+        clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
+        for each in await self.some("patients", limit=LARGEST_PAGE):
+            if each["clientId"] in clients and each.get("status") != DECEASED:
+                return each
+        raise LookupError("none of the first clients has an animal among the first patients")
+
+    async def deceased(self) -> Record | None:
+        """One that has died and whose client is there, where the first patients have one."""
+        clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
+        found = (
+            each
+            for each in await self.some("patients", limit=LARGEST_PAGE)
+            if each["clientId"] in clients and each.get("status") == DECEASED
+        )
+        return next(found, None)
+
+    async def _free(self) -> tuple[str, datetime]:
+        today = self.practice.now.astimezone(self.practice.zone).date()
+        vets = await self.some("vets")
+        for ahead in range(1, FORTNIGHT + 1):
+            for vet in vets:
+                starts = await self.starts(vet["id"], today + timedelta(days=ahead))
+                if starts:
+                    return vet["id"], starts[0]
+        raise LookupError("no vet has a free time in the next fortnight")
+
+    async def working(self, day: date, start: time, end: time) -> str:
+        """A vet, whose only hours are now those on that weekday, and who is free on that day."""
+        for vet in await self.some("vets"):
+            await self.practice.set_hours(vet["id"], day.isoweekday(), start, end)
+            await self.practice.settle()
+            if await self.slots(vet["id"], day):
+                return str(vet["id"])
+        raise LookupError(f"with hours from {start} to {end} no vet has a free time on {day}")
+
+    def later(self) -> date:
+        """A day some time ahead."""
+        return (self.practice.now + LATER).date()
+
+
+def reference() -> str:
+    """A name of an attempt that no other has."""
+    return uuid4().hex[:16]
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def at(day: date, hour: time, zone: ZoneInfo) -> datetime:
+    """A wall-clock time, in UTC."""
+    return datetime.combine(day, hour, zone).astimezone(UTC)
+
+
+def changing_days(since: date, zone: ZoneInfo) -> Sequence[date]:
+    """The days of the year to come that have not 24 hours."""
+    days = [since + timedelta(days=ahead) for ahead in range(366)]
+    day = timedelta(days=1)
+    return [each for each in days if at(each + day, time(), zone) - at(each, time(), zone) != day]

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.doctor.findings import FindingMaker
-from adapters.documents.comments import Comment, comments_in
-from adapters.documents.document import Document, Place
+from adapters.documents.document import Comment, Document, Place, comments_in
 from adapters.examination import Finding, Verdict
 
 _TODO = re.compile(r"TODO\b").match

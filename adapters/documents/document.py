@@ -1,7 +1,8 @@
 """Reads a YAML file strictly, and knows at which line and column everything stands.
 
-Used for every file that people write: the mapping, the policy, the configuration. YAML 1.2
-scalars (`no` and `8:30` are text), no anchors, aliases, merge keys or tags, no key twice.
+Used for every file that people write: the mapping, the policy, the configuration. Scalars are
+those of YAML 1.2 (`no` and `8:30` are text); anchors, aliases, merge keys, tags and doubled keys
+are refused.
 """
 
 import re
@@ -17,9 +18,8 @@ from yaml.composer import Composer
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
-from adapters.documents.broken_yaml import ANCHOR, DEEP, TAG, fault_of, misread_bytes, one_line
+from adapters.documents.faults import NO_YAML, fault_of, misread_bytes, one_line
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.documents.scalars import scalar
 
 LARGEST = 64 * 1024
 DEEPEST = 32
@@ -29,8 +29,6 @@ DEEPEST = 32
 _ODD = re.compile(
     rb"[\0\t\r?]|---|\.\.\.|[|>][-+0-9]*#|:\s*[]},]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf"
 ).search
-
-
 Place = tuple[str | int, ...]
 
 
@@ -55,13 +53,42 @@ class Document:
         lines = _BREAK.split(self.content.decode(_encoding(self.content))) if line else [""]
         return lines[line - 1][column - 1 :] if line else ""
 
-    def problem(self, place: Place, text: str, *, at_key: bool = False) -> Problem:
+    def problem(self, place: Place, text: str, *, at_key: bool = False, code: str = "") -> Problem:
         """A problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
             place = place[:-1]
         marks = self.keys if at_key and place in self.keys else self.marks
         line, column = marks.get(place, (1, 1))
-        return Problem(self.file, line, column, text)
+        return Problem(self.file, line, column, text, code)
+
+
+class ProblemList:
+    """The problems of one document, as one walk through it notes them."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._noted: list[tuple[Place, Problem]] = []
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [problem for _, problem in self._noted]
+
+    def say(self, place: Place, code: str, text: str, *, at_key: bool = False) -> None:
+        """Notes a problem; `code` is that of its check."""
+        self._noted.append((place, self.document.problem(place, text, at_key=at_key, code=code)))
+
+    def absent(self, place: Place, code: str, text: str) -> None:
+        """Notes that a name is missing there, unless it may be in what is not kept."""
+        if place not in self.document.partial:
+            self.say(place, code, text, at_key=True)
+
+    def forget(self, is_moot: Callable[[Place, str], bool]) -> None:
+        """Takes back what follows from something else, by its place and code."""
+        self._noted = [noted for noted in self._noted if not is_moot(noted[0], noted[1].code)]
+
+    def line(self, place: Place) -> int:
+        """The line at which something stands."""
+        return self.document.marks[place][0]
 
 
 class FlawedDocument(DocumentErrors):
@@ -72,20 +99,18 @@ class FlawedDocument(DocumentErrors):
         self.document = document
 
 
-def read_document(path: Path, name: str | None = None, largest: int = LARGEST) -> Document:
+def read_document(path: Path, largest: int = LARGEST) -> Document:
     """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML.
 
     FlawedDocument where only its keys are wrong. `largest` is in bytes.
     """
-    file = name or str(path)
     try:
         with path.open("rb") as stream:
             content = stream.read(largest + 1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        text = f"cannot be read: {reason}"
-        raise DocumentErrors([Problem(file, 0, 0, text, "unreadable")]) from error
-    return parse_document(content, file, largest)
+        text = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        raise DocumentErrors([Problem(str(path), 0, 0, text, "unreadable")]) from error
+    return parse_document(content, str(path), largest)
 
 
 def forgiving(read: Callable[[], Document]) -> tuple[Document, tuple[Problem, ...]]:
@@ -110,7 +135,7 @@ def parse_document(content: bytes, file: str, largest: int = LARGEST) -> Documen
         line, column, text, code = misread_bytes(content, error)
         raise DocumentErrors([Problem(file, line + 1, column + 1, text, code)]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        text = f"this is not YAML: {one_line(str(error))}"
+        text = f"{NO_YAML}{one_line(str(error))}"
         raise DocumentErrors([Problem(file, 1, 1, text, "not-yaml")]) from error
     if node is None:
         raise DocumentErrors([Problem(file, 1, 1, "the file is empty", "empty-file")])
@@ -140,8 +165,7 @@ def _only_node(loader: Any) -> Node | None:
     except UnicodeDecodeError:
         raise
     except (OverflowError, ValueError) as error:
-        text = "this escape names no letter"
-        raise yaml.MarkedYAMLError(problem=text, problem_mark=loader.get_mark()) from error
+        raise yaml.MarkedYAMLError(problem="escape", problem_mark=loader.get_mark()) from error
     finally:
         loader.dispose()
     return node
@@ -186,21 +210,19 @@ class _Strict(Composer):
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event = self.peek_event()  # type: ignore[attr-defined]  # each loader below has it
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise yaml.composer.ComposerError(None, None, ANCHOR, event.start_mark)
+            raise yaml.composer.ComposerError(None, None, "anchor", event.start_mark)
         if getattr(event, "tag", None):
-            raise yaml.composer.ComposerError(None, None, TAG, event.start_mark)
+            raise yaml.composer.ComposerError(None, None, "tag", event.start_mark)
         self.depth += 1
         if self.depth > DEEPEST:
-            raise yaml.composer.ComposerError(
-                None, None, f"{DEEP} {DEEPEST} deep", event.start_mark
-            )
+            raise yaml.composer.ComposerError(None, None, "too-deep", event.start_mark)
         try:
             return super().compose_node(parent, index)
         finally:
             self.depth -= 1
 
     def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:
-        """Returns no tag of YAML 1.1: `scalars` reads a scalar by its letters alone."""
+        """Returns no tag of YAML 1.1: `scalar` reads a scalar by its letters alone."""
         return ""
 
 
@@ -221,6 +243,27 @@ if yaml.__with_libyaml__:
             Resolver.__init__(self)
 
 
+_NULL = re.compile(r"(~|null|Null|NULL|)").fullmatch
+_TRUE = re.compile(r"(true|True|TRUE)").fullmatch
+_FALSE = re.compile(r"(false|False|FALSE)").fullmatch
+_INT = re.compile(r"[-+]?[0-9]{1,18}").fullmatch
+is_number = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?").fullmatch
+
+
+def scalar(node: ScalarNode) -> Any:
+    """What a scalar stands for, by the core schema of YAML 1.2."""
+    text: str = node.value
+    if node.style:  # quoted, or a block: always text
+        return text
+    if _NULL(text):
+        return None
+    if _TRUE(text) or _FALSE(text):
+        return bool(_TRUE(text))
+    if _INT(text):
+        return int(text)
+    return float(text) if is_number(text) else text
+
+
 _HALF = re.compile("[\ud800-\udfff]").search
 
 
@@ -237,7 +280,7 @@ class _Reader:
             self.letters(node)
             return scalar(node)
         if isinstance(node, SequenceNode):
-            return [self.value(each, (*place, n)) for n, each in enumerate(node.value)]
+            return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
         if isinstance(node, MappingNode):
             return dict(self.members(node, place))
         raise TypeError(node)
@@ -252,38 +295,67 @@ class _Reader:
                 continue
             if key in seen:
                 text = f"{key} stands here a second time (first in line {seen[key]})"
-                again = Problem(self.document.file, line, column, text, "doubled-name")
-                self.problems.append(again)
+                self.refuse(key_node, "doubled-name", text)
                 self.document.partial.add((*place, key))
-                self.aside(value_node)
+                aside = Document(self.document.file, b"")  # its value is not kept
+                _Reader(aside, self.problems).value(value_node, ())
                 continue
             seen[key] = line
             self.document.keys[(*place, key)] = (line, column)
             yield key, self.value(value_node, (*place, key))
 
-    def aside(self, node: Node) -> None:
-        """Say what is wrong with a value that is not kept."""
-        _Reader(Document(self.document.file, b""), self.problems).value(node, ())
+    def refuse(self, node: Node, code: str, text: str) -> None:
+        self.problems.append(Problem(self.document.file, *_mark(node), text, code))
 
     def letters(self, node: ScalarNode) -> None:
-        """Say where half of a letter stands, which no text can hold."""
+        """Says where half of a letter stands, which no text can hold."""
         if found := _HALF(node.value):
-            line, column = _mark(node)
             text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
-            self.problems.append(Problem(self.document.file, line, column, text, "half-letter"))
+            self.refuse(node, "half-letter", text)
 
     def key(self, node: Node) -> str | None:
-        line, column = _mark(node)
         if not isinstance(node, ScalarNode):
-            text, code = "a key must be plain text", "odd-name"
-        elif node.value == "<<" and not node.style:
-            text, code = "merge keys are not allowed; write it out", "merge-key"
-        else:
-            self.letters(node)
-            return str(node.value)
-        self.problems.append(Problem(self.document.file, line, column, text, code))
-        return None
+            self.refuse(node, "odd-name", "a name is one plain word, without brackets")
+            return None
+        if node.value == "<<" and not node.style:
+            self.refuse(node, "merge-key", "merge keys (<<) are not allowed; write it out")
+            return None
+        self.letters(node)
+        return str(node.value)
 
 
 def _mark(node: Node) -> tuple[int, int]:
     return node.start_mark.line + 1, node.start_mark.column + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment of a file: where its mark stands (counted from 1), and the words behind it."""
+
+    line: int
+    column: int
+    text: str
+
+
+def comments_in(document: Document) -> Iterator[Comment]:
+    """All comments of a file, in their order; what looks like one within a text is none."""
+    text, end = document.content.decode(_encoding(document.content)), 0
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        if isinstance(token, yaml.ScalarToken):
+            start = token.start_mark.index
+            yield from _comments_between(text, end, start)
+            end = token.end_mark.index
+            if token.style and token.style in "|>":  # behind its sign there may be one
+                first_line, _, _ = text[start:].partition("\n")
+                yield from _comments_between(text, start, start + len(first_line))
+    yield from _comments_between(text, end, len(text))
+
+
+_COMMENT = re.compile("#([^\r\n]*)")
+
+
+def _comments_between(text: str, start: int, end: int) -> Iterator[Comment]:
+    for found in _COMMENT.finditer(text, start, end):
+        at = found.start()
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        yield Comment(line, column, found[1])

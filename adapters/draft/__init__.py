@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.base import Shapes
-from adapters.draft.guess import guess, unmapped
-from adapters.draft.guesses import RowsGuess
-from adapters.draft.reflect import reflect
-from adapters.draft.write import write
+from adapters.draft.database import Database, read_database
+from adapters.draft.diary import guess_diary
+from adapters.draft.document import MappingGuess, RowsGuess, text_of
+from adapters.draft.records import SPECIAL
+from adapters.draft.resource import ResourceGuess
+from adapters.draft.tables import Catalog
 
 __all__ = ["DraftedMapping", "draft_mapping"]
 
@@ -29,27 +31,40 @@ async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> Draft
     `zone` is that of the clinic's clock, and `said` its comment. BackendUnavailable where the
     database cannot be had; ValueError, in a sentence, for what is no address of one.
     """
-    draft = guess(await reflect(url), shapes)
-    told = {
-        resource: None
-        if rows is None
-        else _told(rows) | {"missing": unmapped(rows, shapes[resource])}
-        for resource, rows in draft.resources.items()
-    }
-    return DraftedMapping(write(draft, shapes, zone, said), told)
+    guess = _guess(await read_database(url), shapes)
+    guesses: dict[str, Any] = dict.fromkeys(guess.resources)
+    for resource, rows in guess.resources.items():
+        if rows is not None:
+            known = {*rows.fields, "id"}
+            missing = [path for path in shapes[resource] if path not in known and "[]." not in path]
+            guesses[resource] = _as_data(rows) | {"missing": missing}
+    return DraftedMapping(text_of(guess, shapes, zone, said), guesses)
 
 
-def _told(rows: RowsGuess) -> dict[str, Any]:
+def _guess(database: Database, shapes: Shapes) -> MappingGuess:
+    catalog = Catalog(database)
+    guess = MappingGuess(resources={})
+    for resource in shapes:
+        if resource in catalog.chosen:
+            made = ResourceGuess(catalog, resource, shapes)
+            guess.resources[resource] = made.guessed(SPECIAL.get(resource))
+        elif resource != "slots":
+            guess.resources[resource] = None
+    guess_diary(guess, catalog)
+    return guess
+
+
+def _as_data(rows: RowsGuess) -> dict[str, Any]:
     """What was guessed of rows; no value of the database is in it."""
     fields = {
         name: {
-            "column": each.column,
-            "score": round(each.score, 2),
-            "why": each.why,
-            "others": list(each.others),
+            "column": guess.column,
+            "score": round(guess.score, 2),
+            "why": guess.why,
+            "others": list(guess.others),
         }
-        for name, each in rows.fields.items()
+        for name, guess in rows.fields.items()
     }
-    lists = {name: _told(each) for name, each in rows.lists.items()}
+    lists = {name: _as_data(inner) for name, inner in rows.lists.items()}
     found = {"table": rows.table, "score": round(rows.score, 2), "fields": fields}
     return {**found, "lists": lists} if lists else found

@@ -1,11 +1,75 @@
-"""A practice database as a draft sees it: its tables, columns and keys, and some of its rows."""
+"""Reads what a practice database is made of: its tables, columns and keys, and some of its rows.
 
-from dataclasses import dataclass, field
+Nothing is written. Each table is read in a snapshot of its own, with limits of rows and of time;
+one that cannot be read stays without its rows.
+"""
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-# How many different values a column with codes may have.
-CODES = 20
+from sqlalchemy import (
+    Connection,
+    Dialect,
+    Inspector,
+    Select,
+    TableClause,
+    column,
+    desc,
+    func,
+    inspect,
+    literal_column,
+    select,
+    table,
+    text,
+    types,
+)
+from sqlalchemy.dialects.mysql import BIT
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from adapters.base import AdapterError, BackendUnavailable
+from adapters.sql.engines import open_engine
+from adapters.sql.engines.base import Engine
+from adapters.values.convert import bits
+from adapters.wrappers.unreachable import reason
+
+# Seconds for one table, and for all of them.
+PATIENCE = 10.0
+PATIENCE_IN_ALL = 120.0
+# Rows that are looked at from either end of a table, and characters of a long text.
+ROWS = 300
+LONGEST = 200
+# How many different values a column of codes may have, how long they are at most, and in how many
+# rows they are looked for.
+MOST_CODES = 20
+LONGEST_CODE = 20
+ROWS_FOR_CODES = 20_000
+MOST_COUNTED = 10_000
+
 Row = tuple[Any, ...]
+_KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
+    (types.Boolean, "boolean"),
+    (types.Uuid, "uuid"),
+    (types.Integer, "integer"),
+    (types.Numeric, "number"),
+    (types.Float, "number"),
+    (types.DateTime, "datetime"),
+    (types.Date, "date"),
+    (types.Time, "time"),
+    (types.LargeBinary, "bytes"),
+    (types.JSON, "json"),
+    (types.String, "text"),
+)
+# An INTEGER PRIMARY KEY is SQLite's own number of the row: of all keys it alone has no index.
+_NUMBERED_BY_SQLITE = text(
+    "SELECT m.name, k.name FROM sqlite_master m JOIN pragma_table_info(m.name) k ON k.pk = 1"
+    " WHERE m.type = 'table' AND NOT EXISTS"
+    " (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk')"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +118,204 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """What was found; `dialect` is SQLAlchemy's name of the engine."""
+    """The tables and sequences of a database, and SQLAlchemy's dialect of it."""
 
-    dialect: str
+    dialect: Dialect
     tables: tuple[Table, ...]
     sequences: tuple[str, ...] = ()
+
+
+async def read_database(url: str) -> Database:
+    """The database at that address.
+
+    BackendUnavailable, without its own words, where it cannot be reached; ValueError, in a
+    sentence, for an address that leads to none, or an option in it that is not taken.
+    """
+    engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE)
+    address = make_url(url)
+    try:
+        await _connect(engine, address)
+        structure = await engine.inspect(_structure)
+        until = time.monotonic() + PATIENCE_IN_ALL
+        tables = [await _with_rows(engine, bare, until) for bare in structure.tables]
+    finally:
+        await engine.aclose()
+    return replace(structure, tables=tuple(tables))
+
+
+async def _connect(engine: Engine, address: URL) -> None:
+    """Asks for nothing yet: what goes wrong here is about the server, or about the address."""
+    try:
+        await engine.read(lambda connection: None)
+    except (AdapterError, TypeError, ValueError) as error:
+        why = reason(error)
+        if address.host and why is not None:
+            place = f"{address.host}, port {address.port}," if address.port else address.host
+            said = f"the database on {place} can't be reached: {why}"
+            raise BackendUnavailable(said) from error
+        if address.query and not isinstance(error, UnicodeError):
+            raise ValueError(
+                f"{address.get_backend_name()} does not take {', '.join(address.query)} as it is"
+                f" written ({error}): mend it, or take it away from behind the ? of the address"
+            ) from error
+        raise
+
+
+def _structure(connection: Connection) -> Database:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # types that SQLAlchemy does not know are no matter here
+        inspector = inspect(connection)
+        tables = [bare for schema in _schemas(inspector) for bare in _tables(inspector, schema)]
+        if connection.dialect.name == "sqlite":
+            tables = [*_numbered(tables, connection)]
+        return Database(connection.dialect, tuple(tables), _sequences(inspector))
+
+
+def _schemas(inspector: Inspector) -> Iterator[str | None]:
+    """The account's own schema, and those beside it that are not the engine's."""
+    yield None
+    if inspector.dialect.name in ("postgresql", "mssql"):
+        own = inspector.default_schema_name
+        theirs = {"information_schema", "sys", "guest", "INFORMATION_SCHEMA", own}
+        for name in inspector.get_schema_names():
+            if name not in theirs and not name.startswith(("pg_", "db_")):
+                yield name
+
+
+def _tables(inspector: Inspector, schema: str | None) -> Iterator[Table]:
+    keys = inspector.get_multi_pk_constraint(schema=schema)
+    foreign = inspector.get_multi_foreign_keys(schema=schema)
+    unique = _unique(inspector, schema)
+    for place, columns in inspector.get_multi_columns(schema=schema).items():
+        key = keys.get(place)
+        yield Table(
+            name=place[1],
+            schema=schema,
+            columns=tuple(map(_column, columns)),
+            key=tuple(key["constrained_columns"]) if key else (),
+            foreign_keys=tuple(map(_foreign_key, foreign.get(place, []))),
+            unique=tuple(tuple(map(str, names)) for names in unique.get(place, [])),
+        )
+
+
+def _unique(inspector: Inspector, schema: str | None) -> dict[Any, list[Any]]:
+    """By table the columns whose values together are there once only."""
+    # what PostgreSQL has of indexes does not come through the engine's codecs
+    found: Mapping[Any, Any]
+    if inspector.dialect.name == "postgresql":
+        found = inspector.get_multi_unique_constraints(schema=schema)
+    else:
+        found = inspector.get_multi_indexes(schema=schema)
+    return {
+        place: [index["column_names"] for index in indexes if index.get("unique", True)]
+        for place, indexes in found.items()
+    }
+
+
+def _foreign_key(found: Mapping[str, Any]) -> ForeignKey:
+    columns, targets = found["constrained_columns"], found["referred_columns"]
+    return ForeignKey(tuple(columns), found["referred_table"], tuple(targets))
+
+
+def _column(found: Mapping[str, Any]) -> Column:
+    kind = found["type"]
+    automatic = ("default", "identity", "computed")
+    return Column(
+        name=found["name"],
+        kind=_kind(kind),
+        nullable=bool(found["nullable"]),
+        has_default=any(map(found.get, automatic)) or found.get("autoincrement") is True,
+        zoned=bool(getattr(kind, "timezone", False)),
+        length=getattr(kind, "length", None),
+        codes=tuple(kind.enums) if isinstance(kind, types.Enum) else (),
+    )
+
+
+def _kind(kind: types.TypeEngine[Any]) -> str:
+    if isinstance(kind, BIT) and (kind.length or 1) > 1:
+        return "integer"
+    if type(kind).__name__ in ("TINYINT", "BIT") and getattr(kind, "display_width", 1) == 1:
+        return "boolean"
+    return next((name for each, name in _KINDS if isinstance(kind, each)), "other")
+
+
+def _numbered(tables: Iterable[Table], connection: Connection) -> Iterator[Table]:
+    """The tables, each key that SQLite numbers with a default."""
+    found = {(name, key) for name, key in connection.execute(_NUMBERED_BY_SQLITE)}
+    for bare in tables:
+        columns = [
+            replace(each, has_default=each.has_default or (bare.name, each.name) in found)
+            for each in bare.columns
+        ]
+        yield replace(bare, columns=tuple(columns))
+
+
+def _sequences(inspector: Inspector) -> tuple[str, ...]:
+    try:
+        return tuple(inspector.get_sequence_names())
+    except (NotImplementedError, SQLAlchemyError):
+        return ()
+
+
+async def _with_rows(engine: Engine, bare: Table, until: float) -> Table:
+    if time.monotonic() > until:
+        return bare
+    try:
+        return await engine.read(partial(_sampled, bare))
+    except AdapterError:
+        return bare
+
+
+def _sampled(bare: Table, connection: Connection) -> Table:
+    """The table with some of its rows, their number, and the codes of its columns."""
+    named = table(bare.name, *(column(each.name) for each in bare.columns), schema=bare.schema)
+    seen = _rows(connection, bare, named)
+    columns = [
+        replace(each, codes=_codes(connection, named, each, [row[place] for row in seen]))
+        for place, each in enumerate(bare.columns)
+    ]
+    some: Select[Any] = select(literal_column("1").label("one")).select_from(named)
+    counted = select(func.count()).select_from(some.limit(MOST_COUNTED).subquery())
+    rows = int(connection.execute(counted).scalar() or 0)
+    return replace(bare, columns=tuple(columns), seen=seen, rows=rows)
+
+
+def _rows(connection: Connection, bare: Table, named: TableClause) -> tuple[Row, ...]:
+    """Rows from both ends of the table: the oldest are often unlike the newest."""
+    statement = select(*(_shortened(each) for each in bare.columns)).select_from(named)
+    found = [*connection.execute(statement.limit(ROWS))]
+    if len(found) == ROWS and len(bare.key) == 1:
+        found += connection.execute(statement.order_by(desc(column(bare.key[0]))).limit(ROWS))
+    return tuple(tuple(map(_plain, row)) for row in found)
+
+
+def _shortened(each: Column) -> Any:
+    if each.kind in ("bytes", "json", "other"):
+        return literal_column("NULL")
+    if each.kind == "text" and not each.codes and (each.length or LONGEST + 1) > LONGEST:
+        return func.substr(column(each.name), 1, LONGEST)
+    return column(each.name)
+
+
+def _plain(raw: Any) -> Any:
+    """A value as the gateway reads it; a text in an encoding that is not known is mended."""
+    value = bits(raw)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _codes(
+    connection: Connection, named: TableClause, each: Column, seen: list[Any]
+) -> tuple[Any, ...]:
+    """All codes of a column, where the values that were seen look as if it had some."""
+    few = {value for value in seen if value is not None}
+    if each.codes or each.kind not in ("text", "integer", "boolean") or not _are_codes(few):
+        return each.codes
+    some = select(named.c[each.name].label("code")).limit(ROWS_FOR_CODES).subquery()
+    statement = select(some.c.code).distinct().limit(MOST_CODES + 1)
+    found = connection.execute(statement).scalars()
+    codes = {_plain(value) for value in found if value is not None}
+    return tuple(sorted(codes, key=str)) if _are_codes(codes) else ()
+
+
+def _are_codes(values: set[Any]) -> bool:
+    return 0 < len(values) <= MOST_CODES and all(len(str(each)) <= LONGEST_CODE for each in values)

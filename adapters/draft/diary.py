@@ -1,147 +1,251 @@
-"""Guesses when there is time: hours, and what blocks."""
+"""When there is time, what blocks it, and what a booking writes."""
 
-from typing import Any
+from collections.abc import Iterator
 
-from adapters.draft.booking import guess_booking
-from adapters.draft.database import Table
-from adapters.draft.fields import times
-from adapters.draft.guesses import Draft, Guess, Member, RowsGuess
-from adapters.draft.likeness import likeness
-from adapters.draft.links import Links
-from adapters.draft.looks import Look
-from adapters.draft.spelling import alias_for, literal, table_name
-from adapters.draft.tables import best_reference
-from adapters.draft.vocabulary import (
-    ABSENCES,
-    DAY,
-    ENDS,
-    HOURS,
-    MINUTES,
-    STARTS,
-    WEEKDAY,
+from adapters.draft.columns import time_parameters
+from adapters.draft.database import Column, Table
+from adapters.draft.document import Guess, MappingGuess, Members, RowsGuess, WriteGuess
+from adapters.draft.links import existing
+from adapters.draft.tables import Catalog, TableSource, literal
+from adapters.draft.vocabulary import PHRASES, TABLES, likeness, tokens
+
+# What a booking has for the fields of an appointment, and the length of its reference.
+DRAFTED = (
+    "patientId",
+    "clientId",
+    "vetId",
+    "appointmentTypeId",
+    "scheduledAt",
+    "endTime",
+    "reason",
+    "isUrgent",
+    "createdAt",
 )
+REFERENCE_LENGTH = 16
+_NEW = "the code of a new appointment"
 
 
-def guess_diary(draft: Draft, links: Links) -> None:
+def guess_diary(guess: MappingGuess, catalog: Catalog) -> None:
     """Fill in the hours, what blocks, and what a booking writes."""
-    for table in links.catalog.tables:
-        hours = _hours(links, table)
-        if hours is not None:
-            draft.hours.append(hours)
-    appointments = draft.resources.get("appointments")
-    if appointments is None:
+    sources = [catalog.source(table) for table in catalog.tables]
+    guess.hours = [hours for source in sources if (hours := _hours(catalog, source))]
+    rows = guess.resources.get("appointments")
+    if rows is None:
         return
-    draft.busy.append(_appointments(draft, links, appointments))
-    draft.busy += [each for t in links.catalog.tables if (each := _absences(links, t)) is not None]
-    guess_booking(draft, links, appointments)
+    absences = [absence for source in sources if (absence := _absence(catalog, source))]
+    guess.busy = [_appointments(catalog, rows), *absences]
+    _guess_booking(guess, catalog, rows)
 
 
-def _vet(links: Links, table: Table, alias: str) -> str | None:
-    found = best_reference(links.catalog, table, "vets", links.chosen)
-    return None if found is None else f"{alias}.{links.q(found[1])}"
-
-
-def _hours(links: Links, table: Table) -> Member | None:
+def _hours(catalog: Catalog, source: TableSource) -> Members | None:
     """A table with a vet, a weekday or a date, and two times of day."""
-    catalog, alias = links.catalog, alias_for(table.name, ())
-    name = likeness(catalog.called(table), HOURS)
-    start = catalog.best(table, STARTS, ("clock",), least=0.5)
-    end = catalog.best(table, ENDS, ("clock",), least=0.5)
-    vet = _vet(links, table, alias)
-    chosen = {each.table.name for each in links.chosen.values()}
-    if start is None or end is None or vet is None or start == end or table.name in chosen:
+    table = source.table
+    start = catalog.best(table, PHRASES["starts"], ("clock",), least=0.5)
+    end = catalog.best(table, PHRASES["ends"], ("clock",), least=0.5)
+    vet = catalog.reference(table, "vets")
+    weekday = catalog.best(table, PHRASES["weekday"], ("number",))
+    day = catalog.best(table, PHRASES["day"], ("day", "moment"), least=0.5)
+    if start is None or end is None or vet is None or start == end or not (weekday or day):
         return None
-    weekday = catalog.best(table, WEEKDAY, ("number",), least=0.6)
-    day = catalog.best(table, DAY, ("day", "moment"), least=0.5)
-    if weekday is None and day is None:
+    if table not in catalog.others:
         return None
-    said = "likely: by its columns" if name >= 0.6 else "guess: by its columns"
-    found: Member = {"from": (f"{table_name(links.dialect, table)} {alias}", said)}
-    found.update(_only(links, table, alias))
-    found["vet"] = vet, ""
+    sure = "likely" if likeness(catalog.called(table), PHRASES["hours"]) >= 0.6 else "guess"
+    found = _from(catalog, source, f"{sure}: by its columns")
+    found["vet"] = source.column(vet.column), ""
     if weekday is not None:
-        seen = ", ".join(catalog.look(table, weekday).codes)
-        found["weekday"] = f"{alias}.{links.q(weekday)}", f"TODO: 1 must be Monday; seen: {seen}"
+        seen = ", ".join(catalog.profile(table, weekday).codes)
+        found["weekday"] = source.column(weekday), f"TODO: 1 must be Monday; seen: {seen}"
     else:
-        found["day"] = f"{alias}.{links.q(str(day))}", ""
-    found["start"] = f"{alias}.{links.q(start)}", ""
-    found["end"] = f"{alias}.{links.q(end)}", "not after the start: it ends on the next day"
+        found["day"] = source.column(str(day)), ""
+    found["start"] = source.column(start), ""
+    found["end"] = source.column(end), "not after the start: it ends on the next day"
     return found
 
 
-def _only(links: Links, table: Table, alias: str) -> Member:
-    conditions = [sql for sql, _ in links.existing(table, alias)]
-    return {"where": (" AND ".join(conditions), "")} if conditions else {}
+def _from(catalog: Catalog, source: TableSource, said: str) -> Members:
+    found: Members = {"from": (str(source), said)}
+    conditions = [sql for sql, _ in existing(catalog, source)]
+    return found | ({"where": (" AND ".join(conditions), "")} if conditions else {})
 
 
-def _absences(links: Links, table: Table) -> Member | None:
-    catalog, alias = links.catalog, alias_for(table.name, ())
-    start = catalog.best(table, STARTS, ("moment", "day", "epoch"), least=0.5)
-    end = catalog.best(table, ENDS, ("moment", "day", "epoch"), least=0.5)
-    if likeness(catalog.called(table), ABSENCES) < 0.55 or start is None or end is None:
+def _absence(catalog: Catalog, source: TableSource) -> Members | None:
+    table = source.table
+    kinds = ("moment", "day", "epoch")
+    start = catalog.best(table, PHRASES["starts"], kinds, least=0.5)
+    end = catalog.best(table, PHRASES["ends"], kinds, least=0.5)
+    alike = likeness(catalog.called(table), PHRASES["absences"])
+    if alike < 0.55 or start is None or end is None:
         return None
-    found: Member = {"from": (f"{table_name(links.dialect, table)} {alias}", "likely: by its name")}
-    found.update(_only(links, table, alias))
-    vet = _vet(links, table, alias)
+    found = _from(catalog, source, "likely: by its name")
+    vet = catalog.reference(table, "vets")
     if vet is not None:
-        found["vet"] = vet, ""
+        found["vet"] = source.column(vet.column), ""
     for name, column in (("start", start), ("end", end)):
-        found[name] = _time(f"{alias}.{links.q(column)}", catalog.look(table, column)), ""
+        sql, given = (
+            source.column(column),
+            time_parameters(catalog.profile(table, column), "date-time"),
+        )
+        found[name] = {"source": sql, **given} if given else sql, ""
     found["endless"] = True, "TODO: is a vet without an end away for good?"
     return found
 
 
-def _time(sql: str, look: Look) -> Any:
-    given = times(look, "date-time")
-    return {"source": sql, **given} if given else sql
-
-
-def _appointments(draft: Draft, links: Links, rows: RowsGuess) -> Member:
+def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
     """What blocks: appointments that are neither cancelled nor missed."""
-    found: Member = {"from": (rows.from_, "")}
+    found: Members = {"from": (rows.from_, "")}
     conditions = [sql for sql, _ in rows.where]
     status = rows.fields.get("status")
     if status is not None and isinstance(status.sql, str):
-        free = [
-            code
-            for code, value in status.parameters.get("codes", {}).items()
-            if value in ("CANCELLED", "NO_SHOW")
-        ]
-        conditions += [_not_in(links, rows, status, free)] if free else []
+        codes = status.parameters.get("codes", {}).items()
+        free = [code for code, value in codes if value in ("CANCELLED", "NO_SHOW")]
+        conditions += [_not_in(catalog, status, free)] if free else []
     if conditions:
         found["where"] = " AND ".join(conditions), "TODO: which ones do not block?"
-    if rows.key is not None:
-        found["key"] = _whole(rows.key), "the appointment's own"
+    found["key"] = rows.key.value, "the appointment's own"
     for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
         guess = rows.fields.get(field)
         if guess is not None:
-            pattern = guess.parameters.get("pattern", "%Y")
-            said = "" if pattern.startswith("%Y") else "TODO: make YYYY-MM-DD of it, which sorts"
-            found[name] = _whole(guess), said
+            sorts = guess.parameters.get("pattern", "%Y").startswith("%Y")
+            found[name] = guess.value, "" if sorts else "TODO: make YYYY-MM-DD of it, which sorts"
     if "end" not in found or "plus" in rows.fields["endTime"].parameters:
         found.pop("end", None)
-        found.update(_minutes(links, rows))
-    if "start" not in found:
-        found["start"] = "NULL", "TODO: when does it start?"
-    return found
+        found |= _minutes(catalog, rows)
+    return {**found, "start": found.get("start", ("NULL", "TODO: when does it start?"))}
 
 
-def _not_in(links: Links, rows: RowsGuess, status: Guess, free: list[str]) -> str:
-    table = links.catalog.table(status.column.partition(".")[0])
-    column = status.column.partition(".")[2]
-    kind = table.column(column).kind if table is not None else "text"
+def _not_in(catalog: Catalog, status: Guess, free: list[str]) -> str:
+    table = catalog.table(status.table)
+    kind = table.column(status.name).kind if table is not None else "text"
     is_number = kind == "integer" or (kind == "boolean" and all(map(str.isdecimal, free)))
-    codes = ", ".join(each if is_number else literal(each) for each in free)
+    codes = ", ".join(code if is_number else literal(code) for code in free)
     other = "-1" if is_number else "''"
     return f"COALESCE({status.sql}, {other}) NOT IN ({codes})"
 
 
-def _whole(guess: Guess) -> Any:
-    sql = list(guess.sql) if isinstance(guess.sql, tuple) else guess.sql
-    return {"source": sql, **guess.parameters} if guess.parameters else sql
+def _minutes(catalog: Catalog, rows: RowsGuess) -> Members:
+    table = catalog.table(rows.table)
+    if table is None:
+        return {}
+    minutes = catalog.best(table, PHRASES["minutes"], ("number", "clock"), least=0.7)
+    return {"minutes": (catalog.source(table).column(minutes), "")} if minutes else {}
 
 
-def _minutes(links: Links, rows: RowsGuess) -> Member:
-    table = links.catalog.table(rows.table)
-    minutes = table and links.catalog.best(table, MINUTES, ("number", "clock"), least=0.7)
-    return {"minutes": (f"{rows.alias}.{links.q(minutes)}", "")} if minutes else {}
+def _guess_booking(guess: MappingGuess, catalog: Catalog, rows: RowsGuess) -> None:
+    """Fill in the steps of a booking, and where its reference stands."""
+    table = catalog.chosen["appointments"].table
+    values: Members = {}
+    for field in DRAFTED:
+        if field in rows.fields:
+            values |= _drafted(table, field, rows.fields[field])
+    values |= _status(catalog, rows)
+    numbered = _numbered(catalog, table, values)
+    steps = list(_counters(catalog, table)) if numbered is not None else []
+    if steps and numbered is not None:
+        values[numbered] = {"sql": ":number"}, "TODO: how is the number written?"
+    column = catalog.best(table, PHRASES["reference"], least=0.7)
+    if column is not None and column not in values and _holds_a_reference(table.column(column)):
+        guess.reference = catalog.source(table).column(column)
+        values[column] = {"draft": "reference"}, ""
+    values |= _still_needed(table, values)
+    lines: Members = {"insert": (table.name, "")}
+    if table.key:
+        lines["key"] = table.key[0], _numbering(table, values)
+    lines["name"] = "appointment", ""
+    guess.writes = [*steps[:1], WriteGuess(lines, values)]
+
+
+def _holds_a_reference(column: Column) -> bool:
+    return column.kind == "text" and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH
+
+
+def _numbering(table: Table, values: Members) -> str:
+    if len(table.key) > 1 or table.key[0] in values:
+        return ""
+    if table.column(table.key[0]).has_default:
+        return "the database numbers it"
+    return "TODO: if the database numbers it; or a counter"
+
+
+def _drafted(table: Table, field: str, guess: Guess) -> Members:
+    """The columns of the appointment's own table that a field is read from."""
+    if guess.table != table.name or str(guess.sql).startswith(("SELECT", "CASE")):
+        return {}
+    if "plus" in guess.parameters:
+        return {guess.name: ({"draft": "minutes"}, "")}
+    if isinstance(guess.sql, tuple):
+        names = [sql.rpartition(".")[2].strip('"`[]') for sql in guess.sql]
+        if field != "scheduledAt":
+            return dict.fromkeys(names, ("TODO", f"TODO: a part of the key {field}"))
+        day, _, clock = guess.parameters.get("pattern", "%Y-%m-%d %H:%M:%S").partition(" ")
+        return {
+            names[0]: ({"draft": field, "pattern": day}, ""),
+            names[-1]: ({"draft": field, "pattern": clock}, ""),
+        }
+    spelt = ("yes", "no", "pattern", "as", "unit")
+    given = {key: value for key, value in guess.parameters.items() if key in spelt}
+    return {guess.name: ({"draft": field, **given}, "")}
+
+
+def _status(catalog: Catalog, rows: RowsGuess) -> Members:
+    """The code of a new appointment, or the key of the label that it has."""
+    status = rows.fields.get("status")
+    if status is None or not (status.own or status.table == rows.table):
+        return {}
+    table, codes = catalog.table(status.table), status.parameters.get("codes", {})
+    planned = [code for code, value in codes.items() if value == "SCHEDULED" and code]
+    if status.own and table is not None:
+        key = table.key[0] if len(table.key) == 1 else status.name
+        pairs = zip(table.values(key), table.values(status.name), strict=True)
+        planned = [
+            code for code, label in pairs if str(label).strip() in planned and key != status.name
+        ]
+    given = (planned[0], f"likely: {_NEW}") if planned else ("TODO", f"TODO: {_NEW}")
+    return {status.own or status.name: given}
+
+
+def _counters(catalog: Catalog, table: Table) -> Iterator[WriteGuess]:
+    """Counters, else sequences, that seem to count appointments."""
+    wanted = TABLES["appointments"]
+    for other in catalog.tables:
+        name = next((c.name for c in other.columns if c.kind == "text" and c.codes), None)
+        if likeness(catalog.called(other), PHRASES["counters"]) < 0.8 or name is None:
+            continue
+        column = catalog.best(other, PHRASES["value"], ("number", "epoch", "flag"), least=0.5)
+        column = column or next((c.name for c in other.columns if c.kind == "integer"), None)
+        codes = catalog.profile(other, name).codes
+        best = max(codes, key=lambda code: likeness(tokens(code), wanted), default="")
+        if column is not None and likeness(tokens(best), wanted) >= 0.6:
+            where = f"{catalog.source(other).quoted(name)} = {literal(best)}"
+            lines = {"counter": (other.name, "guess"), "where": (where, "")}
+            yield WriteGuess({**lines, "column": (column, ""), "name": ("number", "")})
+    own = f"{table.name}_{table.key[0]}_seq" if len(table.key) == 1 else ""
+    for sequence in catalog.database.sequences:
+        if likeness(tokens(sequence), wanted) >= 0.6 and sequence != own:
+            yield WriteGuess({"sequence": (sequence, "guess"), "name": ("number", "")})
+
+
+def _numbered(catalog: Catalog, table: Table, values: Members) -> str | None:
+    """The column with a number that people read."""
+    wanted = (("num",), ("number",), ("numero",), ("nummer",), ("nr",), ("no",))
+    for column in table.columns:
+        is_unique = (column.name,) in table.unique
+        if column.name in values or column.name in table.key:
+            continue
+        is_number = is_unique and set(tokens(column.name)) & {"num", "nr", "no"}
+        if is_number or catalog.alike(table, column.name, wanted) >= 0.8:
+            return column.name
+    return None
+
+
+def _still_needed(table: Table, values: Members) -> Members:
+    """Columns that must be written and have no default: the clinic knows what to write."""
+    placeholders = {"integer": 0, "number": 0, "boolean": False}
+    return {
+        column.name: (
+            placeholders.get(column.kind, "TODO"),
+            f"TODO: {column.name} must be written; what with?",
+        )
+        for column in table.columns
+        if not (column.nullable or column.has_default or column.name in values)
+        and (table.key != (column.name,) or column.kind != "integer")
+    }

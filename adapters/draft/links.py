@@ -1,225 +1,236 @@
-"""Guesses what stands in other tables: owners, labels of codes, extra fields, sums of lines."""
+"""What stands in other tables: whom a row refers to, who owns an animal, fields as rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from adapters.base import FieldShape
+from adapters.draft.columns import parameters
 from adapters.draft.database import Table
-from adapters.draft.fields import parameters
-from adapters.draft.guesses import Guess, RowsGuess
-from adapters.draft.likeness import likeness, tokens
-from adapters.draft.looks import Look, is_code
-from adapters.draft.spelling import alias_for, first_of, literal, quoted, table_name
-from adapters.draft.tables import Catalog, Chosen, best_reference
-from adapters.draft.vocabulary import (
-    ACTIVE,
-    DELETED,
-    ENDS,
-    ID,
-    KIND,
-    LABEL,
-    OWNERSHIPS,
-    PARTIES,
-    STARTS,
-    WORDS,
-)
-
-# Rows that a table of labels has at most.
-MOST_LABELS = 2_000
+from adapters.draft.document import Guess
+from adapters.draft.tables import Catalog, TableSource, literal, party_of
+from adapters.draft.vocabulary import FIELDS, PARTIES, PHRASES, likeness, tokens
 
 
-class Links:
-    """Reads from one resource's rows into other tables, in the words of the engine."""
+def reference(catalog: Catalog, source: TableSource, resource: str) -> Guess | None:
+    """The column of the source that refers to a resource; all those of a key of several."""
+    found = catalog.reference(source.table, resource)
+    if found is None:
+        return None
+    sql: str | tuple[str, ...] = source.column(found.column)
+    for key in source.table.foreign_keys:
+        if found.column in key.columns and len(key.columns) > 1:
+            sql = tuple(map(source.column, key.columns))
+    column = f"{source.table.name}.{found.column}"
+    return Guess(sql=sql, score=found.score, why=found.why, column=column)
 
-    def __init__(self, catalog: Catalog, chosen: Mapping[str, Chosen]) -> None:
-        self.catalog = catalog
-        self.chosen = dict(chosen)
-        self.dialect = catalog.dialect
 
-    def q(self, name: str) -> str:
-        return quoted(self.dialect, name)
+def references(
+    catalog: Catalog, source: TableSource, shapes: Mapping[str, FieldShape]
+) -> dict[str, Guess]:
+    """The column of each field that refers to a resource; no column serves two."""
+    scored = [
+        (guess, field)
+        for field, shape in shapes.items()
+        if shape.refers and (guess := reference(catalog, source, shape.refers))
+    ]
+    found: dict[str, Guess] = {}
+    for guess, field in sorted(scored, key=lambda pair: -pair[0].score):
+        if guess.column not in {other.column for other in found.values()}:
+            found[field] = guess
+    return found
 
-    def reference(self, table: Table, alias: str, resource: str) -> Guess | None:
-        """The column that refers to a resource."""
-        found = best_reference(self.catalog, table, resource, self.chosen)
-        if found is None:
+
+def owner(catalog: Catalog, source: TableSource, patient: str) -> Guess | None:
+    """The owner through a table of who owns which animal; `patient` is the animal's key."""
+    found = [
+        (guess.score + 0.1 * likeness(catalog.called(table), PHRASES["ownerships"]), guess)
+        for table in catalog.others
+        if (guess := _owner_in(catalog, catalog.source(table, source.alias), patient))
+    ]
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _owner_in(catalog: Catalog, link: TableSource, patient: str) -> Guess | None:
+    animal = catalog.reference(link.table, "patients")
+    client = catalog.reference(link.table, "clients")
+    if animal is None or client is None or animal.column == client.column:
+        return None
+    conditions = [f"{link.column(animal.column)} = {patient}", *_in_force(catalog, link)]
+    starts = catalog.best(link.table, PHRASES["starts"], ("moment", "day", "epoch"))
+    order = f"{link.column(starts or client.column)} DESC"
+    return Guess(
+        sql=link.select_first(link.column(client.column), order, *conditions),
+        score=min(animal.score, client.score) - 0.1,
+        why=f"through {link.table.name}",
+        column=f"{link.table.name}.{client.column}",
+    )
+
+
+def _in_force(catalog: Catalog, link: TableSource) -> Iterator[str]:
+    """That a row holds today: of an owner, not ended, not deleted."""
+    for column in link.table.columns:
+        profile = catalog.profile(link.table, column.name)
+        owners = [c for c in profile.codes if likeness(tokens(c), PARTIES["owners"]) > 0.8]
+        alike = catalog.alike(link.table, column.name, PHRASES["kind"])
+        if profile.is_code and alike >= 0.6 and owners and len(profile.codes) > 1:
+            yield link.is_one_of(column.name, owners[:1])
+    ends = catalog.best(link.table, PHRASES["ends"], ("moment", "day"))
+    if ends is not None:
+        yield unset(catalog, link, ends)
+    yield from (sql for sql, _ in existing(catalog, link))
+
+
+def unset(catalog: Catalog, source: TableSource, column: str, *, is_set: bool = False) -> str:
+    """That a time is none; its zero dates are none as well."""
+    name, profile = source.column(column), catalog.profile(source.table, column)
+    if not profile.zeros or not profile.is_text:
+        return f"{name} IS {'NOT ' if is_set else ''}NULL"
+    zero = literal(profile.zeros[0])
+    return f"COALESCE({name}, {zero}) {'<>' if is_set else '='} {zero}"
+
+
+def existing(
+    catalog: Catalog, source: TableSource, taken: Iterable[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Conditions that leave deleted and inactive rows out, each with its column."""
+    for column in source.table.columns:
+        profile, name = catalog.profile(source.table, column.name), source.column(column.name)
+        gone = catalog.alike(source.table, column.name, PHRASES["deleted"]) >= 0.8
+        active = catalog.alike(source.table, column.name, PHRASES["active"]) >= 0.8
+        if column.name in taken:
+            continue
+        if gone and profile.is_time:
+            yield unset(catalog, source, column.name), column.name
+        elif profile.kind == "flag" and (gone or active):
+            said = flag(catalog, source, column.name, is_yes=not gone)
+            is_sure = not column.nullable or not profile.blank or not gone
+            given = name if is_sure else f"COALESCE({name}, {said})"
+            yield f"{given} = {said}", column.name
+
+
+def flag(catalog: Catalog, source: TableSource, column: str, *, is_yes: bool = True) -> str:
+    """How a flag says yes, or no."""
+    profile, kind = catalog.profile(source.table, column), source.table.column(column).kind
+    value = (profile.yes if is_yes else profile.no)[0]
+    if not isinstance(value, bool):
+        return literal(value, kind)
+    return str(value).upper() if source.dialect.supports_native_boolean else str(int(value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeTable:
+    """A table of attributes: which of its rows are meant, its columns of names and of values."""
+
+    source: TableSource
+    where: tuple[str, ...]
+    code: str
+    value: str
+
+
+class Attributes:
+    """The fields of a resource's rows that are kept as one row each: extra fields, phones."""
+
+    def __init__(
+        self, catalog: Catalog, resource: str, own: TableSource, shapes: Mapping[str, FieldShape]
+    ) -> None:
+        self.catalog, self.resource, self.own, self.shapes = catalog, resource, own, shapes
+
+    def found(self) -> Iterator[tuple[str, Guess]]:
+        """Each field that is an attribute of the rows."""
+        for table in self.catalog.others if len(self.own.table.key) == 1 else ():
+            kept = self._kept_in(self.catalog.source(table, self.own.alias))
+            if kept is not None:
+                for field, names, score in self._fields_in(kept):
+                    yield field, self._guess(kept, field, names, score)
+
+    def _kept_in(self, source: TableSource) -> AttributeTable | None:
+        """The table as one of attributes that belongs to the rows."""
+        table, catalog = source.table, self.catalog
+        value = catalog.best(table, PHRASES["value"], ("text", "number", "phone", "email"))
+        mark = self._mark(table)
+        code = self._code_column(table, {value, mark[0] if mark else None})
+        if mark:  # the rows of several tables stand in it
+            entity = catalog.best(table, PHRASES["entity"], ("number", "text"))
+        else:
+            found = catalog.reference(table, self.resource)
+            entity = found.column if found else None
+        if value is None or code is None or entity is None:
             return None
-        score, column, why = found
-        sql: str | tuple[str, ...] = f"{alias}.{self.q(column)}"
-        for key in table.foreign_keys:
-            if column in key.columns and len(key.columns) > 1:
-                sql = tuple(f"{alias}.{self.q(each)}" for each in key.columns)
-        return Guess(sql=sql, score=score, why=why, column=f"{table.name}.{column}")
+        marked = (f"{source.column(mark[0])} = {literal(mark[1])}",) if mark else ()
+        where = (*marked, f"{source.column(entity)} = {self.own.column(self.own.table.key[0])}")
+        return AttributeTable(source=source, where=where, code=code, value=value)
 
-    def references(
-        self, table: Table, alias: str, wanted: Iterable[tuple[str, str]]
-    ) -> dict[str, Guess]:
-        """The column of each field that refers to a resource; no column serves two."""
-        found: dict[str, Guess] = {}
-        scored = [
-            (each, *pair) for pair in wanted if (each := self.reference(table, alias, pair[1]))
+    def _code_column(self, table: Table, taken: set[str | None]) -> str | None:
+        codes = [
+            (self.catalog.alike(table, column.name, PHRASES["attribute"]), column.name)
+            for column in table.columns
+            if column.name not in taken
+            and column.kind == "text"
+            and self.catalog.profile(table, column.name).is_code
         ]
-        for guess, field, _ in sorted(scored, key=lambda each: -each[0].score):
-            if guess.column not in {each.column for each in found.values()}:
-                found[field] = guess
-        return found
+        score, code = max(codes, default=(0.0, ""))
+        return code if score >= 0.6 else None
 
-    def owner(self, table: Table, alias: str, patient: str) -> Guess | None:
-        """The owner through a table of who owns which animal; `patient` is the animal's key."""
-        best: tuple[float, Guess] | None = None
-        for each in self.catalog.tables:
-            if each.name in {rows.table.name for rows in self.chosen.values()}:
-                continue
-            found = self._owner_in(each, alias, patient)
-            if found is None:
-                continue
-            score = found.score + 0.1 * likeness(self.catalog.called(each), OWNERSHIPS)
-            if best is None or score > best[0]:
-                best = score, found
-        return None if best is None else best[1]
-
-    def _owner_in(self, link: Table, alias: str, patient: str) -> Guess | None:
-        animal = best_reference(self.catalog, link, "patients", self.chosen)
-        client = best_reference(self.catalog, link, "clients", self.chosen)
-        if animal is None or client is None or animal[1] == client[1]:
-            return None
-        short = alias_for(link.name, [alias])
-        conditions = [f"{short}.{self.q(animal[1])} = {patient}", *self._in_force(link, short)]
-        starts = self.catalog.best(link, STARTS, ("moment", "day", "epoch"))
-        order = starts or client[1]
-        rest = f"FROM {table_name(self.dialect, link)} {short} WHERE {' AND '.join(conditions)}"
-        what, by = f"{short}.{self.q(client[1])}", f"{short}.{self.q(order)} DESC"
-        return Guess(
-            sql=first_of(self.dialect, what, rest, by),
-            score=min(animal[0], client[0]) - 0.1,
-            why=f"through {link.name}",
-            column=f"{link.name}.{client[1]}",
-        )
-
-    def _in_force(self, link: Table, alias: str) -> Iterator[str]:
-        """That a row holds today: of an owner, not ended, not deleted."""
-        for each in link.columns:
-            look = self.catalog.look(link, each.name)
-            owners = [
-                code for code in look.codes if likeness(tokens(code), PARTIES["owners"]) > 0.8
-            ]
-            is_role = is_code(look) and self.catalog.alike(link, each.name, KIND) >= 0.6
-            if is_role and owners and len(look.codes) > 1:
-                yield f"{alias}.{self.q(each.name)} = {self.code(look, owners[0], each.kind)}"
-        ends = self.catalog.best(link, ENDS, ("moment", "day"))
-        if ends is not None:
-            yield self.unset(alias, link, ends)
-        for sql, _ in self.existing(link, alias):
-            yield sql
-
-    def unset(self, alias: str, table: Table, column: str, *, is_set: bool = False) -> str:
-        """That a time is none; its zero dates are none as well."""
-        name, zeros = f"{alias}.{self.q(column)}", self.catalog.look(table, column).zeros
-        if not zeros or not self.catalog.look(table, column).is_text:
-            return f"{name} IS {'NOT ' if is_set else ''}NULL"
-        first = literal(zeros[0])
-        return f"COALESCE({name}, {first}) {'<>' if is_set else '='} {first}"
-
-    def code(self, look: Look, code: str, kind: str) -> str:
-        is_number = kind == "integer" or (kind == "boolean" and code.isdecimal())
-        return code if is_number else literal(code)
-
-    def existing(
-        self, table: Table, alias: str, taken: Iterable[str] = ()
-    ) -> Iterator[tuple[str, str]]:
-        """Conditions that leave deleted and inactive rows out, each with its column."""
-        for each in table.columns:
-            look = self.catalog.look(table, each.name)
-            name = f"{alias}.{self.q(each.name)}"
-            if each.name in taken:
-                continue
-            gone = self.catalog.alike(table, each.name, DELETED) >= 0.8
-            if gone and look.is_time:
-                yield self.unset(alias, table, each.name), each.name
-            elif look.kind == "flag" and (
-                gone or self.catalog.alike(table, each.name, ACTIVE) >= 0.8
-            ):
-                value = (look.no if gone else look.yes)[0]
-                said = self.flag(value, each.kind)
-                is_sure = not each.nullable or not look.blank or not gone
-                yield (
-                    (f"{name} = {said}" if is_sure else f"COALESCE({name}, {said}) = {said}"),
-                    each.name,
-                )
-
-    def flag(self, value: object, kind: str) -> str:
-        if isinstance(value, bool) and (kind != "boolean" or self.dialect != "postgresql"):
-            return str(int(value))
-        if kind == "text":
-            return literal(str(value))
-        return literal(value)
-
-    def label(
-        self, table: Table, rows: RowsGuess, field: str, place: str, shape: FieldShape
-    ) -> Guess | None:
-        """A label in a table of its own, for which the rows get a join."""
-        own = {each.table.name for each in self.chosen.values()}
+    def _mark(self, table: Table) -> tuple[str, str] | None:
+        """The column that says which table a row is about, and how it calls this one."""
+        called = [self.catalog.called(self.own.table)]
         for column in table.columns:
-            if column.name in table.key and len(table.key) == 1:
+            if self.catalog.alike(table, column.name, PHRASES["table_name"]) < 0.7:
                 continue
-            words = [each for each in tokens(column.name) if each not in ID]
-            resource, _, name = place.partition(".")
-            alike = likeness(words, WORDS[resource][name]) if words else 0.0
-            target = self._labels(table, column.name)
-            if alike < 0.6 or target is None or target[0].name in own:
-                continue
-            return self._joined(rows, table, column.name, target, place, shape, alike)
+            for code in self.catalog.profile(table, column.name).codes:
+                is_name = code.lower() == self.own.table.name.lower()
+                alike = likeness(tokens(code), called) >= 0.85
+                if is_name or alike or party_of(code) == self.resource:
+                    return column.name, code
         return None
 
-    def _labels(self, table: Table, column: str) -> tuple[Table, str, str] | None:
-        """The table that a column's codes are explained in: its key and its label."""
-        for key in table.foreign_keys:
-            explains = self.catalog.table(key.table)
-            if key.columns == (column,) and explains is not None:
-                return self._labelled(explains, key.targets[0])
-        for each in self.catalog.tables:
-            if len(each.key) != 1 or each.name == table.name or not 0 < each.rows <= MOST_LABELS:
-                continue
-            if each.column(each.key[0]).kind != table.column(column).kind:
-                continue
-            words = [word for word in tokens(column) if word not in ID]
-            named = (
-                bool(words)
-                and len(words) < len(tokens(column))
-                and likeness(words, [self.catalog.called(each)]) >= 0.8
-            )
-            if each.key[0].lower() == column.lower() != "id" or named:
-                found = self._labelled(each, each.key[0])
-                if found is not None:
-                    return found
-        return None
+    def _fields_in(self, kept: AttributeTable) -> Iterator[tuple[str, list[str], float]]:
+        """The fields among the attributes, by their names and by what their values look like."""
+        table = kept.source.table
+        names = self.catalog.profile(table, kept.code).codes
+        for field, wanted in FIELDS[self.resource].items():
+            score, name = max(((likeness(tokens(n), wanted), n) for n in names), default=(0.0, ""))
+            if field not in ("phone", "email") and score >= 0.7:
+                yield field, [name], score
+        if self.resource != "clients":
+            return
+        pairs = list(zip(table.values(kept.code), table.values(kept.value), strict=True))
+        held = {n: [str(v) for c, v in pairs if str(c) == n and str(v).strip()] for n in names}
+        mails = [n for n, values in held.items() if _mostly(["@" in v for v in values])]
+        phones = [
+            n
+            for n, values in held.items()
+            if n not in mails and _mostly(list(map(_is_phone, values)))
+        ]
+        phones = [n for n in phones if likeness(tokens(n), PHRASES["not_phones"]) < 0.7]
+        named = [n for n in phones if likeness(tokens(n), PHRASES["phones"]) >= 0.7]
+        if mails:
+            yield "email", mails[:1], 0.9
+        if phones:
+            yield "phone", named or phones, 0.9
 
-    def _labelled(self, table: Table, key: str) -> tuple[Table, str, str] | None:
-        label = self.catalog.best(table, LABEL, ("text",), least=0.5)
-        return None if label is None or label == key else (table, key, label)
-
-    def _joined(
-        self,
-        rows: RowsGuess,
-        table: Table,
-        column: str,
-        target: tuple[Table, str, str],
-        place: str,
-        shape: FieldShape,
-        alike: float,
-    ) -> Guess:
-        labels, key, label = target
-        taken = [rows.alias, *(part.split(" ON ")[0][-1] for part in rows.from_.split("JOIN ")[1:])]
-        alias = alias_for(labels.name, taken)
-        rows.from_ += (
-            f" LEFT JOIN {table_name(self.dialect, labels)} {alias}"
-            f" ON {alias}.{self.q(key)} = {rows.alias}.{self.q(column)}"
-        )
-        look = self.catalog.look(labels, label)
+    def _guess(self, kept: AttributeTable, field: str, names: list[str], score: float) -> Guess:
+        source, table, shape = kept.source, kept.source.table, self.shapes[field]
+        where = [*kept.where, source.is_one_of(kept.code, names)]
+        where += [sql for sql, _ in existing(self.catalog, source)]
+        # the preferred one first, then the newest
+        preferred = self.catalog.best(table, PHRASES["preferred"], ("flag",))
+        order = [*([preferred] if preferred else []), *(table.key or (kept.value,))]
+        by = ", ".join(f"{source.column(name)} DESC" for name in order)
+        profile = replace(self.catalog.profile(table, kept.value), codes=(), pattern=None)
+        place = f"{self.resource}.{field}"
         return Guess(
-            sql=f"{alias}.{self.q(label)}",
-            score=0.6 + 0.3 * alike,
-            why=f"{table.name}.{column} is explained in {labels.name}",
-            column=f"{labels.name}.{label}",
-            own=column,
-            parameters=parameters(look, shape, place),
+            sql=source.select_first(source.column(kept.value), by, *where),
+            score=min(0.84, 0.5 + 0.35 * score),
+            why=f"rows {', '.join(names)} of {table.name}",
+            column=f"{table.name}.{kept.value}:{names[0]}",
+            parameters={} if shape.values else parameters(profile, shape, place),
         )
+
+
+def _mostly(tests: list[bool]) -> bool:
+    return sum(tests) > 0.7 * len(tests)
+
+
+def _is_phone(text: str) -> bool:
+    return sum(letter.isdigit() for letter in text) >= 6 and "@" not in text

@@ -1,81 +1,79 @@
-"""Guesses which table holds which resource, and which column of a table refers to another."""
+"""Which table holds which resource, and which column of a table refers to another's rows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from sqlalchemy import Dialect
+
+from adapters.draft.columns import Profile, profile_of
 from adapters.draft.database import Column, Database, Table
-from adapters.draft.likeness import likeness, tokens, without_prefix
-from adapters.draft.looks import Look, is_code, look_at
 from adapters.draft.vocabulary import (
     ASIDE,
+    FIELDS,
     ID,
-    KIND,
     PARTIES,
-    PARTY,
+    PHRASES,
     REFERS,
     TABLES,
-    WORDS,
+    Phrases,
+    Tokens,
+    likeness,
+    tokens,
+    without_prefix,
 )
 
-Phrases = Iterable[tuple[str, ...]]
 # Below this a table is not taken for a resource at all.
 ENOUGH = 0.42
 # From here on a name is a word of the vocabulary itself, be it in the plural.
 EXACT = 0.95
 
 
-class Catalog:
-    """A database with what its names say and its values look like, worked out once each."""
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A table under a short name, in the words of its engine."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.dialect = database.dialect
-        self._looks: dict[tuple[str, str], Look] = {}
-        names = without_prefix([each.name for each in database.tables])
-        self._tables = {each.name: names[each.name] for each in database.tables}
-        self._columns = {
-            each.name: without_prefix([column.name for column in each.columns], each.name)
-            for each in database.tables
-        }
+    table: Table
+    alias: str
+    dialect: Dialect
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return self.database.tables
+    def __str__(self) -> str:
+        name = self.quoted(self.table.name)
+        schema = f"{self.quoted(self.table.schema)}." if self.table.schema else ""
+        return f"{schema}{name} {self.alias}"
 
-    def table(self, name: str) -> Table | None:
-        return next((each for each in self.tables if each.name == name), None)
+    def column(self, name: str) -> str:
+        return f"{self.alias}.{self.quoted(name)}"
 
-    def look(self, table: Table, column: str) -> Look:
-        place = (table.name, column)
-        if place not in self._looks:
-            self._looks[place] = look_at(table, column)
-        return self._looks[place]
+    def quoted(self, name: str) -> str:
+        """The name as a statement has to write it: in quotes only where it needs them."""
+        preparer = self.dialect.identifier_preparer
+        folded = name if self.dialect.name == "postgresql" else name.lower()
+        return name if preparer.quote(folded) == folded else str(preparer.quote_identifier(name))
 
-    def words(self, table: Table, column: str) -> tuple[str, ...]:
-        """The words of a column's name, without what all the table's columns begin with."""
-        return self._columns[table.name][column]
+    def is_one_of(self, name: str, codes: Iterable[str]) -> str:
+        """That the column has one of the codes."""
+        kind = self.table.column(name).kind
+        spelt = [literal(code, kind) for code in codes]
+        said = f"= {spelt[0]}" if len(spelt) == 1 else f"IN ({', '.join(spelt)})"
+        return f"{self.column(name)} {said}"
 
-    def called(self, table: Table) -> tuple[str, ...]:
-        return self._tables[table.name]
+    def select(self, what: str, *conditions: str) -> str:
+        """A sub-select, for people to read: nothing here is run."""
+        return " ".join(("SELECT", what, "FROM", str(self), "WHERE", " AND ".join(conditions)))
 
-    def alike(self, table: Table, column: str, wanted: Phrases) -> float:
-        """How alike a column is to the words, with and without its prefix."""
-        phrases = tuple(wanted)
-        whole = likeness(tokens(column), phrases)
-        return max(whole, likeness(self.words(table, column), phrases))
+    def select_first(self, what: str, order: str, *conditions: str) -> str:
+        """A sub-select of one row."""
+        if self.dialect.name == "mssql":
+            return f"{self.select(f'TOP 1 {what}', *conditions)} ORDER BY {order}"
+        return f"{self.select(what, *conditions)} ORDER BY {order} LIMIT 1"
 
-    def best(
-        self, table: Table, wanted: Phrases, kinds: Iterable[str] = (), least: float = 0.6
-    ) -> str | None:
-        """The column that is most like the words, of those that look like one of the kinds."""
-        phrases, fits = tuple(wanted), set(kinds)
-        found = [
-            (self.alike(table, each.name, phrases), -place, each.name)
-            for place, each in enumerate(table.columns)
-            if not fits or self.look(table, each.name).kind in fits
-        ]
-        score, _, name = max(found, default=(0.0, 0, ""))
-        return name if score >= least else None
+
+def literal(value: object, kind: str = "text") -> str:
+    """A code as SQL writes it in a column of that kind."""
+    text = str(value)
+    if kind == "integer" or (kind == "boolean" and text.isdecimal()):
+        return text
+    return "'" + text.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +85,102 @@ class Chosen:
     others: tuple[str, ...] = ()
     kind: str | None = None
     codes: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = field(default=())
+    kinds: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
         return self.table.key or (self.table.columns[0].name,)
 
 
-def choose(catalog: Catalog) -> dict[str, Chosen]:
-    """The table of each resource, where there is one that is like it."""
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """A column that may refer to a resource's table, how likely that is, and why."""
+
+    score: float
+    column: str
+    why: str
+
+
+class Catalog:
+    """A database with what its names say and its values look like, worked out once each.
+
+    `chosen` is the table of each resource, where there is one that is like it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.tables = database, database.tables
+        self._profiles: dict[tuple[str, str], Profile] = {}
+        self._tables = without_prefix([table.name for table in database.tables])
+        self._columns = {
+            table.name: without_prefix([column.name for column in table.columns], table.name)
+            for table in database.tables
+        }
+        self.chosen = _choose(self)
+
+    @property
+    def others(self) -> list[Table]:
+        """The tables that are no resource's own."""
+        own = {chosen.table.name for chosen in self.chosen.values()}
+        return [table for table in self.tables if table.name not in own]
+
+    def table(self, name: str) -> Table | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+    def source(self, table: Table, *taken: str) -> TableSource:
+        """The table under a short name that is none of those taken."""
+        letters = [each.lower() for each in table.name if each.isascii() and each.isalpha()]
+        letters = letters or ["t"]
+        free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
+        alias = next(free, f"{letters[0]}{len(set(taken))}")
+        return TableSource(table, alias, self.database.dialect)
+
+    def profile(self, table: Table, column: str) -> Profile:
+        place = (table.name, column)
+        if place not in self._profiles:
+            self._profiles[place] = profile_of(table, column)
+        return self._profiles[place]
+
+    def called(self, table: Table) -> Tokens:
+        return self._tables[table.name]
+
+    def alike(self, table: Table, column: str, wanted: Iterable[Tokens]) -> float:
+        """How alike a column is to the phrases, with and without its prefix."""
+        phrases = tuple(wanted)
+        bare = self._columns[table.name][column]
+        return max(likeness(tokens(column), phrases), likeness(bare, phrases))
+
+    def best(
+        self, table: Table, wanted: Phrases, kinds: Iterable[str] = (), least: float = 0.6
+    ) -> str | None:
+        """The column that is most like the phrases, of those that look like one of the kinds."""
+        fits = set(kinds)
+        found = [
+            (self.alike(table, column.name, wanted), -place, column.name)
+            for place, column in enumerate(table.columns)
+            if not fits or self.profile(table, column.name).kind in fits
+        ]
+        score, _, name = max(found, default=(0.0, 0, ""))
+        return name if score >= least else None
+
+    def reference(self, table: Table, resource: str) -> Reference | None:
+        """The column that most likely refers to a resource."""
+        target = self.chosen.get(resource)
+        if target is None:
+            return None
+        found = [
+            _reference(self, table, column, resource, target)
+            for column in table.columns
+            if table.name != target.table.name or column.name not in table.key
+        ]
+        best = max(found, key=lambda reference: reference.score, default=None)
+        return best if best is not None and best.score >= 0.5 else None
+
+    def plain_columns(self, table: Table) -> int:
+        """How many columns are no keys, by their names."""
+        return sum(not set(words) & ID for words in self._columns[table.name].values())
+
+
+def _choose(catalog: Catalog) -> dict[str, Chosen]:
     scored = sorted(
         (
             (score, resource, table.name)
@@ -114,122 +199,97 @@ def choose(catalog: Catalog) -> dict[str, Chosen]:
         kind, codes = _part(catalog, table, resource)
         if name in taken and (not codes or taken[name] != kind):
             continue
-        others = tuple(n for s, r, n in scored if r == resource and n != name)[:3]
-        kinds = catalog.look(table, kind).codes if kind else ()
-        chosen[resource] = Chosen(table, score, others, kind if codes else None, codes, kinds)
-        taken[name] = kind if codes else None
+        others = tuple(other for _, owner, other in scored if owner == resource and other != name)
+        kinds = catalog.profile(table, kind).codes if kind else ()
+        kind = kind if codes else None
+        chosen[resource] = Chosen(table, score, others[:3], kind, codes, kinds)
+        taken[name] = kind
     return chosen
 
 
 def _score(catalog: Catalog, table: Table, resource: str) -> float:
+    """How likely it is that the table holds the resource: by its name, and by its columns."""
     words = catalog.called(table)
     name = 0.0 if _is_anothers(words, resource, TABLES) else likeness(words, TABLES[resource])
-    _, codes = _part(catalog, table, resource)
-    if codes:
-        name = max(name, 0.9 * max(likeness(words, PARTY), 0.6))
+    if _part(catalog, table, resource)[1]:
+        name = max(name, 0.9 * max(likeness(words, PHRASES["party"]), 0.6))
     if set(words) & ASIDE:
         name *= 0.3
-    fields = WORDS[resource].values()
     best = sorted(
-        (max(catalog.alike(table, each.name, wanted) for each in table.columns))
-        for wanted in fields
+        max(catalog.alike(table, column.name, wanted) for column in table.columns)
+        for wanted in FIELDS[resource].values()
     )
     upper = best[len(best) // 2 :]
     evidence = sum(upper) / len(upper)
     if name < 0.45 and evidence < 0.8:
         return 0.0
-    return 0.6 * name + 0.4 * evidence - (0.05 if not table.rows else 0) - _linking(catalog, table)
+    is_link = len(table.columns) > 2 and catalog.plain_columns(table) < 2
+    empty = 0.05 if not table.rows else 0
+    return 0.6 * name + 0.4 * evidence - empty - (0.25 if is_link else 0.0)
 
 
-def _is_anothers(
-    words: Sequence[str], resource: str, named: Mapping[str, Sequence[tuple[str, ...]]]
-) -> bool:
+def _is_anothers(words: Iterable[str], resource: str, named: Mapping[str, Phrases]) -> bool:
     """Whether a name that is merely like a resource's is exactly another's.
 
     `dieren` begins as `dierenarts` does, and is no short form of it.
     """
-    scores = {each: likeness(words, wanted) for each, wanted in named.items()}
+    own = tuple(words)
+    scores = {name: likeness(own, wanted) for name, wanted in named.items()}
     return scores.get(resource, 0.0) < EXACT <= max(scores.values())
-
-
-def _linking(catalog: Catalog, table: Table) -> float:
-    """What a table loses that has hardly more than keys in it."""
-    plain = [each for each in table.columns if not set(catalog.words(table, each.name)) & ID]
-    return 0.25 if len(table.columns) > 2 and len(plain) < 2 else 0.0
 
 
 def _part(catalog: Catalog, table: Table, resource: str) -> tuple[str | None, tuple[str, ...]]:
     """The column that parts several kinds of party, and its codes for this resource."""
-    if resource not in PARTIES:
-        return None, ()
     best: tuple[int, str | None, tuple[str, ...]] = (0, None, ())
-    for each in table.columns:
-        look = catalog.look(table, each.name)
-        if not is_code(look) or catalog.alike(table, each.name, KIND) < 0.6:
+    for column in table.columns if resource in PARTIES else ():
+        profile = catalog.profile(table, column.name)
+        if not profile.is_code or catalog.alike(table, column.name, PHRASES["kind"]) < 0.6:
             continue
-        meant = {code: party_of(code) for code in look.codes}
+        meant = {code: party_of(code) for code in profile.codes}
         kinds = {kind for kind in meant.values() if kind}
         codes = tuple(code for code, kind in meant.items() if kind == resource)
         if len(kinds) > 1 and codes and len(kinds) > best[0]:
-            best = (len(kinds), each.name, codes)
+            best = (len(kinds), column.name, codes)
     return best[1], best[2]
 
 
 def party_of(code: str) -> str | None:
     """Which kind of party a code names: by a whole word, else by a letter."""
-    scored = [(likeness(tokens(code), words), kind) for kind, words in PARTIES.items()]
-    score, kind = max(
-        ((score, kind) for score, kind in scored if kind != "owners"), default=(0.0, "")
-    )
+    words = tokens(code)
+    scored = [(likeness(words, said), kind) for kind, said in PARTIES.items() if kind != "owners"]
+    score, kind = max(scored)
     return kind if score >= 0.7 else None
 
 
-def references(
-    catalog: Catalog, table: Table, resource: str, target: Chosen
-) -> Iterator[tuple[float, str, str]]:
-    """The columns that may refer to a resource's table, each with its score and why."""
-    for each in table.columns:
-        if table.name == target.table.name and each.name in table.key:
-            continue
-        score, why = _reference(catalog, table, each, resource, target)
-        if score >= 0.5:
-            yield score, each.name, why
-
-
-def best_reference(
-    catalog: Catalog, table: Table, resource: str, chosen: dict[str, Chosen]
-) -> tuple[float, str, str] | None:
-    """The column that most likely refers to a resource."""
-    target = chosen.get(resource)
-    found = [] if target is None else list(references(catalog, table, resource, target))
-    return max(found, key=lambda each: each[0], default=None)
+def names_key(column: str) -> tuple[Tokens, bool]:
+    """The words of a column's name without those that mark a key; whether there are any."""
+    words = tokens(column)
+    rest = tuple(word for word in words if word not in ID)
+    return rest, len(rest) < len(words)
 
 
 def _reference(
     catalog: Catalog, table: Table, column: Column, resource: str, target: Chosen
-) -> tuple[float, str]:
-    words = tokens(column.name)
-    rest = [each for each in words if each not in ID]
-    name = max(
-        likeness(rest, REFERS.get(resource, ())) if rest else 0.0,
-        likeness(rest, [catalog.called(target.table)]) if rest and not target.kind else 0.0,
-    )
+) -> Reference:
+    rest, is_key = names_key(column.name)
+    own = () if target.kind else (catalog.called(target.table),)
+    name = likeness(rest, (*REFERS.get(resource, ()), *own))
     if rest and name < EXACT and _is_anothers(rest, resource, REFERS):
         name = 0.0
-    keys = [each for each in table.foreign_keys if column.name in each.columns]
+    score, why = 0.7 * name if name >= 0.85 else 0.0, "by its name"
+    keys = [key.table for key in table.foreign_keys if column.name in key.columns]
     if keys:
-        if any(each.table == target.table.name for each in keys):
-            return (0.9 if target.kind else 0.95) + 0.05 * name, "foreign key"
-        return 0.0, ""
-    if len(target.key) != 1 or not _same_kind(column, target.table.column(target.key[0])):
-        return 0.0, ""
-    if column.name.lower() == target.key[0].lower() and rest:
-        return (0.85 if resource == "clients" or not target.kind else 0.55), "the key's own name"
-    if len(rest) < len(words):
-        return 0.85 * name, "by its name"
-    return (0.7 * name if name >= 0.85 else 0.0), "by its name"
+        sure = (0.9 if target.kind else 0.95) + 0.05 * name
+        score, why = sure if target.table.name in keys else 0.0, "foreign key"
+    elif len(target.key) != 1 or not _same_kind(column, target.table.column(target.key[0])):
+        score = 0.0
+    elif rest and column.name.lower() == target.key[0].lower():
+        score = 0.85 if resource == "clients" or not target.kind else 0.55
+        why = "the key's own name"
+    elif is_key:
+        score = 0.85 * name
+    return Reference(score, column.name, why)
 
 
 def _same_kind(one: Column, other: Column) -> bool:
-    numbers = {"integer", "number"}
-    return one.kind == other.kind or {one.kind, other.kind} <= numbers
+    return one.kind == other.kind or {one.kind, other.kind} <= {"integer", "number"}

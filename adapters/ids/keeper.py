@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from adapters.base import AdapterError, Draft, Only, OutcomeUnknown, Query, Shapes
-from adapters.ids.hashed import HashedIds
-from adapters.ids.native import NativeIds
+from adapters.ids.tabled import HashedIds, NativeIds
 
 T = TypeVar("T")
 

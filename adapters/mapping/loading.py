@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.base import Shapes
 from adapters.documents.document import Document, Place, forgiving, read_document
-from adapters.documents.modelled import check
+from adapters.documents.models import check
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
 from adapters.mapping.converters import Converters

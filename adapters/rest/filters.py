@@ -9,7 +9,7 @@ from adapters.mapping.checker import SEARCH
 from adapters.mapping.conversion import Conversion
 from adapters.mapping.models import FilterParameter, ListCall, ResourceMap, ValueSource
 from adapters.rest.templates import Templates, Values, text_of
-from adapters.values.words import all_begin
+from adapters.values.convert import all_begin
 
 
 class NothingFits(Exception):

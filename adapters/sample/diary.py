@@ -1,26 +1,25 @@
-"""The diary of the sample clinic: two years behind, six weeks ahead, and what the desk noted."""
+"""The diary of the sample clinic: the vets' weeks, two years of bookings, six weeks ahead."""
 
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
 from random import Random
 from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
-from adapters.sample.animals import Animal
-from adapters.sample.bookings import Booking, numbered, wear
-from adapters.sample.cases import REASONS
-from adapters.sample.catalogue import (
+from adapters.sample.people import Animal, Herd, People
+from adapters.sample.rows import NO_MOMENT, YEAR, Row, awake, numbered, opening_moment, stamp
+from adapters.sample.vocabulary import (
     CHECK,
     CONSULTATION,
     EMERGENCY,
-    FOR_CARNIVORES,
     GROOMING,
-    KINDS,
-    Kind,
+    AppointmentKind,
+    Week,
 )
-from adapters.sample.hours import Roster, Sheet
-from adapters.sample.owners import Herd
-from adapters.sample.values import YEAR, opening_moment, stamp, unstamp
+
+QUARTER = timedelta(minutes=15)
+FORMER_VET_LEFT = 300  # days ago
 
 BOOKINGS = 2500
 AHEAD = 500
@@ -31,13 +30,140 @@ PAST_VOID = 160  # cancelled, or nobody came
 LINGERING_PAST = 3
 KIND_WEIGHTS = (40, 22, 8, 7, 12, 4, 5, 2, 4)
 
+LAST_NUMBER_BEFORE = 6400  # the counter is older than the oldest row
+OLD_DAYS = 400
+WITHOUT_END = 60
+WITHOUT_VET = 40
+WITHOUT_KIND = 24
+UNDOCUMENTED = 3
+WITHOUT_STATUS = 6
 
-class Place(NamedTuple):
+
+class DeskBooking(NamedTuple):
+    """A row of RDV."""
+
+    id_rdv: int
+    num_rdv: str
+    id_animal: int
+    id_veto: int | None
+    id_type: int | None
+    d_debut: str
+    d_fin: str | None
+    motif: str | None
+    urgent: str | None
+    statut: str | None
+    dt_saisie: str
+    ref_ext: str | None = None
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One vet's shift of one day: its free quarter hours, and those that are taken."""
+
+    vet: int
+    quarters: list[datetime]
+    taken: set[datetime] = field(default_factory=set)
+
+    def spot(self, rng: Random, minutes: int) -> list[datetime]:
+        """Quarters in a row somewhere in the shift; nothing if it is too short or broken."""
+        count = minutes // 15
+        if len(self.quarters) < count:
+            return []
+        first = rng.randrange(len(self.quarters) - count + 1)
+        row = self.quarters[first : first + count]
+        return row if row[-1] - row[0] == (count - 1) * QUARTER else []
+
+    def take(self, rng: Random, minutes: int) -> datetime | None:
+        """Try one spot; at least half of the shift always stays free."""
+        row = self.spot(rng, minutes)
+        is_full = 2 * (len(self.taken) + len(row)) > len(self.quarters)
+        if not row or is_full or not self.taken.isdisjoint(row):
+            return None
+        self.taken.update(row)
+        return row[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """The weeks of the vets by id, the rows of HORAIRES and ABSENCES, and who left when."""
+
+    weeks: dict[int, Week]
+    shifts: list[Row]
+    absences: list[Row]
+    left: dict[int, date]
+
+    def sheets(self, first: date, last: date) -> list[Sheet]:
+        """Every shift that begins in the period, both days included, by day."""
+        days = [first + timedelta(days=offset) for offset in range((last - first).days + 1)]
+        found = [
+            self._sheet(vet, *_bounds(day, opens, closes))
+            for day in days
+            for vet, week in self.weeks.items()
+            if day < self.left.get(vet, date.max)
+            for opens, closes in week.get(day.isoweekday(), ())
+        ]
+        return [sheet for sheet in found if sheet.quarters]
+
+    def _sheet(self, vet: int, start: datetime, end: datetime) -> Sheet:
+        """The quarters from the start on; two to three at night is left out, as clocks change."""
+        away = [(str(a), str(b)) for _, absent, a, b, _ in self.absences if absent == vet]
+        quarters = [start + n * QUARTER for n in range((end - start) // QUARTER)]
+        return Sheet(
+            vet,
+            [
+                quarter
+                for quarter in quarters
+                if quarter.hour != 2
+                and not any(a < stamp(quarter + QUARTER) and stamp(quarter) < b for a, b in away)
+            ],
+        )
+
+
+def make_roster(rng: Random, today: date, people: People) -> Roster:
+    """Hours for the active vets; the former one's rows are gone, the past shows them."""
+    vets = [person.id_pers for person in people.of("V", active=True)]
+    weeks = dict(zip(rng.sample(vets, len(vets)), words.WEEKS, strict=True))
+    former = people.of("V", active=False)[0].id_pers
+    return Roster(
+        weeks=weeks | {former: words.FORMER_WEEK},
+        shifts=numbered(
+            (vet, day, opens, closes)
+            for vet in vets
+            for day, spans in weeks[vet].items()
+            for opens, closes in spans
+        ),
+        absences=numbered(
+            (rng.choice(vets), *_absence(today, offset, days), why)
+            for offset, days, why in words.AWAY
+        ),
+        left={former: today - timedelta(days=FORMER_VET_LEFT)},
+    )
+
+
+def _absence(today: date, offset: int, days: int) -> tuple[str, str]:
+    """Whole days from midnight to midnight, or the afternoon of a working day."""
+    first = today + timedelta(days=offset)
+    if days:
+        end = first + timedelta(days=days)
+        return stamp(datetime.combine(first, time())), stamp(datetime.combine(end, time()))
+    if first.isoweekday() > 5:
+        first += timedelta(days=8 - first.isoweekday())
+    return stamp(datetime.combine(first, time(14))), stamp(datetime.combine(first, time(18, 30)))
+
+
+def _bounds(day: date, opens: str, closes: str) -> tuple[datetime, datetime]:
+    """Start and end of a shift; one that does not end after its start ends on the next day."""
+    start = datetime.combine(day, time.fromisoformat(opens))
+    end = datetime.combine(day, time.fromisoformat(closes))
+    return start, end if end > start else end + timedelta(days=1)
+
+
+class Placement(NamedTuple):
     """A piece of a vet's time; a void one takes none of it away."""
 
     vet: int
     start: datetime
-    kind: Kind
+    kind: AppointmentKind
     void: bool = False
 
     @property
@@ -45,135 +171,159 @@ class Place(NamedTuple):
         return self.start + timedelta(minutes=self.kind.duree_min)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Book:
-    """What filling in one row needs to look at."""
+class Desk:
+    """Fills in the diary; `lingering` is the former client whose animals still come."""
 
-    herd: Herd
-    today: date
-    now: datetime
-    lingering: int
+    def __init__(self, rng: Random, today: date, herd: Herd, lingering: int) -> None:
+        self._rng, self._today, self._now = rng, today, opening_moment(today)
+        self._herd, self._lingering = herd, lingering
+
+    def bookings(self, roster: Roster) -> list[DeskBooking]:
+        """All rows of RDV: ids from 1 and numbers from the counter, in the order of entry."""
+        today, one = self._today, timedelta(days=1)
+        now = roster.sheets(today, today)
+        ahead = roster.sheets(today + one, today + AHEAD_DAYS * one)
+        past = roster.sheets(today - PAST_DAYS * one, today - one)[::-1]
+        placements = self._placements(now, 2 * len(now), 0)
+        placements += self._placements(ahead, AHEAD, AHEAD_CANCELLED)
+        placements += self._placements(past, BOOKINGS - len(placements), PAST_VOID)
+        rows = [self._booking(placement) for placement in placements]
+        self._let_linger(rows)
+        self._wear(rows)
+        rows.sort(key=lambda row: (row.dt_saisie, row.d_debut, row.id_veto or 0))
+        return [
+            row._replace(id_rdv=n, num_rdv=f"R{row.dt_saisie[:4]}-{LAST_NUMBER_BEFORE + n:06d}")
+            for n, row in enumerate(rows, 1)
+        ]
+
+    def _placements(self, sheets: list[Sheet], count: int, void: int) -> list[Placement]:
+        """So many on the sheets, nearer days fuller; fewer only where half of it is taken."""
+        placements: list[Placement] = []
+        for _ in range(count * 40):
+            if len(placements) == count - void:
+                break
+            sheet = sheets[int(len(sheets) * self._rng.random() ** 1.4)]
+            kind = self._kind(sheet.quarters[0])
+            start = sheet.take(self._rng, kind.duree_min)
+            if start is not None:
+                placements.append(Placement(sheet.vet, start, kind))
+        return placements + [self._void(placements, sheets) for _ in range(void)]
+
+    def _void(self, kept: list[Placement], sheets: list[Sheet]) -> Placement:
+        """A cancelled one: half of them were given to somebody else since, half stay free."""
+        other = self._rng.choice(kept)
+        if self._rng.random() < 0.5:
+            return other._replace(void=True)
+        row: list[datetime] = []
+        while not row:
+            sheet = self._rng.choice(sheets)
+            row = sheet.spot(self._rng, other.kind.duree_min)
+        return Placement(sheet.vet, row[0], other.kind, void=True)
+
+    def _kind(self, opens: datetime) -> AppointmentKind:
+        """What brings them: nobody plans an emergency, and nights see little else."""
+        planned = opens.date() > self._today
+        if opens.hour >= 20:
+            return CHECK if planned else EMERGENCY
+        (kind,) = self._rng.choices(words.KINDS, KIND_WEIGHTS)
+        no_longer = kind is GROOMING and opens.date() > self._today - timedelta(days=400)
+        return CHECK if no_longer or (kind is EMERGENCY and planned) else kind
+
+    def _booking(self, placement: Placement) -> DeskBooking:
+        """One row, as the desk would have filled it in."""
+        patient, kind = self._patient(placement), placement.kind
+        return DeskBooking(
+            id_rdv=0,
+            num_rdv="",
+            id_animal=patient.id_animal,
+            id_veto=placement.vet,
+            id_type=kind.id_type,
+            d_debut=stamp(placement.start),
+            d_fin=stamp(placement.end),
+            motif=self._rng.choice((None, "", *words.REASONS[kind.id_type] * 2)),
+            urgent="O" if kind is EMERGENCY else self._rng.choice(("N", "N", "N", None)),
+            statut=self._status(placement),
+            dt_saisie=self._taken_down(placement, patient),
+        )
+
+    def _patient(self, placement: Placement) -> Animal:
+        """An animal that could come on that day, for something that is done to its kind."""
+        day = placement.start.date()
+        any_kind = placement.kind not in words.FOR_CARNIVORES
+        while True:
+            animal = self._rng.choice(self._herd.animals)
+            fits = any_kind or animal.code_esp in words.CARNIVORES
+            if fits and self._herd.patient_on(animal, day, planned=day >= self._today):
+                return animal
+
+    def _status(self, placement: Placement) -> str:
+        """The letter that the desk would have set by now; it forgets a few."""
+        if placement.void:
+            return "A" if placement.start > self._now or self._rng.random() < 0.6 else "N"
+        if placement.end <= self._now:
+            return self._rng.choices("TCP", (97, 2, 1))[0]
+        if placement.start <= self._now:
+            return "E"
+        if placement.start <= self._now + timedelta(minutes=45):
+            return "R"
+        return self._rng.choice("PC")
+
+    def _taken_down(self, placement: Placement, patient: Animal) -> str:
+        """When it was booked: up to six weeks before, never before the animal was known."""
+        rng, latest = self._rng, min(placement.start, self._now)
+        latest -= timedelta(minutes=rng.randrange(10, 180))
+        days = 0 if placement.kind is EMERGENCY else rng.randrange(42)
+        moment = latest - timedelta(days=days)
+        if days:
+            moment = moment.replace(hour=rng.randrange(8, 19), second=rng.randrange(60))
+        elif moment.hour == 2:
+            moment = moment.replace(hour=1)
+        known = datetime.fromisoformat(patient.dt_creation) + timedelta(minutes=5)
+        return stamp(max(moment, known))
+
+    def _let_linger(self, rows: list[DeskBooking]) -> None:
+        """Let the animals of the former client stand on some past rows and on one to come."""
+        theirs = [r.id_animal for r in self._herd.ownerships if r.id_pers == self._lingering]
+        now = stamp(self._now)
+        simple = [n for n, row in enumerate(rows) if row.id_type == CONSULTATION.id_type]
+        past = [n for n in simple if rows[n].d_debut < now]
+        coming = [n for n in simple if rows[n].d_debut[:10] > now[:10]]
+        for n in self._rng.sample(past, LINGERING_PAST) + self._rng.sample(coming, 1):
+            rows[n] = rows[n]._replace(id_animal=self._rng.choice(theirs))
+
+    def _wear(self, rows: list[DeskBooking]) -> None:
+        """What years of use left out: ends, vets, kinds, statuses, and a letter nobody explains.
+
+        A row without its kind is half an hour long, and one without its end as long as its kind:
+        whoever falls back on those sees no overlap that was not there.
+        """
+        now, old = stamp(self._now), stamp(self._now - timedelta(days=OLD_DAYS))
+
+        def some(count: int, wanted: Callable[[DeskBooking], bool]) -> list[int]:
+            return self._rng.sample([n for n, row in enumerate(rows) if wanted(row)], count)
+
+        for n in some(WITHOUT_END, lambda row: row.d_debut < old):
+            rows[n] = rows[n]._replace(d_fin=self._rng.choice((None, NO_MOMENT)))
+        for n in some(WITHOUT_VET, lambda row: row.d_debut < old and row.statut == "T"):
+            rows[n] = rows[n]._replace(id_veto=None)
+        for n in some(WITHOUT_KIND, lambda row: row.id_type == CONSULTATION.id_type):
+            rows[n] = rows[n]._replace(id_type=None)
+        for n in some(UNDOCUMENTED, lambda row: row.d_debut < old and row.statut == "T"):
+            rows[n] = rows[n]._replace(statut="Z")
+        for n in some(WITHOUT_STATUS, lambda row: row.d_debut > now and row.statut == "P"):
+            rows[n] = rows[n]._replace(statut=None)
 
 
-def make_bookings(
-    rng: Random, today: date, roster: Roster, herd: Herd, lingering: int
-) -> list[Booking]:
-    """All rows of RDV; `lingering` is the former client whose animals still come."""
-    book = _Book(herd=herd, today=today, now=opening_moment(today), lingering=lingering)
-    one = timedelta(days=1)
-    now = roster.sheets(today, today)
-    ahead = roster.sheets(today + one, today + AHEAD_DAYS * one)
-    past = roster.sheets(today - PAST_DAYS * one, today - one)[::-1]
-    places = _places(rng, book, now, 2 * len(now), 0)
-    places += _places(rng, book, ahead, AHEAD, AHEAD_CANCELLED)
-    places += _places(rng, book, past, BOOKINGS - len(places), PAST_VOID)
-    rows = [_booking(rng, book, place) for place in places]
-    return numbered(wear(rng, today, _with_lingering(rng, book, rows)))
-
-
-def _places(rng: Random, book: _Book, sheets: list[Sheet], count: int, void: int) -> list[Place]:
-    """`count` places on the sheets, nearer days fuller; fewer only where half of it is taken."""
-    places: list[Place] = []
-    for _ in range(count * 40):
-        if len(places) == count - void:
-            break
-        sheet = sheets[int(len(sheets) * rng.random() ** 1.4)]
-        kind = _kind(rng, book, sheet.quarters[0])
-        start = sheet.take(rng, kind.duree_min)
-        if start is not None:
-            places.append(Place(sheet.vet, start, kind))
-    return places + [_void(rng, places, sheets) for _ in range(void)]
-
-
-def _void(rng: Random, kept: list[Place], sheets: list[Sheet]) -> Place:
-    """A cancelled place: half of them were given to somebody else since, half stay free."""
-    other = rng.choice(kept)
-    if rng.random() < 0.5:
-        return other._replace(void=True)
-    row: list[datetime] = []
-    while not row:
-        sheet = rng.choice(sheets)
-        row = sheet.spot(rng, other.kind.duree_min)
-    return Place(sheet.vet, row[0], other.kind, void=True)
-
-
-def _kind(rng: Random, book: _Book, opens: datetime) -> Kind:
-    """What brings them: nobody plans an emergency, and nights see little else."""
-    planned = opens.date() > book.today
-    if opens.hour >= 20:
-        return CHECK if planned else EMERGENCY
-    (kind,) = rng.choices(KINDS, KIND_WEIGHTS)
-    if kind is EMERGENCY and planned:
-        return CHECK
-    if kind is GROOMING and opens.date() > book.today - timedelta(days=400):
-        return CHECK  # no longer offered
-    return kind
-
-
-def _booking(rng: Random, book: _Book, place: Place) -> Booking:
-    """One row, as the desk would have filled it in."""
-    patient = _patient(rng, book, place)
-    urgent = place.kind is EMERGENCY
-    return Booking(
-        id_rdv=0,
-        num_rdv="",
-        id_animal=patient.id_animal,
-        id_veto=place.vet,
-        id_type=place.kind.id_type,
-        d_debut=stamp(place.start),
-        d_fin=stamp(place.end),
-        motif=rng.choice((None, "", *REASONS[place.kind.id_type] * 2)),
-        urgent="O" if urgent else rng.choice(("N", "N", "N", None)),
-        statut=_status(rng, place, book.now),
-        dt_saisie=_taken_down(rng, place, patient, book.now),
-    )
-
-
-def _patient(rng: Random, book: _Book, place: Place) -> Animal:
-    """An animal that could come on that day, for something that is done to its kind."""
-    day = place.start.date()
-    planned = day >= book.today
-    while True:
-        animal = rng.choice(book.herd.animals)
-        fits = place.kind not in FOR_CARNIVORES or animal.code_esp in words.CARNIVORES
-        if fits and book.herd.patient_on(animal, day, planned=planned):
-            return animal
-
-
-def _status(rng: Random, place: Place, now: datetime) -> str:
-    """The letter that the desk would have set by `now`; it forgets a few."""
-    if place.void:
-        return "A" if place.start > now or rng.random() < 0.6 else "N"
-    if place.end <= now:
-        return rng.choices("TCP", (97, 2, 1))[0]
-    if place.start <= now:
-        return "E"
-    if place.start <= now + timedelta(minutes=45):
-        return "R"
-    return rng.choice("PC")
-
-
-def _taken_down(rng: Random, place: Place, patient: Animal, now: datetime) -> str:
-    """When the booking was made: up to six weeks before, never before the animal was known."""
-    latest = min(place.start, now) - timedelta(minutes=rng.randrange(10, 180))
-    days = 0 if place.kind is EMERGENCY else rng.randrange(42)
-    moment = latest - timedelta(days=days)
-    if days:
-        moment = moment.replace(hour=rng.randrange(8, 19), second=rng.randrange(60))
-    elif moment.hour == 2:
-        moment = moment.replace(hour=1)
-    known = unstamp(patient.dt_creation) + timedelta(minutes=5)
-    return stamp(max(moment, known))
-
-
-def _with_lingering(rng: Random, book: _Book, rows: list[Booking]) -> list[Booking]:
-    """Let the animals of the former client stand on some past rows and on one to come."""
-    theirs = [row.id_animal for row in book.herd.ownerships if row.id_pers == book.lingering]
-    now = stamp(book.now)
-    simple = [place for place, row in enumerate(rows) if row.id_type == CONSULTATION.id_type]
-    past = [place for place in simple if rows[place].d_debut < now]
-    coming = [place for place in simple if rows[place].d_debut[:10] > now[:10]]
-    rows = list(rows)
-    for place in rng.sample(past, LINGERING_PAST) + rng.sample(coming, 1):
-        rows[place] = rows[place]._replace(id_animal=rng.choice(theirs))
-    return rows
+def make_journal(rng: Random, today: date, bookings: list[DeskBooking]) -> list[Row]:
+    """RDV_JOURNAL: one 'C' per booking, an 'A' per cancelled one, an 'M' for some; by time."""
+    latest = opening_moment(today)
+    rows: list[Row] = []
+    for row in bookings:
+        rows.append((row.id_rdv, "C", rng.choice(words.DESKS), row.dt_saisie))
+        action = "A" if row.statut == "A" else "M" if rng.random() < 0.12 else ""
+        if action:
+            taken = datetime.fromisoformat(row.dt_saisie)
+            until = min(datetime.fromisoformat(row.d_debut), latest)
+            later = awake(taken + (until - taken) * rng.random())
+            rows.append((row.id_rdv, action, rng.choice(words.DESKS), stamp(later)))
+    return numbered(sorted(rows, key=lambda entry: str(entry[-1])))

@@ -1,16 +1,45 @@
-"""The people of the sample clinic: clients, vets and suppliers in one table of parties."""
+"""The people and animals of the sample clinic: who they are, how to reach them, who owns which."""
 
+import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from random import Random
 from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
-from adapters.sample.values import YEAR, changed, flag, registered, stamp
+from adapters.sample.rows import (
+    NO_DAY,
+    YEAR,
+    Row,
+    changed,
+    desk_moment,
+    flag,
+    numbered,
+    quantity,
+    registered,
+    stamp,
+    takeover,
+)
 
 ACTIVE_CLIENTS = 300
 FORMER_CLIENTS = 12
 ACTIVE_VETS = 6
+CONTACTS = {  # kinds of rows per person, in the order of entry, and how common the set is
+    "": 8,
+    "T": 14,
+    "M": 5,
+    "TM": 30,
+    "TTM": 20,
+    "XTM": 8,
+    "TMM": 5,
+    "TTXM": 10,
+}
+FATES = {"well": 398, "dead": 24, "dead, still active": 4, "moved away": 24, "deleted": 10}
+LINGERING = 2  # animals of the former client who still comes
+ORPHANS = 5
+HANDED_OVER = 40
+KEEPERS = 30
 
 
 class Person(NamedTuple):
@@ -29,6 +58,37 @@ class Person(NamedTuple):
     actif: str
     dt_creation: str
     dt_modif: str | None
+
+
+class Animal(NamedTuple):
+    """A row of ANIMAUX."""
+
+    id_animal: int
+    nom: str
+    code_esp: str
+    race: str | None
+    sexe: str
+    sterilise: str | None
+    dt_naissance: str
+    dt_deces: str
+    actif: str
+    supprime: int
+    dt_creation: str
+    dt_modif: str | None
+
+
+class Ownership(NamedTuple):
+    """A row of PROPRIETAIRES."""
+
+    id_prop: int
+    id_animal: int
+    id_pers: int
+    role: str
+    dt_debut: str
+    dt_fin: str
+
+
+Owned = tuple[Animal, Person | None]  # an animal and its owner of today
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +110,14 @@ class People:
 
 def make_people(rng: Random, today: date) -> People:
     """Everybody, numbered in the order in which they were entered, as an old table is."""
-    drafts = [_client(rng, today, number) for number in range(ACTIVE_CLIENTS)]
-    drafts += [_person(rng, today, "C", active=False) for _ in range(FORMER_CLIENTS)]
-    drafts += [_person(rng, today, "V", active=True) for _ in range(ACTIVE_VETS)]
-    drafts += [_person(rng, today, "V", active=False)]
-    drafts += [_company(rng, today, "F", name) for name in words.SUPPLIERS]
-    rng.shuffle(drafts)
-    drafts.sort(key=lambda person: person.dt_creation)
-    return People(
-        persons=[draft._replace(id_pers=number) for number, draft in enumerate(drafts, 1)]
-    )
+    persons = [_client(rng, today, number) for number in range(ACTIVE_CLIENTS)]
+    persons += [_person(rng, today, "C", active=False) for _ in range(FORMER_CLIENTS)]
+    persons += [_person(rng, today, "V", active=True) for _ in range(ACTIVE_VETS)]
+    persons += [_person(rng, today, "V", active=False)]
+    persons += [_company(rng, today, "F", name) for name in words.SUPPLIERS]
+    rng.shuffle(persons)
+    persons.sort(key=lambda person: person.dt_creation)
+    return People(persons=[row._replace(id_pers=number) for number, row in enumerate(persons, 1)])
 
 
 def _client(rng: Random, today: date, number: int) -> Person:
@@ -122,3 +180,201 @@ def _address(rng: Random) -> tuple[str, str | None, str, str]:
     street = f"{rng.randrange(1, 120)} {rng.choice(words.STREETS)}" if rng.random() > 0.03 else ""
     second = rng.choice(words.SECOND_LINES) if rng.random() < 0.15 else rng.choice((None, ""))
     return street, second, code, town.upper() if rng.random() < 0.3 else town
+
+
+def make_contacts(rng: Random, today: date, persons: list[Person]) -> list[Row]:
+    """The rows of COORDONNEES, person by person."""
+    return numbered(row for person in persons for row in _contacts(rng, person, today))
+
+
+def _contacts(rng: Random, person: Person, today: date) -> list[Row]:
+    """Of two of a kind the first is usually given up; one of each kind at most is preferred.
+
+    Now and then that is one which is no longer in use.
+    """
+    (kinds,) = rng.choices(list(CONTACTS), list(CONTACTS.values()))
+    since = date.fromisoformat(person.dt_creation[:10])
+    rows = []
+    for position, kind in enumerate(kinds):
+        active = rng.random() > (0.75 if kind in kinds[position + 1 :] else 0.04)
+        day = since + timedelta(days=rng.randrange((today - since).days))
+        created = max(stamp(desk_moment(rng, day)), person.dt_creation)
+        rows.append((kind, _reach(rng, person, kind), flag(active), created))
+    preferred = {kind: place for place, kind in enumerate(kinds) if rng.random() < 0.55}
+    return [
+        (person.id_pers, kind, value, flag(preferred.get(kind) == place), active, created)
+        for place, (kind, value, active, created) in enumerate(rows)
+    ]
+
+
+def _reach(rng: Random, person: Person, kind: str) -> str:
+    """A telephone or fax number, or a mail address, that reaches nobody."""
+    if kind == "M":
+        name = person.raison_soc if not person.nom else f"{person.prenom} {person.nom}"
+        return f"{_mail_name(name or '')}@{rng.choice(words.MAIL_DOMAINS)}"
+    mobile = kind == "T" and rng.random() < 0.6
+    prefix = words.MOBILE if mobile else rng.choice(words.LANDLINES)
+    number = f"{prefix} {rng.randrange(100):02d} {rng.randrange(100):02d}"
+    style = rng.random()
+    if style < 0.6:
+        return number
+    if style < 0.8:
+        return number.replace(" ", ".")
+    return number.replace(" ", "") if style < 0.95 else f"+33 {number[1:]}"
+
+
+def _mail_name(name: str) -> str:
+    """' Éléonore LEFÈVRE' is 'eleonore.lefevre'."""
+    letters = unicodedata.normalize("NFKD", name.lower())
+    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in letters if c.isascii())
+    return ".".join(kept.split())
+
+
+def make_animals(rng: Random, today: date, people: People) -> list[Owned]:
+    """Every animal, by entry; the first ones are special, the others' fate is by lot."""
+    clients = people.of("C", active=True)
+    special = LINGERING + ORPHANS
+    fates = [fate for fate, count in FATES.items() for _ in range(count)]
+    fates = fates[:special] + rng.sample(fates[special:], len(fates) - special)
+    owners: list[Person | None] = [people.lingering] * LINGERING + [None] * ORPHANS
+    owners += [rng.choice(clients) for _ in fates[special:]]
+    pairs = zip(owners, fates, strict=True)
+    owned = [(_animal(rng, today, owner, fate), owner) for owner, fate in pairs]
+    owned.sort(key=lambda pair: pair[0].dt_creation)
+    return [(row._replace(id_animal=number), owner) for number, (row, owner) in enumerate(owned, 1)]
+
+
+def _animal(rng: Random, today: date, owner: Person | None, fate: str) -> Animal:
+    """One animal; it was entered after its owner was, and died, if so, after it was entered."""
+    (species,) = rng.choices([code for code, _ in words.SPECIES], words.SPECIES_WEIGHTS)
+    known = stamp(takeover(today) + timedelta(days=900))
+    first = datetime.fromisoformat(owner.dt_creation if owner else known)
+    days = rng.randrange((today - first.date()).days)
+    # the old ones came over with the owner
+    created = max(first, desk_moment(rng, first.date() + timedelta(days=days)))
+    if owner and owner.actif == "N":
+        created = first + timedelta(days=20)
+    born = created.date() - timedelta(days=int(60 + 9 * YEAR * rng.random() ** 3))
+    left = (today - created.date()).days
+    is_dead = fate.startswith("dead")
+    death = created.date() + timedelta(days=rng.randrange(left)) if is_dead else None
+    return Animal(
+        id_animal=0,
+        nom=rng.choice(words.ANIMAL_NAMES),
+        code_esp=species,
+        race=rng.choice(words.BREEDS[species]) if rng.random() < 0.9 else rng.choice(("", None)),
+        sexe=rng.choices("MFI", (47, 47, 6))[0],
+        sterilise=rng.choices(("O", "N", None), (50, 30, 20))[0],
+        dt_naissance=NO_DAY if rng.random() < 0.08 else born.isoformat(),
+        dt_deces=death.isoformat() if death else NO_DAY,
+        actif=flag(fate not in ("dead", "moved away")),
+        supprime=int(fate == "deleted"),
+        dt_creation=stamp(created),
+        dt_modif=changed(rng, created, today),
+    )
+
+
+def make_extras(rng: Random, animals: list[Animal]) -> list[Row]:
+    """The rows of CHAMPS_SUPPL without their keys: each is missing for part of the animals."""
+    rows: list[Row] = []
+    for animal in animals:
+        lightest, heaviest = words.WEIGHTS[animal.code_esp]
+        alerts = ";".join(rng.sample(words.ALERTS, rng.choice((1, 1, 2, 3))))
+        chances = (
+            (0.8, "ROBE", "T", rng.choice(words.COATS)),
+            (0.75, "POIDS", "N", quantity(rng.randint(lightest, heaviest))),
+            (
+                0.75 if animal.code_esp in words.CARNIVORES else 0.15,
+                *("PUCE", "T", f"2502690{rng.randrange(10**8):08d}"),
+            ),
+            (0.15, "ALERTES", "T", alerts),
+        )
+        rows += [
+            ("ANIMAUX", animal.id_animal, *extra)
+            for chance, *extra in chances
+            if rng.random() < chance
+        ]
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Herd:
+    """All animals, and who owned which when."""
+
+    animals: list[Animal]
+    ownerships: list[Ownership]
+    owners: dict[int, list[Ownership]]
+
+    def owner_on(self, animal: int, day: date) -> int | None:
+        """Whose animal it was on that day (half open: the day of leaving is the next one's)."""
+        text = day.isoformat()
+        for row in self.owners.get(animal, ()):
+            if row.dt_debut <= text and (row.dt_fin == NO_DAY or text < row.dt_fin):
+                return row.id_pers
+        return None
+
+    def patient_on(self, animal: Animal, day: date, *, planned: bool) -> bool:
+        """Whether it could be brought on that day: known, alive, and owned if yet to come."""
+        text = day.isoformat()
+        dead = animal.dt_deces != NO_DAY and (planned or animal.dt_deces < text)
+        if dead or animal.supprime or animal.dt_creation[:10] >= text:
+            return False
+        return not planned or (
+            animal.actif == "O" and self.owner_on(animal.id_animal, day) is not None
+        )
+
+
+def make_herd(rng: Random, today: date, owned: list[Owned], clients: list[Person]) -> Herd:
+    """The animals with the dated rows of their owners and keepers, by first day."""
+    rows = _owners(rng, today, owned, clients) + _keepers(rng, today, owned, clients)
+    rows.sort(key=lambda row: (row.dt_debut, row.id_animal, row.id_pers))
+    ownerships = [row._replace(id_prop=number) for number, row in enumerate(rows, 1)]
+    owners: dict[int, list[Ownership]] = {}
+    for row in ownerships:
+        if row.role == "P":
+            owners.setdefault(row.id_animal, []).append(row)
+    return Herd(animals=[animal for animal, _ in owned], ownerships=ownerships, owners=owners)
+
+
+def _known(rng: Random, clients: list[Person], animal: Animal, other: Person | None) -> Person:
+    """A client, not `other`, who was one before the animal came; `clients` stand by entry."""
+    count = bisect_right(clients, animal.dt_creation, key=lambda person: person.dt_creation)
+    return rng.choice([person for person in clients[:count] if person is not other])
+
+
+def _owners(rng: Random, today: date, pairs: list[Owned], clients: list[Person]) -> list[Ownership]:
+    """One current owner each; some animals had another one before, without a gap."""
+    old = (today - timedelta(days=200)).isoformat()
+    owned = [(animal, owner) for animal, owner in pairs if owner is not None]
+    settled = [animal for animal, owner in owned if animal.dt_creation < old and owner.actif == "O"]
+    handed = {animal.id_animal for animal in rng.sample(settled, HANDED_OVER)}
+    rows = []
+    for animal, owner in owned:
+        since = animal.dt_creation[:10]
+        if animal.id_animal in handed:
+            before = _known(rng, clients, animal, owner)
+            first = date.fromisoformat(since)
+            change = first + timedelta(days=rng.randrange(30, (today - first).days - 10))
+            end = change.isoformat()
+            rows.append(Ownership(0, animal.id_animal, before.id_pers, "P", since, end))
+            since = end
+        rows.append(Ownership(0, animal.id_animal, owner.id_pers, "P", since, NO_DAY))
+    return rows
+
+
+def _keepers(
+    rng: Random, today: date, pairs: list[Owned], clients: list[Person]
+) -> list[Ownership]:
+    """Look-alikes of an owner: two animals without one have a keeper too."""
+    old = (today - timedelta(days=100)).isoformat()
+    known = [pair for pair in pairs if pair[0].dt_creation < old]
+    orphans = [pair for pair in known if pair[1] is None][:2]
+    rows = []
+    for animal, owner in orphans + rng.sample([p for p in known if p[1]], KEEPERS - len(orphans)):
+        keeper = _known(rng, clients, animal, owner)
+        since = date.fromisoformat(animal.dt_creation[:10])
+        since += timedelta(days=rng.randrange((today - since).days - 60))
+        end = since + timedelta(days=rng.randrange(5, 50)) if owner and rng.random() < 0.4 else None
+        until = end.isoformat() if end else NO_DAY
+        rows.append(Ownership(0, animal.id_animal, keeper.id_pers, "D", since.isoformat(), until))
+    return rows

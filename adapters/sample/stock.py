@@ -5,68 +5,19 @@ from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
-from adapters.sample.catalogue import GOODS, RETIRED_GOODS, Goods, tax_rate
 from adapters.sample.people import Person
-from adapters.sample.values import (
+from adapters.sample.rows import (
     NO_DAY,
     YEAR,
-    Extra,
+    Row,
     changed,
     flag,
     money,
+    numbered,
     quantity,
     registered,
 )
-
-Level = tuple[int, int | None]  # stock in tenths, threshold in whole units or none
-
-# Low: 15 articles. The first three are missed by whoever compares texts: '9' > '10'.
-LOW: tuple[Level, ...] = (
-    (90, 10),
-    (80, 12),
-    (70, 20),
-    (0, 5),
-    (0, 3),
-    (25, 3),
-    (40, 4),
-    (10, 2),
-    (20, 5),
-    (30, 8),
-    (10, 4),
-    (60, 6),
-    (20, 3),
-    (50, 9),
-    (30, 3),
-)
-NEVER_LOW: tuple[Level, ...] = tuple((units * 10, None) for units in (0, 0, 0, 1, 2, 4, 15, 30))
-REVERSED: tuple[Level, ...] = ((100, 9), (120, 8), (1000, 20))  # low only as texts: '10' < '9'
-RETIRED: tuple[Level, ...] = ((0, 4), (10, 5), (0, None), (20, 10), (60, 2), (0, None))
-
-
-class Article(NamedTuple):
-    """A row of ARTICLES."""
-
-    id_art: int
-    libelle: str
-    famille: str
-    reference: str
-    unite: str
-    prix_vente: str
-    prix_achat: str
-    id_fourn: int
-    emplacement: str | None
-    actif: str
-    dt_modif: str | None
-
-
-class Lot(NamedTuple):
-    """A row of LOTS."""
-
-    id_lot: int
-    id_art: int
-    num_lot: str
-    qte: str
-    d_peremption: str
+from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, tax_rate
 
 
 class Ware(NamedTuple):
@@ -79,11 +30,11 @@ class Ware(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
-    """The rows of the shelves, and the wares that invoices are made of."""
+    """ARTICLES, LOTS, CHAMPS_SUPPL without its keys, and the wares that invoices are made of."""
 
-    articles: list[Article]
-    lots: list[Lot]
-    extras: list[Extra]
+    articles: list[Row]
+    lots: list[Row]
+    extras: list[Row]
     wares: list[Ware]
 
 
@@ -91,26 +42,26 @@ def make_stock(rng: Random, today: date, suppliers: list[Person]) -> Stock:
     """All articles with a level each, shuffled so that nothing can be told from an id."""
     goods = [(item, n, True) for item in GOODS for n in range(len(item.variants))]
     retired = [(item, n, False) for item in RETIRED_GOODS for n in range(len(item.variants))]
-    levels = _levels(rng, len(goods))
-    pairs = list(zip(goods + retired, levels + list(RETIRED), strict=True))
+    levels = _levels(rng, len(goods)) + LEVELS["retired"]
+    pairs = list(zip(goods + retired, levels, strict=True))
     rng.shuffle(pairs)
-    articles, lots, extras = [], [], []
+    articles: list[Row] = []
+    lots: list[Row] = []
+    extras: list[Row] = []
     for number, ((item, variant, active), (tenths, threshold)) in enumerate(pairs, 1):
-        articles.append(_article(rng, today, number, item, variant, active, suppliers))
-        lots += _lots(rng, today, number, tenths)
+        article = _article(rng, number, item, variant, suppliers)
+        since = registered(rng, today, oldest=6 * YEAR, newest=5)
+        articles.append((number, *article, flag(active), changed(rng, since, today)))
+        lots += [(number, *lot) for lot in _lots(rng, today, tenths)]
         if threshold is not None:
-            extras.append(Extra(0, "ARTICLES", number, "SEUIL", "N", str(threshold)))
-    return Stock(
-        articles=articles,
-        lots=[lot._replace(id_lot=number) for number, lot in enumerate(lots, 1)],
-        extras=extras,
-        wares=[Ware(_label(g, n), _price(g, n), tax_rate(g.family)) for g, n, _ in goods],
-    )
+            extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
+    wares = [Ware(_label(g, n), _price(g, n), tax_rate(g.family)) for g, n, _ in goods]
+    return Stock(articles=articles, lots=numbered(lots), extras=extras, wares=wares)
 
 
 def _levels(rng: Random, count: int) -> list[Level]:
     """The special levels, and plenty for all others; in no order."""
-    levels = list(LOW + NEVER_LOW + REVERSED)
+    levels = LEVELS["low"] + LEVELS["never_low"] + LEVELS["reversed"]
     while len(levels) < count:
         threshold = rng.randrange(2, 15)
         half = rng.choice((0, 0, 0, 5))
@@ -129,33 +80,25 @@ def _price(goods: Goods, variant: int) -> int:
 
 
 def _article(
-    rng: Random,
-    today: date,
-    number: int,
-    goods: Goods,
-    variant: int,
-    active: bool,
-    suppliers: list[Person],
-) -> Article:
+    rng: Random, number: int, goods: Goods, variant: int, suppliers: list[Person]
+) -> tuple[str | int | None, ...]:
+    """The columns from LIBELLE to EMPLACEMENT."""
     price = _price(goods, variant)
     place = f"{rng.choice('ABCDE')}{rng.randrange(1, 9)}-{rng.randrange(1, 30):02d}"
     fixed = {"STU": "COFFRE", "VAC": "FRIGO"}.get(goods.family)
-    return Article(
-        id_art=number,
-        libelle=_label(goods, variant),
-        famille=goods.family,
-        reference=f"{goods.family}{number:04d}" if rng.random() < 0.92 else "",
-        unite=goods.unit,
-        prix_vente=money(price),
-        prix_achat=money(price * rng.randrange(52, 71) // 100),
-        id_fourn=rng.choice(suppliers).id_pers,
-        emplacement=fixed or (place if rng.random() < 0.9 else rng.choice((None, ""))),
-        actif=flag(active),
-        dt_modif=changed(rng, registered(rng, today, oldest=6 * YEAR, newest=5), today),
+    return (
+        _label(goods, variant),
+        goods.family,
+        f"{goods.family}{number:04d}" if rng.random() < 0.92 else "",
+        goods.unit,
+        money(price),
+        money(price * rng.randrange(52, 71) // 100),
+        rng.choice(suppliers).id_pers,
+        fixed or (place if rng.random() < 0.9 else rng.choice((None, ""))),
     )
 
 
-def _lots(rng: Random, today: date, article: int, tenths: int) -> list[Lot]:
+def _lots(rng: Random, today: date, tenths: int) -> list[tuple[str, str, str]]:
     """One to three lots that sum up to the stock; none at all for none."""
     if not tenths:
         return []
@@ -167,12 +110,13 @@ def _lots(rng: Random, today: date, article: int, tenths: int) -> list[Lot]:
     if len(parts) == 1 and rng.random() < 0.06:
         parts = [tenths + 10, -10]  # a count put right by a negative lot
     return [
-        Lot(0, article, _lot_number(rng), quantity(part), _expiry(rng, today)) for part in parts
+        (
+            f"{rng.choice('ABCDEFGH')}{rng.randrange(10**5):05d}",
+            quantity(part),
+            _expiry(rng, today),
+        )
+        for part in parts
     ]
-
-
-def _lot_number(rng: Random) -> str:
-    return f"{rng.choice('ABCDEFGH')}{rng.randrange(10**5):05d}"
 
 
 def _expiry(rng: Random, today: date) -> str:

@@ -1,200 +1,114 @@
-"""The words of the sample clinic: French names and places, animals and what is said of them.
+"""The words of the sample clinic as words.yaml has them: names, animals, acts, goods, sentences."""
 
-Nothing here points at anybody. Family and first names are common ones, put together at random;
-towns are invented and their postal codes begin with 96, which no French department uses;
-telephone prefixes are those set apart for fiction; mail domains are example ones.
-"""
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+from adapters.documents.document import read_document
 
 
-FAMILY_NAMES = _words(
-    "Martin Bernard Dubois Thomas Robert Richard Petit Durand Leroy Moreau Simon Laurent Lefebvre "
-    "Michel Garcia David Bertrand Roux Vincent Fournier Morel Girard André Mercier Dupont Lambert "
-    "Bonnet François Martinez Legrand Garnier Faure Rousseau Blanc Guérin Muller Henry Roussel "
-    "Nicolas Perrin Morin Mathieu Clément Gauthier Dumont Lopez Fontaine Chevalier Robin Masson "
-    "Sanchez Gérard Nguyen Boyer Denis Lemaire Duval Joly Gautier Roger Roche Roy Noël Meyer "
-    "Lucas Meunier Jean Pérez Marchand Dufour Blanchard Marie Barbier Brun Dumas Brunet Schmitt "
-    "Leroux Colas Fernandez Renard Arnaud Rolland Caron Aubert Giraud Leclerc Vidal Bourgeois "
-    "Renaud Lemoine Picard Gaillard Philippe Leclercq Lacroix Fabre Dupuis Olivier Rodriguez "
-    "Lefèvre Châtelain Bénard Pélissier D'Almeida L'Hermitte Le-Gall Saint-Martin N'Diaye Benoît "
-    "Cordonnier"
-)
+class AppointmentKind(NamedTuple):
+    """A row of TYPES_RDV."""
 
-FIRST_NAMES = _words(
-    "Marie Jean Pierre Michel Philippe Nathalie Isabelle Alain Catherine Patrick Sylvie Nicolas "
-    "Christophe Martine Anne Christian Françoise Daniel Julien Stéphane Valérie Céline Éric "
-    "Laurent Sandrine Thomas Sophie Sébastien Véronique Olivier Frédéric David Monique Chantal "
-    "Élodie Aurélie Kévin Émilie Camille Pauline Léa Hugo Chloé Inès Zoé Noémie Maëlle Loïc Gaël "
-    "Anaïs Jérôme Benoît Éléonore Hélène Théo Raphaël Agnès Jean-Pierre Anne-Sophie Marie-Claude "
-    "Jean-Luc Marie-Ange"
-)
+    id_type: int
+    libelle: str
+    duree_min: int
+    couleur: int
+    actif: str
 
-NOTABLE_CLIENTS = (  # always among the clients: accents, hyphens, apostrophes
-    ("Mme", "Lefèvre", "Éléonore"),
-    ("M.", "Châtelain", "François"),
-    ("M.", "D'Almeida", "Jean-Pierre"),
-    ("Mme", "Saint-Martin", "Anne-Sophie"),
-    ("M.", "L'Hermitte", "Loïc"),
-    ("Mme", "Noël", "Maëlle"),
-    ("M.", "N'Diaye", "Gaël"),
-    ("Mme", "Bénard", "Zoé"),
-)
 
-CLIENT_COMPANIES = (
-    "Haras de Brumeval",
-    "Élevage du Val Fictif",
-    "Refuge de Clairfontelle",
-    "EARL des Trois Sornettes",
-    "Ferme d'Outreplaine",
-    "Pension canine de Sablemont",
-    "Chatterie de l'Orée Bleue",
-    "SCEA du Moulin d'Exemple",
-    "Association Les Pattes d'Exemple",
-    "Centre équestre de Vallombreuse-le-Pré",
-    "Parc animalier de Fictiville",
-    "SARL Exemple & Fils",
-)
+class Act(NamedTuple):
+    """Something done and billed, in cents; `halves` says that half a unit of it can be billed."""
 
-SUPPLIERS = (
-    "Centrale Véto Exemple",
-    "Laboratoires Fictalia",
-    "Comptoir d'Exemple Santé Animale",
-    "Dépôt Médical Brumeval",
-    "Nutri-Exemple SAS",
-    "Établissements Sornette",
-    "Matériel Clinique d'Outreplaine",
-    "Biologie Exemplis",
-)
+    label: str
+    cents: int
+    halves: bool = False
 
-STREETS = (
-    "rue des Lilas",
-    "rue de l'Église",
-    "avenue de la Gare",
-    "chemin des Vignes",
-    "impasse du Lavoir",
-    "place du Marché",
-    "rue du Général-Moulin",
-    "allée des Tilleuls",
-    "route de Brumeval",
-    "rue des Écoles",
-    "boulevard du Château",
-    "quai des Brumes",
-    "sentier de la Fontaine",
-    "rue de la Forêt",
-)
 
-SECOND_LINES = (
-    "Bâtiment B",
-    "Appartement 12",
-    "Lieu-dit La Grange",
-    "Résidence Les Pins",
-    "3e étage",
-)
+class CaseText(NamedTuple):
+    """What a visit of one kind may leave on paper."""
 
-TOWNS = (
-    ("96100", "Fictiville"),
-    ("96110", "Brumeval"),
-    ("96120", "Saint-Exemple-sur-Onde"),
-    ("96130", "Outreplaine"),
-    ("96140", "Clairfontelle"),
-    ("96150", "L'Étang-d'Exemple"),
-    ("96160", "Sablemont"),
-    ("96170", "Vallombreuse-le-Pré"),
-)
+    summary: str
+    diagnosis: str
+    advice: str
 
+
+class Goods(NamedTuple):
+    """One family of shelf labels: `label` takes each of `variants` in turn, at a growing price."""
+
+    family: str
+    unit: str
+    cents: int
+    label: str
+    variants: tuple[str, ...]
+
+
+# Stock in tenths, and the threshold in whole units where there is one.
+Level = tuple[int, int | None]
+# By weekday (1 is Monday) the spans of work, such as ("08:30", "12:00").
+Week = dict[int, list[tuple[str, str]]]
+
+_DATA: Mapping[str, Any] = read_document(Path(__file__).with_name("words.yaml")).data
+
+
+def _rows(name: str) -> tuple[Any, ...]:
+    return tuple(tuple(row) if isinstance(row, list) else row for row in _DATA[name])
+
+
+def _by_kind(name: str) -> dict[int, list[Any]]:
+    return {int(kind): rows for kind, rows in _DATA[name].items()}
+
+
+def _week(days: Mapping[str, Sequence[str]]) -> Week:
+    spans = {int(day): [span.split("-") for span in given] for day, given in days.items()}
+    return {day: [(opens, closes) for opens, closes in given] for day, given in spans.items()}
+
+
+FAMILY_NAMES: tuple[str, ...] = tuple(_DATA["family_names"].split())
+FIRST_NAMES: tuple[str, ...] = tuple(_DATA["first_names"].split())
+ANIMAL_NAMES: tuple[str, ...] = tuple(_DATA["animal_names"].split())
+NOTABLE_CLIENTS: tuple[tuple[str, str, str], ...] = _rows("notable_clients")
+CLIENT_COMPANIES: tuple[str, ...] = _rows("client_companies")
+SUPPLIERS: tuple[str, ...] = _rows("suppliers")
+STREETS: tuple[str, ...] = _rows("streets")
+SECOND_LINES: tuple[str, ...] = _rows("second_lines")
+TOWNS: tuple[tuple[str, str], ...] = _rows("towns")
 LANDLINES = ("01 99 00", "02 61 91", "03 53 01", "04 65 71", "05 36 49")
 MOBILE = "06 39 98"
 MAIL_DOMAINS = ("example.fr", "example.com", "example.org")
+DESKS = ("ACCUEIL", "ACCUEIL2", "ASV1", "ASV2")
 
-SPECIES = (
-    ("CN", "Chien"),
-    ("CT", "Chat"),
-    ("LA", "Lapin"),
-    ("OI", "Oiseau"),
-    ("NA", "NAC"),
-    ("FU", "Furet"),
-    ("EQ", "Équidé"),
-)
+SPECIES: tuple[tuple[str, str], ...] = _rows("species")
 SPECIES_WEIGHTS = (50, 36, 5, 3, 3, 2, 1)
 CARNIVORES = ("CN", "CT")
+BREEDS: Mapping[str, Sequence[str]] = _DATA["breeds"]
+WEIGHTS: Mapping[str, tuple[int, int]] = _DATA["weights"]
+COATS: tuple[str, ...] = _rows("coats")
+ALERTS: tuple[str, ...] = _rows("alerts")
 
-BREEDS = {
-    "CN": (
-        "Labrador Retriever",
-        "Golden Retriever",
-        "Berger Australien",
-        "Berger Allemand",
-        "Border Collie",
-        "Épagneul Breton",
-        "Beagle",
-        "Jack Russell",
-        "Bouledogue Français",
-        "Yorkshire Terrier",
-        "Cavalier King Charles",
-        "Croisé",
-    ),
-    "CT": (
-        "Européen",
-        "Maine Coon",
-        "Sacré de Birmanie",
-        "Siamois",
-        "Chartreux",
-        "Persan",
-        "Bengal",
-    ),
-    "LA": ("Nain", "Bélier", "Angora", "Géant des Flandres"),
-    "OI": ("Perruche ondulée", "Canari", "Gris du Gabon", "Calopsitte"),
-    "NA": ("Cochon d'Inde", "Hamster doré", "Chinchilla", "Octodon", "Tortue d'Hermann"),
-    "FU": ("Furet putoisé", "Furet albinos"),
-    "EQ": ("Selle Français", "Poney Shetland", "Âne du Poitou"),
+KINDS = tuple(
+    AppointmentKind(number, label, minutes, int(colour, 16), offered)
+    for number, label, minutes, colour, offered in _DATA["kinds"]
+)
+CONSULTATION, VACCINATION, _, EMERGENCY, CHECK, SCALING, _, BEHAVIOUR, GROOMING = KINDS
+FOR_CARNIVORES = (VACCINATION, SCALING, BEHAVIOUR, GROOMING)
+ACTS = {kind: [Act(*row) for row in rows] for kind, rows in _by_kind("acts").items()}
+COMPLEMENTS = [Act(*row) for row in _DATA["complements"]]
+GOODS = [Goods(*row) for row in _DATA["goods"]]
+RETIRED_GOODS = [Goods(*row) for row in _DATA["retired_goods"]]
+LEVELS: Mapping[str, list[Level]] = {
+    name: [(tenths, threshold) for tenths, threshold in rows]
+    for name, rows in _DATA["levels"].items()
 }
 
-WEIGHTS = {  # lightest and heaviest, in hundreds of grams
-    "CN": (25, 480),
-    "CT": (22, 78),
-    "LA": (9, 52),
-    "OI": (1, 5),
-    "NA": (1, 21),
-    "FU": (7, 19),
-    "EQ": (1400, 5600),
-}
+REASONS = _by_kind("reasons")
+CASES = {kind: [CaseText(*row) for row in rows] for kind, rows in _by_kind("cases").items()}
+INTERNAL_NOTES: tuple[str, ...] = _rows("internal_notes")
+WEEKS = [_week(days) for days in _DATA["weeks"]]
+FORMER_WEEK = _week(_DATA["former_week"])
+AWAY: tuple[tuple[int, int, str | None], ...] = _rows("away")
 
-ANIMAL_NAMES = _words(
-    "Rex Minette Caramel Noisette Filou Câline Oscar Ulysse Nala Simba Plume Réglisse Vanille "
-    "Cookie Prune Gribouille Félix Chipie Biscotte Moustache Ficelle Tigrou Isis Orphée Perle "
-    "Praline Pacha Roméo Olympe Lulu Snoopy Gaïa Jazz Mirabelle Nougat Balou Pépita Tempête "
-    "Ushuaïa Zorro Zélie Pollux Bulle Grisou Colette Marius Fripouille Titus Loukoum Domino "
-    "Cannelle Éclair Hermès Pixel"
-)
 
-COATS = (
-    "noir",
-    "noir et blanc",
-    "fauve",
-    "sable",
-    "roux",
-    "tigré",
-    "tricolore",
-    "bleu merle",
-    "blanc",
-    "gris",
-    "écaille de tortue",
-    "chocolat",
-)
-
-ALERTS = (
-    "Agressif",
-    "Allergie pénicilline",
-    "Mord à la manipulation",
-    "Cardiaque",
-    "Épileptique",
-    "Diabétique",
-    "Risque anesthésique",
-    "Muselière obligatoire",
-    "Insuffisance rénale",
-)
-
-DESKS = ("ACCUEIL", "ACCUEIL2", "ASV1", "ASV2")
+def tax_rate(family: str) -> int:
+    """The percentage of tax on goods of this family."""
+    return 10 if family == "ALI" else 20

@@ -10,9 +10,8 @@ from adapters.ids import Id
 from adapters.sql.columns import Columns
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.keyed import FieldColumn, KeyedRows, only_texts
-from adapters.values.convert import Converter, JoinedText, PartOfText
+from adapters.values.convert import Converter, JoinedText, PartOfText, fold
 from adapters.values.times import ROOM
-from adapters.values.words import fold
 
 
 class Filters:

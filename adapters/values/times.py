@@ -7,7 +7,7 @@ wall clock shows is converted with the clinic's zone at that date.
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 from adapters.values.convert import Unreadable, plain
@@ -20,54 +20,37 @@ _ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").ful
 ROOM = timedelta(days=1, hours=2)
 
 
-class TimeConverter(Protocol):
+class TimeConverter:
     """A converter of times; `instant` reads one as an aware datetime in UTC.
 
     `as_text`: whether raw values are texts that sort as their times do, and not times, or numbers,
     of the database's own. `zero` are those that mean none. `compares` as for every converter.
     """
 
-    @property
-    def zero(self) -> tuple[str, ...]: ...
-
-    @property
-    def as_text(self) -> bool: ...
-
-    @property
-    def compares(self) -> bool: ...
-
-    def instant(self, raw: Any) -> datetime | None: ...
-
-    def instants(self, raw: Any) -> tuple[datetime, ...]:
-        """All moments that a raw value may mean, the earliest first."""
-
-    def readings(self, moment: datetime) -> tuple[datetime, ...]:
-        """All moments that are written as this one is, the earliest first."""
-
-    def decode(self, raw: Any) -> str | None: ...
-
-    def encode(self, value: Any) -> tuple[Any, ...]: ...
-
-    def since(self, moment: datetime) -> Any:
-        """The smallest raw value that reads as `moment` or later."""
-
-    def first_written(self, moment: datetime) -> Any:
-        """The smallest raw value that is written at `moment` or later, whatever it reads as."""
-
-
-class _Moments:
-    """What converters of times have in common, where they say nothing else."""
-
     __slots__ = ()
+
+    @property
+    def zero(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def as_text(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def compares(self) -> bool:
+        raise NotImplementedError
 
     def instant(self, raw: Any) -> datetime | None:
         raise NotImplementedError
 
     def instants(self, raw: Any) -> tuple[datetime, ...]:
+        """All moments that a raw value may mean, the earliest first."""
         found = self.instant(raw)
         return () if found is None else self.readings(found)
 
     def readings(self, moment: datetime) -> tuple[datetime, ...]:
+        """All moments that are written as this one is, the earliest first."""
         return (moment,)
 
     def encode(self, value: Any) -> tuple[Any, ...]:
@@ -78,14 +61,16 @@ class _Moments:
         return None if moment is None else instant_text(moment)
 
     def since(self, moment: datetime) -> Any:
+        """The smallest raw value that reads as `moment` or later."""
         return self.encode(whole_second(moment.astimezone(UTC)))[0]
 
     def first_written(self, moment: datetime) -> Any:
+        """The smallest raw value that is written at `moment` or later, whatever it reads as."""
         return self.encode(moment)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class LocalTime(_Moments):
+class LocalTime(TimeConverter):
     """The clinic's wall clock, without a zone.
 
     Converted with the offset of that day. An hour that happens twice is its first occurrence
@@ -147,7 +132,7 @@ class LocalTime(_Moments):
 
 
 @dataclass(frozen=True, slots=True)
-class UtcTime(_Moments):
+class UtcTime(TimeConverter):
     """A time in UTC, without a zone."""
 
     zero: tuple[str, ...] = ZERO_DATES
@@ -168,7 +153,7 @@ class UtcTime(_Moments):
 
 
 @dataclass(frozen=True, slots=True)
-class ZonedTime(_Moments):
+class ZonedTime(TimeConverter):
     """A time with its offset: `2026-03-01 09:00:00+01`, with a T, a Z or a fraction as well.
 
     Compared as a time of the database's own; texts with offsets do not sort.
@@ -206,7 +191,7 @@ def _offset(text: str) -> timedelta:
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch(_Moments):
+class Epoch(TimeConverter):
     """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number."""
 
     zero: tuple[str, ...] = ("0",)
@@ -234,7 +219,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Later(_Moments):
+class Later(TimeConverter):
     """A time that is another one plus a length in real time: the raw value's last part."""
 
     start: TimeConverter

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import orjson
 
@@ -24,11 +24,8 @@ from adapters.base import (
     Query,
     Record,
 )
-from adapters.wrappers.around import Around
-from adapters.wrappers.memory import Memory
-from adapters.wrappers.memory.base import Found
-
-T = TypeVar("T")
+from adapters.wrappers import Around
+from adapters.wrappers.memory import Memory, Remembered
 
 # A free time may be taken at the practice's own desk at any moment: so long at most is it told.
 SLOTS_AT_MOST = 5.0
@@ -37,7 +34,7 @@ APPOINTMENTS = "appointments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class CacheRule:
     """For how many seconds the answers to one kind of read are remembered; 0 for never.
 
     `only` are filters that every such read has: where several kinds fit a query, the one with the
@@ -50,26 +47,6 @@ class Kept:
     only: frozenset[Filter] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Form(Generic[T]):
-    """A kind of answer, to bytes and back."""
-
-    many: bool
-    write: Callable[[T], bytes]
-    read: Callable[[bytes], T]
-
-
-def _page(data: bytes) -> Page:
-    records, after, skipped = orjson.loads(data)
-    return Page(records=records, after=after, skipped=skipped)
-
-
-_ONE: _Form[Record] = _Form(False, orjson.dumps, orjson.loads)
-_MANY: _Form[Page] = _Form(
-    True, lambda page: orjson.dumps([page.records, page.after, page.skipped]), _page
-)
-
-
 class Cached(Around):
     """The inner adapter, asked once for what many want to read at about the same time.
 
@@ -78,10 +55,10 @@ class Cached(Around):
     and after: what is under way meanwhile is told to those who asked before, and to nobody else.
     """
 
-    def __init__(self, inner: Adapter, kept: Iterable[Kept], memory: Memory) -> None:
+    def __init__(self, inner: Adapter, kept: Iterable[CacheRule], memory: Memory) -> None:
         super().__init__(inner)
         self._memory = memory
-        self._kinds: dict[tuple[str, bool], list[Kept]] = {}
+        self._kinds: dict[tuple[str, bool], list[CacheRule]] = {}
         for each in sorted(kept, key=lambda kind: -len(kind.only)):
             self._kinds.setdefault((each.resource, each.many), []).append(each)
         for kind, found in list(self._kinds.items()):
@@ -97,15 +74,23 @@ class Cached(Around):
         seconds = self._seconds(query, many=False)
         if not seconds:
             return await self._inner.read_one(query)
-        return await self._remembered(query, seconds, _ONE, self._inner.read_one)
+
+        async def ask(query: Query) -> Page:
+            return Page(records=[await self._inner.read_one(query)])
+
+        return (await self._remembered(query, seconds, ask, many=False)).records[0]
 
     async def read_many(self, query: Query) -> Page:
         """The page, perhaps as it was; a free time that has begun since is not told."""
         seconds = self._seconds(query, many=True)
         if not seconds:
             return await self._inner.read_many(query)
-        page = await self._remembered(query, seconds, _MANY, self._inner.read_many)
-        return _later(page, query.now) if query.resource == "slots" else page
+        page = await self._remembered(query, seconds, self._inner.read_many, many=True)
+        if query.resource != "slots":
+            return page
+        shown = query.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        records = [slot for slot in page.records if not _has_begun(slot, shown)]
+        return Page(records=records, after=page.after, skipped=page.skipped)
 
     async def create_appointment(self, draft: Draft) -> Record:
         """As it is; whatever became of it, nothing older is told thereafter."""
@@ -143,17 +128,18 @@ class Cached(Around):
         await self._memory.drop([_vet(vet), APPOINTMENTS])
 
     async def _remembered(
-        self, query: Query, seconds: float, form: _Form[T], ask: Callable[[Query], Awaitable[T]]
-    ) -> T:
-        key = _key(query, form.many)
+        self, query: Query, seconds: float, ask: Callable[[Query], Awaitable[Page]], *, many: bool
+    ) -> Page:
+        key = _key(query, many)
         if key is None:
             return await ask(query)
         version, data = await self._memory.look(key, _mark(query))
-        kept: Any = data
+        kept: bytes | Page
         # who asks after a booking does not wait for what was read before it
         turn = (key, version, self._drops)
-        if kept is not None:
+        if data is not None:
             self.outcomes["hit"] += 1
+            kept = data
         elif (read := self._reads.get(turn)) is not None:
             self.outcomes["joined"] += 1
             with joining():
@@ -162,25 +148,28 @@ class Cached(Around):
             self.outcomes["miss"] += 1
 
             async def keep(data: bytes) -> None:
-                await self._memory.keep(key, _mark(query), Found(version, data), seconds)
+                await self._memory.keep(key, _mark(query), Remembered(version, data), seconds)
 
-            read = asyncio.create_task(_read(form, lambda: ask(query), keep))
+            read = asyncio.create_task(_read(lambda: ask(query), keep))
             self._reads[turn] = read
             read.add_done_callback(lambda done: self._reads.pop(turn))
             kept = await asyncio.shield(read)
         # each gets records of its own
-        return form.read(kept) if isinstance(kept, bytes) else deepcopy(kept)
+        if isinstance(kept, Page):
+            return deepcopy(kept)
+        records, after, skipped = orjson.loads(kept)
+        return Page(records=records, after=after, skipped=skipped)
 
 
 async def _read(
-    form: _Form[T], ask: Callable[[], Awaitable[T]], keep: Callable[[bytes], Awaitable[None]]
-) -> bytes | T:
+    ask: Callable[[], Awaitable[Page]], keep: Callable[[bytes], Awaitable[None]]
+) -> bytes | Page:
     """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
-    answer = await ask()
+    page = await ask()
     try:
-        data = form.write(answer)
+        data = orjson.dumps([page.records, page.after, page.skipped])
     except TypeError:
-        return answer
+        return page
     await keep(data)
     return data
 
@@ -226,13 +215,6 @@ def _spelt(condition: Condition) -> tuple[str, str, Any]:
     return condition.field, condition.test, bound
 
 
-def _later(page: Page, now: datetime) -> Page:
-    """The free times that have not begun."""
-    shown = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    records = [each for each in page.records if not _begun(each, shown)]
-    return Page(records=records, after=page.after, skipped=page.skipped)
-
-
-def _begun(slot: Record, now: str) -> bool:
+def _has_begun(slot: Record, now: str) -> bool:
     start = slot.get("startTime")
     return isinstance(start, str) and start <= now

@@ -9,6 +9,9 @@ from math import ceil
 from time import perf_counter
 from typing import Any, TypeVar
 
+import stamina
+from stamina.instrumentation import set_on_retry_hooks
+
 from adapters.asking import ASKING, waiting
 from adapters.base import (
     WATCHED_AT_ONCE,
@@ -24,14 +27,16 @@ from adapters.base import (
     Record,
     Watched,
 )
-from adapters.wrappers.around import Around
-from adapters.wrappers.breaker import Breaker
-from adapters.wrappers.deadline import Deadline, Span
-from adapters.wrappers.retry import again
-from adapters.wrappers.room import Room
+from adapters.wrappers import Around
+from adapters.wrappers.admission import Breaker, CallLimiter, CallSpan, Deadline
 
 T = TypeVar("T")
 Called = Callable[[str, str, str, float | None], None]
+
+# Seconds before the retry, and at most as many again.
+PAUSE = 0.01
+# it would write a line with the error's text for each retry, and count it where nobody looks
+set_on_retry_hooks(())
 
 # What says that the practice system is down or does not answer. Whatever else an adapter raises
 # was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
@@ -84,19 +89,19 @@ class Guarded(Around):
         self._breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
         self._called = called
         self._patience = limits.patience
-        self.room = Room(limits.in_flight, limits.queue, limits.patience)
+        self.room = CallLimiter(limits.in_flight, limits.queue, limits.patience)
         bookings = max(1, limits.in_flight // 2)
-        self._bookings = Room(bookings, limits.queue, limits.patience)
+        self._bookings = CallLimiter(bookings, limits.queue, limits.patience)
         self._reading = Deadline(limits.timeout + limits.grace)
         self._booking = Deadline(limits.booking_timeout + limits.grace)
-        self._one = Kind("read_one", self._reading, _late_read)
-        self._many = Kind("read_many", self._reading, _late_read)
+        self._one = CallKind("read_one", self._reading)
+        self._many = CallKind("read_many", self._reading)
         looks = ceil(WATCHED_AT_ONCE / WATCHED_IN_A_READ)
         self._looking = Deadline(looks * limits.timeout + limits.grace)
-        self._look = Kind("find_overwritten", self._looking, _late_read, counted=DOWN)
+        self._look = CallKind("find_overwritten", self._looking, counted=DOWN)
         self._quick_look = replace(self._look, deadline=self._reading)
-        self._find = Kind("find_appointments", self._booking, _late_read)
-        self._create = Kind("create_appointment", self._booking, _late_booking, retried=False)
+        self._find = CallKind("find_appointments", self._booking)
+        self._create = CallKind("create_appointment", self._booking, OutcomeUnknown, retried=False)
 
     @property
     def breaker(self) -> str:
@@ -140,7 +145,7 @@ class Guarded(Around):
         self._looking.aclose()
         await super().aclose()
 
-    async def _book(self, kind: "Kind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
+    async def _book(self, kind: "CallKind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
         try:
             # what cannot go through must not wait for room
             await self._check()
@@ -156,7 +161,7 @@ class Guarded(Around):
 
     # one function, and long: each more that is awaited would cost every call
     async def _ask(
-        self, kind: "Kind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
+        self, kind: "CallKind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
     ) -> T:
         at_once = self._breaker.closed and self.room.take()
         turn = self._breaker.turn if at_once else await self._admit(kind, resource)
@@ -169,11 +174,15 @@ class Guarded(Around):
                 except BackendUnavailable as error:
                     if not self._worth_another(kind, span):
                         raise
-                    answer = await again(lambda: ask(*given), error)
+                    answer = await _second_try(lambda: ask(*given), error)
         except Exception as error:
-            known = kind.late() if isinstance(error, TimeoutError) and span.late else error
+            known = (
+                kind.late(f"the adapter did not end {kind.verb} in time")
+                if isinstance(error, TimeoutError) and span.late
+                else error
+            )
             self._learn(kind, turn, known)
-            outcome = _outcome(known)
+            outcome = type(known).__name__ if isinstance(known, AdapterError) else "fault"
             if known is error:
                 raise
             raise known from error
@@ -192,7 +201,7 @@ class Guarded(Around):
             if begun is not None:
                 asking.end(begun, outcome)
 
-    async def _admit(self, kind: "Kind", resource: str) -> int:
+    async def _admit(self, kind: "CallKind", resource: str) -> int:
         """The call's turn, once there is room; BackendUnavailable where it can't go through."""
         try:
             await self._check()
@@ -213,7 +222,7 @@ class Guarded(Around):
             await self._breaker.probed(self._patience)
         self._breaker.check()
 
-    def _worth_another(self, kind: "Kind", span: Span) -> bool:
+    def _worth_another(self, kind: "CallKind", span: CallSpan) -> bool:
         """Whether a read is tried once more.
 
         One that took long met a crowd, which a second try would only make larger; and of a
@@ -222,7 +231,7 @@ class Guarded(Around):
         left = span.until - asyncio.get_running_loop().time()
         return kind.retried and left >= kind.deadline.seconds / 2 and self._breaker.closed
 
-    def _learn(self, kind: "Kind", turn: int, error: Exception) -> None:
+    def _learn(self, kind: "CallKind", turn: int, error: Exception) -> None:
         if isinstance(error, kind.counted):
             self._breaker.failed(turn, error)
         elif isinstance(error, FAILURES):
@@ -236,7 +245,7 @@ class Guarded(Around):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CallKind:
     """How one verb is asked: its deadline, what it is to be late, whether it is tried again.
 
     `counted` are the errors that count as failures for the breaker.
@@ -244,18 +253,24 @@ class Kind:
 
     verb: str
     deadline: Deadline
-    late: Callable[[], AdapterError]
+    late: type[AdapterError] = BackendTimeout
     retried: bool = True
     counted: tuple[type[AdapterError], ...] = FAILURES
 
 
-def _outcome(error: Exception) -> str:
-    return type(error).__name__ if isinstance(error, AdapterError) else "fault"
-
-
-def _late_read() -> AdapterError:
-    return BackendTimeout("the adapter did not end a read in time")
-
-
-def _late_booking() -> AdapterError:
-    return OutcomeUnknown("the adapter did not end a booking in time")
+async def _second_try(ask: Callable[[], Awaitable[T]], first: BackendUnavailable) -> T:
+    """The second try, after a moment; `first` is what became of the first."""
+    tries = stamina.retry_context(
+        on=BackendUnavailable,
+        attempts=2,
+        timeout=None,
+        wait_initial=PAUSE,
+        wait_max=2 * PAUSE,
+        wait_jitter=PAUSE,
+    )
+    async for attempt in tries:
+        with attempt:
+            if attempt.num == 1:
+                raise first
+            return await ask()
+    raise first

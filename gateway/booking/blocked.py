@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from adapters.base import Adapter, Page, Query, Record
-from adapters.wrappers.around import Around
+from adapters.wrappers import Around
 from gateway.booking.outcomes import in_time
 from gateway.booking.rows import Rows
 from gateway.store.base import Store, StoreError

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.base import Adapter, Page, Query, Record
-from adapters.wrappers.around import Around
+from adapters.wrappers import Around
 from gateway.contract.window import BookingWindow
 
 

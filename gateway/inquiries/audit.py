@@ -19,7 +19,7 @@ from gateway.audit.search import EntryFilter, Search, SearchCursor
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
-from gateway.policy.reading.spots import Spots
+from gateway.policy.reading.document import Spots
 from gateway.policy.rules import Rules
 from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Version, Versions

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import SecretStr, ValidationError
 
 from adapters.documents.document import Document, forgiving, read_document
-from adapters.documents.modelled import check, sentence
+from adapters.documents.models import check, sentence
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
 from gateway.settings.model import GROUPS, Group, Settings
 

@@ -26,7 +26,7 @@ from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, given
 from adapters.sql.engines.explained import explain
-from adapters.values.words import fold
+from adapters.values.convert import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until
 

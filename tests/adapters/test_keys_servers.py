@@ -7,13 +7,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.adapters.test_ids import GIVEN, Shelf
 
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Verdict
 from adapters.values.times import instant_text
 from tests.adapters.test_booking_servers import a_draft
-from tests.adapters.test_ids import GIVEN, Shelf
 from tests.races.practice import KINDS, practice
 
 pytestmark = pytest.mark.long
@@ -240,7 +240,7 @@ async def test_the_doctor_follows_a_reference_to_a_uuid_as_the_gateway_does(
 async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.ids.kept.MOST_WAITING", 2)
+    monkeypatch.setattr("adapters.ids.tabled.MOST_WAITING", 2)
     rows = ", ".join(f"('Number {number}')" for number in range(9))
     more = f"INSERT INTO client (last) VALUES {rows}"
     with practice("sqlite", tmp_path, more) as made:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from adapters.base import Condition, Filter, NotFound, Only, Record, Trouble
-from adapters.conformance.conditions import MEMBERS, ORDERED, conditions, let_be
+from adapters.conformance.pages import MEMBERS, ORDERED, conditions, let_be
 from adapters.ids.seal import Sealer
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter

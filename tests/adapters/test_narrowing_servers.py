@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Condition, NotFound
-from adapters.conformance.conditions import let_be
+from adapters.conformance.pages import let_be
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import ask, everything
 from tests.adapters.servers import mariadb_database, postgres_database

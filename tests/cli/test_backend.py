@@ -67,7 +67,11 @@ def test_json_has_what_was_guessed_with_scores() -> None:
     ("arguments", "code", "said"),
     [
         (("--zone", "Europe/Pariss"), 2, "no time zone is called Europe/Pariss"),
-        (("--url", "oracle://a/b"), 1, "--url: oracle is no database that is known here"),
+        (
+            ("--url", "oracle://a/b"),
+            1,
+            "oracle, which is not known: use one of",
+        ),
         (("--url", "sqlite:///none.db"), 1, "none.db does not exist; "),
     ],
 )

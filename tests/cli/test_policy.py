@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from gateway.cli.describe import openapi
 from openapi_spec_validator import validate
 
+from gateway.cli.description import openapi
 from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
@@ -89,16 +89,16 @@ def test_without_a_file_the_configured_policy_is_meant(empty_folder: Path) -> No
     assert "none.yaml: error[unreadable]: cannot be read" in result.stderr
 
 
-@pytest.mark.parametrize(("command", "does"), [("check", "checks"), ("show", "shows")])
+@pytest.mark.parametrize("command", ["check", "show"])
 def test_a_policy_in_the_folder_that_is_not_in_use_is_named(
-    empty_folder: Path, command: str, does: str
+    empty_folder: Path, command: str
 ) -> None:
     own = empty_folder / "policies.yaml"
     own.write_text("none\n")
     result = run(command)
     assert result.exit_code == 0
     assert result.stderr == (
-        f"note: this {does} {SHIPPED}, which is in use; policies.yaml in this folder is another"
+        f"note: this is about {SHIPPED}, which is in use; policies.yaml in this folder is another"
         " file\n"
     )
     own.write_text(TEXT)

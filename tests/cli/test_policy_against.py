@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from adapters.documents.problems import Severity
 from adapters.sample import MAPPING
 from gateway.cli import main
-from gateway.policy.reading.kinds import KINDS, Severity
+from gateway.policy.reading.checks import CHECKS
 from tests.adapters.clinic import copy_to
 from tests.policies import TEXT, moved
 
@@ -61,8 +62,6 @@ def test_programs_are_told_in_their_formats() -> None:
     assert "notes" not in json.loads(check("--json").stdout)
     log = json.loads(check("--against-backend", "--format", "sarif").stdout)
     assert {each["level"] for each in log["runs"][0]["results"]} == {"note"}
-    lines = check("--against-backend", "--format", "github").stdout.splitlines()
-    assert all(each.startswith("::notice file=") for each in lines)
 
 
 def test_a_backend_that_cannot_be_read_is_said_in_a_sentence(folder: Path) -> None:
@@ -80,7 +79,7 @@ def test_a_policy_that_cannot_be_used_is_told_alone(folder: Path) -> None:
 
 
 def test_every_kind_of_note_is_produced_here() -> None:
-    notes = {code for code, kind in KINDS.items() if kind.severity is Severity.NOTE}
+    notes = {code for code, kind in CHECKS.items() if kind.severity is Severity.NOTE}
     assert notes == {"never-gets-out", "never-filled"}
 
 

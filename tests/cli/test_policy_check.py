@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from gateway.cli.policy import as_text, policy
-from gateway.cli.policy.entries import end_of
-from gateway.policy.reading.kinds import KINDS
+from gateway.cli.policy import policy, reports
+from gateway.cli.policy.reports import end_of
+from gateway.policy.reading.checks import CHECKS
 from tests.policies import TEXT, moved
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
@@ -41,7 +41,7 @@ def test_a_problem_is_its_place_its_line_a_caret_and_help_once_for_its_kind() ->
 wrong.yaml:14:14: error[unknown-field]: clients has no field 'phnoe' (did you mean phone?)
    14 |   STANDARD: [phnoe, emial, createdAt, updatedAt]
       |              ^^^^^
-      = help: {KINDS["unknown-field"].help}
+      = help: {CHECKS["unknown-field"].help}
 wrong.yaml:14:21: error[unknown-field]: clients has no field 'emial' (did you mean email?)
    14 |   STANDARD: [phnoe, emial, createdAt, updatedAt]
       |                     ^^^^^
@@ -81,12 +81,12 @@ def test_a_file_that_is_not_there_is_said_without_a_line() -> None:
 
 def test_colours_are_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in check("wrong.yaml").stderr
-    made = as_text.Console
+    made = reports.Console
 
     def terminal(**options: Any) -> Console:
         return made(**options, force_terminal=True, color_system="standard", _environ={})
 
-    monkeypatch.setattr(as_text, "Console", terminal)
+    monkeypatch.setattr(reports, "Console", terminal)
     assert "\x1b[1;31m^^^^^" in check("wrong.yaml").stderr
 
 
@@ -141,7 +141,7 @@ def test_json_has_all_members_of_each_problem_and_warning() -> None:
         "text": "clients has no field 'phnoe' (did you mean phone?)",
         "code": "unknown-field",
         "severity": "error",
-        "help": KINDS["unknown-field"].help,
+        "help": CHECKS["unknown-field"].help,
     }
     risky = json.loads(check("risky.yaml", "--json").stdout)
     assert (risky["ok"], risky["problems"]) == (True, [])
@@ -169,9 +169,9 @@ def test_sarif_has_what_version_2_1_0_requires(folder: Path) -> None:
     driver = run["tool"]["driver"]
     assert driver["name"]
     rules = driver["rules"]
-    assert [each["id"] for each in rules] == list(KINDS)
+    assert [each["id"] for each in rules] == list(CHECKS)
     for rule in rules:
-        assert rule["help"]["text"] == KINDS[rule["id"]].help
+        assert rule["help"]["text"] == CHECKS[rule["id"]].help
         assert rule["defaultConfiguration"]["level"] in {"error", "warning", "note"}
     assert len(run["results"]) == 2
     for each in run["results"]:
@@ -203,21 +203,6 @@ def test_a_file_elsewhere_has_an_address_of_its_own(
     log = json.loads(check(str(other), "--format", "sarif").stdout)
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == other.as_uri()
-
-
-def test_workflow_commands_escape_what_github_would_take_for_its_own(folder: Path) -> None:
-    (folder / "a,b:c%.yaml").write_text(WRONG.replace("phnoe", '"50%\\nx"'))
-    result = check(str(folder / "a,b:c%.yaml"), "--format", "github")
-    assert result.exit_code == 1
-    lines = [each for each in result.stdout.splitlines() if "50%" in each]
-    assert len(lines) == 1
-    assert lines[0].startswith(
-        "::error file=a%2Cb%3Ac%25.yaml,line=14,endLine=14,col=14,endColumn=22,"
-        "title=unknown-field%3A an unknown field::clients has no field '50%25"
-    )
-    assert "50%2" in lines[0]
-    warned = check("risky.yaml", "--format", "github").stdout
-    assert warned.startswith("::warning file=risky.yaml,line=13,")
 
 
 def test_the_page_on_policies_shows_what_is_printed(folder: Path) -> None:
@@ -282,7 +267,7 @@ def test_of_a_configured_policy_whose_cases_fail_it_is_said_what_waits(folder: P
 
 @pytest.mark.usefixtures("configured")
 def test_cases_that_fail_are_told_in_every_format(folder: Path) -> None:
-    results = {form: check("--format", form) for form in ("json", "sarif", "github")}
+    results = {form: check("--format", form) for form in ("json", "sarif")}
     assert {each.exit_code for each in results.values()} == {1}
     found = json.loads(results["json"].stdout)
     assert found["ok"] is False
@@ -290,7 +275,6 @@ def test_cases_that_fail_are_told_in_every_format(folder: Path) -> None:
     [run] = json.loads(results["sarif"].stdout)["runs"]
     places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
     assert {each["artifactLocation"]["uri"] for each in places} == {"own.test.yaml"}
-    assert results["github"].stdout.count("::error file=own.test.yaml,line=") == 3
 
 
 def test_what_a_policy_shows_more_waits_for_cases_that_cannot_be_read_too(

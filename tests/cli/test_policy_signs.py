@@ -15,7 +15,7 @@ WHOLE = ["preview", "--level", "BASIC", "--resource", "clients"]
 COMMANDS = [
     ["show"],
     *(["show", "--format", each] for each in ("markdown", "html", "csv", "json")),
-    *(["check", "--format", each] for each in ("text", "sarif", "json", "github")),
+    *(["check", "--format", each] for each in ("text", "sarif", "json")),
     ["diff", str(shipped_policy())],
     ["test"],
     WHOLE,

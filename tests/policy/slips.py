@@ -21,7 +21,7 @@ TWICE = (
 MASKS = "clients.phone can be masked by last(2), initial, city"
 NO_COLON = "this line has no colon: write NAME: [field, field], or # before a note"
 COLON = "a colon needs a blank behind it: write NAME: [field, field]"
-ALIAS = "no word begins with * or & (an alias, an anchor): write each field by its name"
+ALIAS = "no text begins with * or & (an alias, an anchor): write it out, or put it in quotes"
 TAG = "no word begins with ! (a tag): take it out; values to leave out are written {not: [A, B]}"
 BEHIND = (
     "nothing can stand behind the bracket or quote that closes: take it out, or begin a new line"
@@ -99,7 +99,7 @@ SLIPS = [
     (REASON, f"{REASON}  only: {{status: ^!CONFIRMED}}\n", "tag",
      TAG),
     (FULL, "  ^<<: {FULL: [address]}\n", "merge-key",
-     "merge keys (<<) are not allowed; write each list out"),
+     "merge keys (<<) are not allowed; write it out"),
     (FULL, "^\tFULL: [address]\n", "tab", "a tab stands here; indent with blanks"),
     (FULL, "  FULL:^\t[address]\n", "tab", "a tab stands here; indent with blanks"),
     (LIST, masked("{phone: ^last (2)}"), "mask-form",
@@ -274,4 +274,32 @@ SLIPS = [
     ("version: 1\n", "^The policy of May\nversion: 1\n", "no-colon", NO_COLON),
     ("stock:\n", "stock: ^[]\nx:\n", "list-for-group",
      "stock holds lists, each with its name: write BASIC: [id] in a line below it"),
+    (LIST, "[id, ^firstNam, lastName]", "unknown-field",
+     "clients has no field 'firstNam' (did you mean firstName?)"),
+    (LIST, "[id, firstName, lastName, ^passport]", "unknown-field",
+     "clients has no field 'passport'"),
+    ("clients:\n  BASIC: [id, firstName, lastName]\n  STANDARD: [phone, email,",
+     "^clients:\n  BASIC: [id, firstName, lastName]\n  STANDARD: [email,", "missing-field",
+     "clients.phone is missing; add it to the first level that may see it (BASIC, STANDARD or"
+     " FULL), or to never"),
+    ('"lines[].unitPrice"', '^"lines[].unitprice"', "unknown-field",
+     "invoices has no field 'lines[].unitprice' (did you mean lines[].unitPrice?)"),
+    (FULL, "  FULL: [address, ^null]\n", "bad-field",
+     "a field of clients must be named by text, such as id"),
+    (FULL, f"{FULL}  ^EXTRA: []\n", "unknown-level",
+     "EXTRA is not a level; it must be one of BASIC, STANDARD, FULL, never, only"),
+    ("stock:", "^stok:", "unknown-resource", "stok is not a resource (did you mean stock?)"),
+    ("stock:", "^prescriptions: {}\nstock:", "unknown-resource",
+     "prescriptions is not a resource; it must be one of appointments, clients, patients,"
+     " consultations, invoices, stock"),
+    ("version: 1", "version: ^2", "bad-version", "version must be 1"),
+    ("version: 1", 'version: ^"1"', "bad-version", "version must be 1"),
+    ("version: 1", "version: ^true", "bad-version", "version must be 1"),
+    (FULL, "  FULL: ^!!set [address]\n", "tag", TAG),
 ]  # fmt: skip
+# Slips that lead to a second problem.
+TWO_PROBLEMS = {
+    *("half-letter", "list-for-group", "missing-level"),
+    *(masked("^last(phone, 2)"), masked("{phone: last(0,^5)}")),
+    "clients:\n  only: {STANDARD: {createdAt: {min: 1,^50}}}\n",
+}

@@ -13,9 +13,8 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.cases.coverage import INSIDE, OUTSIDE, coverage
 from gateway.policy.cases.file import Cases, read_cases
-from gateway.policy.cases.run import cases_beside, run, verify
+from gateway.policy.cases.run import INSIDE, OUTSIDE, cases_beside, coverage, run, verify
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import load_policy, parse_policy
@@ -293,7 +292,7 @@ def test_what_no_level_governs_is_whole_in_a_case_too(tmp_path: Path) -> None:
         (
             "key: BASIC",
             "key: 1",
-            f"{LINE + 1}:10: 1 is not a level; it can be BASIC, STANDARD, FULL",
+            f"{LINE + 1}:10: 1 is not a level; it must be one of BASIC, STANDARD, FULL",
         ),
         (
             "key: BASIC",

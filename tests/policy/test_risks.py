@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from adapters.documents.document import read_document
+from adapters.documents.problems import Severity, run
 from gateway.contract.resources import GOVERNED
-from gateway.policy.reading.checked import check_policy
+from gateway.policy.reading import checks
+from gateway.policy.reading.checks import CHECKS, check_policy
 from gateway.policy.reading.document import parse_policy, read_rules
-from gateway.policy.reading.kinds import KINDS, Severity
-from gateway.policy.reading.risks import note_risks
 from tests.policies import TEXT, moved
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
@@ -135,15 +135,15 @@ def test_what_reaches_a_person_is_marked_in_the_contract_and_never_at_basic() ->
 
 
 def test_every_kind_of_warning_is_produced_here() -> None:
-    warnings = {code for code, kind in KINDS.items() if kind.severity is Severity.WARNING}
+    warnings = {code for code, kind in CHECKS.items() if kind.severity is Severity.WARNING}
     assert {code for _, _, code, _ in RISKS} | {"equal-levels"} == warnings
 
 
 def test_what_is_usual_is_left_out_where_it_is_the_same_level(tmp_path: Path) -> None:
     reading = read_rules(lambda: read_document(_file(tmp_path, TEXT.replace(CLIENTS, OPEN))))
-    assert [each.text for each in note_risks(reading, reading.rules).problems] == [
-        "clients.phone is open to every key"
-    ]
+    assert [
+        each.text for each in run(checks.RISKS, checks.RiskSubject(reading, reading.rules))
+    ] == ["clients.phone is open to every key"]
 
 
 def _file(folder: Path, text: str) -> Path:

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.base import Condition
-from adapters.documents.document import parse_document
+from adapters.documents.document import ProblemList, parse_document
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM
-from gateway.policy.reading.notes import Notes
-from gateway.policy.reading.only import read_only
+from gateway.policy.reading.conditions import read_only
 from gateway.policy.rows import (
     EVERY,
     Bound,
@@ -161,11 +160,11 @@ def test_what_a_file_would_say_is_read_back(data: st.DataObject) -> None:
     resource = data.draw(resources)
     rows = data.draw(rows_of(resource).filter(satisfiable))
     text = f"version: 1\n{resource.name}:\n  only: {conditions_in_file(resource, rows)}\n"
-    notes = Notes(parse_document(text.encode(), "policy"))
-    assert notes.document.data is not None
-    only = notes.document.data[resource.name]["only"]
-    read = read_only(notes, resource, only, ResourceRules(OPEN, {}))
-    assert notes.problems == []
+    noted = ProblemList(parse_document(text.encode(), "policy"))
+    assert noted.document.data is not None
+    only = noted.document.data[resource.name]["only"]
+    read = read_only(noted, resource, only, ResourceRules(OPEN, {}))
+    assert noted.problems == []
     found, meant = (each.conditions(resource) for each in (read[LEVELS[0]], rows))
     assert len(found) == len(meant)
     assert set(found) == set(meant)
@@ -221,8 +220,8 @@ def test_conditions_are_told_to_adapters(
 ) -> None:
     document = parse_document(f"x: {written}".encode(), "policy")
     assert document.data is not None
-    notes = Notes(document)
-    read = read_only(notes, resource, document.data["x"], ResourceRules(OPEN, {}))
-    assert notes.problems == []
+    noted = ProblemList(document)
+    read = read_only(noted, resource, document.data["x"], ResourceRules(OPEN, {}))
+    assert noted.problems == []
     told = [(each.field, each.test, each.value) for each in read[LEVELS[0]].conditions(resource)]
     assert told == conditions

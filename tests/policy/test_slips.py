@@ -1,16 +1,17 @@
 """What an operator who knows no YAML is told of a slip: where it is, what it is, what to write."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 from adapters.base import Trouble
-from adapters.documents.problems import DocumentErrors, Problem
+from adapters.documents.problems import DocumentErrors, Problem, Severity
+from gateway.policy.reading.checks import CHECKS
 from gateway.policy.reading.document import load_policy, parse_policy
-from gateway.policy.reading.kinds import KINDS, Severity
 from tests.policies import TEXT
-from tests.policy.slips import LIST, SLIPS
+from tests.policy.slips import LIST, SLIPS, TWO_PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,6 +39,7 @@ def test_a_slip_is_told_at_its_place(old: str, new: str, code: str, text: str) -
     text = text.replace("LINE", str(line - 1)).replace("HERE", str(line))
     said = [(each.line, each.column, each.code, each.text) for each in found(before + after)]
     assert (line, column, code, text) in said
+    assert len(said) == 1 + bool({code, new} & TWO_PROBLEMS)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_what_one_slip_causes_is_not_told_beside_it() -> None:
 
 def test_every_kind_of_error_is_produced_here_and_every_code_has_a_kind() -> None:
     produced = {code for _, _, code, _ in SLIPS} | WHOLE
-    errors = {code for code, kind in KINDS.items() if kind.severity is Severity.ERROR}
+    errors = {code for code, kind in CHECKS.items() if kind.severity is Severity.ERROR}
     # of the file beside a practice system, and beside its cases: tests/cli/test_policy_against.py
     # and tests/cli/test_policy_check.py have them
     assert produced == errors - {"unserved-condition", "failed-case", "bad-cases"}
@@ -137,25 +139,32 @@ def test_every_kind_of_error_is_produced_here_and_every_code_has_a_kind() -> Non
 def test_no_code_is_used_that_has_no_kind() -> None:
     files = [*ROOT.glob("gateway/policy/**/*.py")]
     used = {code for file in files for code in _said(ast.parse(file.read_bytes()))}
-    assert used <= set(KINDS)
+    assert used <= set(CHECKS)
     assert {"unknown-field", "cut-off", "narrower-level"} <= used
 
 
+SAYING = {"say", "absent", "refuse", "Slip", "Problem"}
+
+
 def _said(tree: ast.AST) -> set[str]:
-    """The codes that are given to `say`, `absent`, `say_at` as plain texts."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    named = (
-        argument.value
-        for call in calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr in {"say", "absent", "say_at"}
-        for argument in call.args[1:3]
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
-    )
-    return {each for each in named if " " not in each}
+    """The codes that stand as plain texts in what says a problem, or are assigned or returned."""
+    found: list[ast.AST] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in SAYING:
+                found += node.args
+            case ast.Assign(value=ast.Tuple() | ast.Constant()):
+                is_code = "code" in ast.unparse(node.targets[0])
+                found += getattr(node.value, "elts", [node.value]) if is_code else []
+            case ast.Return(value=ast.Tuple(elts=elements)):
+                found += elements
+    texts = {each.value for each in found if isinstance(each, ast.Constant)}
+    is_code = re.compile("[a-z]+(-[a-z]+)+").fullmatch
+    return {each for each in texts if isinstance(each, str) and is_code(each)}
 
 
 def test_each_kind_helps_in_one_sentence() -> None:
-    for code, kind in KINDS.items():
+    for code, kind in CHECKS.items():
         assert kind.help.endswith("."), code
         assert ". " not in kind.help, code
         assert not kind.title.endswith("."), code

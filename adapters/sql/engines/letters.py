@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from adapters.values.words import fold
+from adapters.values.convert import fold
 
 _LETTERS = [chr(code) for code in (*range(0xC0, 0x180), *range(0x1E00, 0x1F00))]
 _MARKS = [chr(code) for code in (*range(0xA1, 0xC0), 0xD7, 0xF7, *range(0x2010, 0x2028))]

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import SAID, UNTIL, Clock, Kind, Step, one_line
-from adapters.values.words import LONGEST_FOLDED, WHOLE_LETTERS
+from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # It knows letters with and without their accents, and in both cases, as the same.
 COLLATION = "Latin1_General_CI_AI"

@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import PLAIN_NUMBER, SAID, UNTIL, Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
-from adapters.values.words import LONGEST_FOLDED, WHOLE_LETTERS
+from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.
 LOCKS = "clinic_locks"

@@ -23,7 +23,7 @@ from adapters.sql.engines.base import (
     failed,
 )
 from adapters.sql.engines.turn import Driver, Turn
-from adapters.wrappers.room import Room
+from adapters.wrappers.admission import CallLimiter
 from adapters.wrappers.unreachable import reason
 
 MOST_COLLISIONS = 3
@@ -95,7 +95,7 @@ class Lane:
         booking: bool = False,
     ) -> None:
         self._driver, self._engine, self._booking = driver, engine, booking
-        self._room = Room(size, MOST_WAITING, patience)
+        self._room = CallLimiter(size, MOST_WAITING, patience)
         self._patience = patience
         self._tasks: set[asyncio.Task[Any]] = set()
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.sql.engines.base import PLAIN_NUMBER, Clock, Kind, Step, one_line
 from adapters.sql.engines.explained import explain
 from adapters.sql.engines.letters import ACCENTED, PLAIN, SEVERAL
-from adapters.values.words import LONGEST_FOLDED
+from adapters.values.convert import LONGEST_FOLDED
 
 # By the beginning of the SQLSTATE; the longest that fits holds.
 KINDS = {

@@ -28,9 +28,8 @@ from adapters.sql.engines.base import T, Work, as_text
 from adapters.sql.engines.explained import explaining
 from adapters.sql.engines.sqlite_speech import SqliteSpeech, error_name
 from adapters.sql.engines.threads import ThreadedEngine
-from adapters.values.convert import Unreadable
+from adapters.values.convert import Unreadable, fold
 from adapters.values.numbers import decimal
-from adapters.values.words import fold
 
 OPCODES_BETWEEN_LOOKS = 5_000
 # It works in this very process, where more threads would not do more, but hold up the event loop.

@@ -19,7 +19,7 @@ from adapters.sql.engines.base import (
     T,
     Work,
 )
-from adapters.wrappers.room import Room
+from adapters.wrappers.admission import CallLimiter
 
 
 class Threads:
@@ -27,7 +27,7 @@ class Threads:
 
     def __init__(self, name: str, number: int, patience: float) -> None:
         self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
-        self._room = Room(number, MOST_WAITING, patience)
+        self._room = CallLimiter(number, MOST_WAITING, patience)
         self._patience = patience
 
     async def run(self, runner: Callable[[Work[T], float], T], work: Work[T]) -> T:

@@ -81,7 +81,7 @@ def _example(visit: Visit, vets: Sequence[Record], types: Sequence[Record]) -> s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class LastCheck:
     """What is known: `at` is None where nobody has looked yet; `failed` is a later attempt."""
 
     under_way: UnderWay[list[Finding]] | None
@@ -94,20 +94,20 @@ class Check:
     left_out: int = 0
 
 
-async def _last_check(visit: Visit) -> Check:
+async def _last_check(visit: Visit) -> LastCheck:
     """Returns what the last look found; StoreError."""
     under_way = visit.request.app[EXAMINING].under_way
     deeds = await visit.administration.log.last(1, deeds=(DEED,))
     failed = deeds[0] if deeds and deeds[0].outcome != DONE else None
     text = await visit.store.meta(KEPT)
     if text is None:
-        return Check(under_way=under_way, failed=failed)
+        return LastCheck(under_way=under_way, failed=failed)
     told = json.loads(text)
     by_verdict: dict[str, list[Mapping[str, Any]]] = {}
     for finding in told.pop("findings"):  # they are kept in order
         by_verdict.setdefault(finding["verdict"], []).append(finding)
     told |= {"at": datetime.fromisoformat(told["at"]), "groups": list(by_verdict.items())}
-    return Check(under_way=under_way, failed=failed, **told)
+    return LastCheck(under_way=under_way, failed=failed, **told)
 
 
 async def _checked(visit: Visit) -> web.Response:

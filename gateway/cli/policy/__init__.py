@@ -12,7 +12,7 @@ COMMANDS = {
     "explain": "gateway.cli.policy.explain:explain",
     "preview": "gateway.cli.policy.show:preview_record",
     "reload": "gateway.cli.policy.status:reload",
-    "schema": "gateway.cli.policy.schema:schema",
+    "schema": "gateway.cli.policy.check:schema",
     "show": "gateway.cli.policy.show:show",
     "status": "gateway.cli.policy.status:status",
     "test": "gateway.cli.policy.cases:run_cases",

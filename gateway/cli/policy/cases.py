@@ -1,20 +1,21 @@
 """`clinic-gateway policy test`: tries the cases beside a policy, and counts what they look at."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from shlex import quote
+from typing import Any
 
 import click
 
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.file import file_argument, loaded
+from gateway.cli.policy.subject import file_argument, loaded
 from gateway.contract.access import AccessLevel
-from gateway.policy.cases.coverage import Coverage, coverage
 from gateway.policy.cases.file import Cases, read_cases
-from gateway.policy.cases.run import Outcome, cases_beside, run
+from gateway.policy.cases.run import Coverage, Outcome, cases_beside, coverage, run
 
 WIDTH = 80
 
@@ -51,88 +52,75 @@ def run_cases(
     what the key must see of it. Covered is a field at a level when a case at that level has a
     record with a value there.
     """
-    policy = loaded(file, config, as_json=as_json, does="tries")
-    place = cases_file or cases_beside(Path(policy.file))
-    cases = _read(place, as_json=as_json)
+    policy = loaded(file, config, as_json=as_json)
+    cases = _read(cases_file or cases_beside(Path(policy.file)), as_json=as_json)
     outcomes, found = run(policy, cases), coverage(policy, cases)
-    failed = [each for each in outcomes if each.differences]
+    failed = [outcome for outcome in outcomes if outcome.differences]
     enough = found.is_at_least(least)
     sound = enough and not failed
     if as_json:
         about = {"ok": sound, "file": policy.file, "hash": policy.hash, "cases": cases.file}
-        click.echo(legible_json(about | _told(outcomes, failed, found)))
+        passed = {"passed": len(outcomes) - len(failed), "failed": len(failed)}
+        click.echo(legible_json(about | passed | _as_data(failed, found)))
     else:
-        for each in failed:
-            click.echo(legible(str(each.problem())))
-        _summarize(cases, failed, found)
+        for outcome in failed:
+            click.echo(legible(str(outcome.problem())))
+        passed_of = f"{len(outcomes) - len(failed)} of {len(outcomes)} cases passed"
+        covered = f"({len(found.covered)} of {len(found.cells)} cells)"
+        click.echo(f"{legible(cases.file)}: {passed_of}, {found.percent:g} % covered {covered}")
+        for (resource, level), names in found.uncovered().items():
+            click.echo(_gap(found, resource, level, names))
         if not enough:
             click.echo(f"too little: at least {least:g} % must be covered")
     if not sound:
         raise click.exceptions.Exit(1)
 
 
+def try_again(file: Path | None) -> str:
+    """The command that tries the cases of a file, or of the configured policy."""
+    command = "clinic-gateway policy test"
+    return f"{command} {quote(str(file))}" if file else command
+
+
 def _read(place: Path, *, as_json: bool) -> Cases:
     """The cases, or what is wrong with them and the end of the command."""
-    if not (place.exists() or place.is_symlink()):
-        text = "there are no cases here: write them into this file, or name another with --cases"
-        _refuse([Problem(str(place), 0, 0, text)], as_json=as_json)
     try:
         return read_cases(place)
     except DocumentErrors as error:
-        _refuse(error.problems, as_json=as_json)
+        problems = error.problems
+        if not (place.exists() or place.is_symlink()):
+            text = "there are no cases here: write them into this file, or name another with"
+            problems = (Problem(str(place), 0, 0, f"{text} --cases"),)
+        if as_json:
+            click.echo(legible_json({"ok": False, "problems": list(map(asdict, problems))}))
+        fail("\n".join(legible(str(problem)) for problem in problems))
 
 
-def _refuse(problems: Sequence[Problem], *, as_json: bool) -> NoReturn:
-    if as_json:
-        told = [
-            {"file": each.file, "line": each.line, "column": each.column, "text": each.text}
-            for each in problems
-        ]
-        click.echo(legible_json({"ok": False, "problems": told}))
-    fail("\n".join(legible(str(each)) for each in problems))
-
-
-def _told(
-    outcomes: Sequence[Outcome], failed: Sequence[Outcome], found: Coverage
-) -> dict[str, Any]:
+def _as_data(failed: Sequence[Outcome], found: Coverage) -> dict[str, Any]:
     uncovered: dict[str, dict[str, list[str]]] = {}
     for (resource, level), names in found.uncovered().items():
         uncovered.setdefault(resource, {})[level.value] = names
     failures = [
         {
-            "line": each.case.line,
-            "column": each.case.column,
-            "name": each.case.name,
-            "differences": list(each.differences),
+            "line": outcome.case.line,
+            "column": outcome.case.column,
+            "name": outcome.case.name,
+            "differences": list(outcome.differences),
         }
-        for each in failed
+        for outcome in failed
     ]
-    return {
-        "passed": len(outcomes) - len(failed),
-        "failed": len(failed),
-        "failures": failures,
-        "coverage": {
-            "percent": found.percent,
-            "covered": len(found.covered),
-            "cells": len(found.cells),
-            "uncovered": uncovered,
-        },
+    covered = {
+        "percent": found.percent,
+        "covered": len(found.covered),
+        "cells": len(found.cells),
+        "uncovered": uncovered,
     }
+    return {"failures": failures, "coverage": covered}
 
 
-def _summarize(cases: Cases, failed: Sequence[Outcome], found: Coverage) -> None:
-    count = len(cases.cases)
-    click.echo(
-        f"{legible(cases.file)}: {count - len(failed)} of {count} cases passed,"
-        f" {found.percent:g} % covered ({len(found.covered)} of {len(found.cells)} cells)"
-    )
-    for (resource, level), names in found.uncovered().items():
-        click.echo("\n".join(_gap(found, resource, level, names)))
-
-
-def _gap(found: Coverage, resource: str, level: AccessLevel, names: list[str]) -> Iterator[str]:
+def _gap(found: Coverage, resource: str, level: AccessLevel, names: list[str]) -> str:
     """What is not covered of a level of a resource, in lines of 80 columns."""
     every = len(names) == found.count(resource, level)
     told = f"all {len(names)}" if every else ", ".join(names)
     head = f"  not covered: {resource} {level}: "
-    yield from textwrap.wrap(head + told, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
+    return textwrap.fill(head + told, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)

@@ -1,24 +1,22 @@
-"""`clinic-gateway policy check`: whether a policy file is sound, or all that is wrong with it."""
+"""`clinic-gateway policy check` and `policy schema`: whether a policy file is sound."""
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from gateway.cli.lines import legible
-from gateway.cli.options import config_option, json_option
-from gateway.cli.policy.as_github import as_command
-from gateway.cli.policy.as_json import as_data
-from gateway.cli.policy.as_sarif import as_sarif
-from gateway.cli.policy.as_text import print_entries
-from gateway.cli.policy.entries import entries_of
-from gateway.cli.policy.file import chosen, file_argument
-from gateway.cli.policy.tried import try_again, with_cases
-from gateway.policy.cases.run import FAILED, summary
+from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.policy.cases import try_again
+from gateway.cli.policy.reports import annotations, as_data, as_sarif, print_annotations
+from gateway.cli.policy.subject import chosen, file_argument
+from gateway.policy.cases.run import FAILED, summary, verify
 from gateway.policy.policy import Policy
-from gateway.policy.reading.checked import Checked, check_policy
+from gateway.policy.reading.checks import Checked, check_policy, notes_of
+from gateway.policy.reading.schema import policy_schema
+from gateway.settings import load_settings
 
 
 @click.command()
@@ -27,10 +25,10 @@ from gateway.policy.reading.checked import Checked, check_policy
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("text", "json", "sarif", "github")),
+    type=click.Choice(("text", "json", "sarif")),
     default="text",
     show_default=True,
-    help="For people, programs, code hosts, or GitHub's workflows.",
+    help="For people, programs, or code hosts.",
 )
 @click.option(
     "--against-backend",
@@ -55,74 +53,78 @@ def check(
     what it shows more waits until they pass. What is allowed and risky is a warning; the practice
     system only gives notes.
     """
-    form = "json" if as_json else form
-    path = chosen(file, config, as_json=form == "json", does="checks")
+    as_json = as_json or form == "json"
+    path = chosen(file, config, as_json=as_json)
     checked = check_policy(path)
-    if against_backend:
-        from gateway.cli.policy import against
-
-        checked = asyncio.run(against.against_backend(checked, config))
-    checked = with_cases(checked, path)
-    if form == "text":
-        _text(checked, try_again(file), config)
+    if against_backend and checked.policy is not None:
+        checked = asyncio.run(_against_backend(checked, checked.policy, config))
+    if checked.policy is not None:
+        errors = (*checked.errors, *verify(checked.policy, path))
+        checked = replace(checked, errors=errors)
+    if as_json:
+        click.echo(json.dumps(as_data(checked), indent=2))
+        for problem in checked.errors:  # for who watches a program's log
+            click.echo(legible(str(problem)), err=True)
+    elif form == "sarif":
+        click.echo(json.dumps(as_sarif(checked), indent=2))
     else:
-        FORMATS[form](checked)
+        _print(checked, file, config)
     if checked.errors or (strict and checked.warnings):
         raise click.exceptions.Exit(1)
 
 
-def _text(checked: Checked, again: str, config: Path | None) -> None:
-    """`again` is the command that tries the cases once more."""
-    entries = entries_of(checked)
-    if entries:
-        print_entries(entries)
+async def _against_backend(checked: Checked, policy: Policy, config: Path | None) -> Checked:
+    """The same with notes, and with the conditions that the practice system cannot serve."""
+    from adapters.doctor import surveyor_of
+    from gateway.backend import unserved_rows
+    from gateway.cli.backend import bare_adapter
+
+    settings = load_settings(config)
+    async with bare_adapter(settings, lambda trouble: None) as adapter:
+        survey = surveyor_of(adapter)
+        if survey is None:
+            fail(f"the adapter {settings.backend.adapter} cannot tell what it leaves out")
+        unserved = unserved_rows(adapter, policy)
+        errors = tuple(replace(problem, code="unserved-condition") for problem in unserved)
+        notes = notes_of(policy, await survey())
+    return replace(checked, errors=errors, notes=notes, policy=None if errors else policy)
+
+
+def _print(checked: Checked, file: Path | None, config: Path | None) -> None:
+    if found := list(annotations(checked)):
+        print_annotations(found)
     if checked.policy is None:
         return
     from gateway.cli.policy.diff import outlook_lines, waits_for_approval
 
     if not checked.errors:
-        click.echo(legible(in_order(checked.policy)))
+        click.echo(legible(_in_order(checked.policy)))
         if waits_for_approval(checked.policy, config):
             click.echo("It waits for an approval: `clinic-gateway policy status` says more.")
         return
-    failing = f"{summary(checked.errors)}; `{again}` {_tells(checked)}"
+    has_failed = any(problem.code == FAILED for problem in checked.errors)
+    does = "lists them" if has_failed else "says why"
+    failing = f"{summary(checked.errors)}; `{try_again(file)}` {does}"
     click.echo(legible(f"{checked.policy.file}: in order, but {failing}"))
     for line in outlook_lines(checked.policy, config):
         click.echo(legible(line))
 
 
-def _tells(checked: Checked) -> str:
-    """What that command does about the cases."""
-    return "lists them" if any(each.code == FAILED for each in checked.errors) else "says why"
-
-
-def in_order(policy: Policy) -> str:
-    """That a policy can be used, in a sentence."""
-    fields = sum(len(each.fields) for each in policy.rules.values())
+def _in_order(policy: Policy) -> str:
+    fields = sum(len(rules.fields) for rules in policy.rules.values())
     return (
         f"{policy.file}: in order; {len(policy.rules)} resources, {fields} fields,"
         f" hash {policy.short_hash}"
     )
 
 
-def _json(checked: Checked) -> None:
-    """On stderr the errors in a line each, for who watches a program's log."""
-    click.echo(json.dumps(as_data(checked), indent=2))
-    for each in checked.errors:
-        click.echo(legible(str(each)), err=True)
+@click.command()
+@config_option
+@json_option
+def schema(config: Path | None, as_json: bool) -> None:
+    """Print the JSON Schema of a policy file, as JSON, for editors that complete and check it.
 
-
-def _sarif(checked: Checked) -> None:
-    click.echo(json.dumps(as_sarif(entries_of(checked)), indent=2))
-
-
-def _github(checked: Checked) -> None:
-    for each in entries_of(checked):
-        click.echo(as_command(each))
-
-
-FORMATS: Mapping[str, Callable[[Checked], None]] = {
-    "json": _json,
-    "sarif": _sarif,
-    "github": _github,
-}
+    The shipped policies.yaml names it in its head; a policy of your own does so with a copy of
+    policies.schema.json beside it.
+    """
+    click.echo(json.dumps(policy_schema(), indent=2))

@@ -15,7 +15,7 @@ import click
 from adapters.documents.problems import DocumentErrors
 from gateway.cli.lines import legible
 from gateway.cli.options import config_option, fail, json_option
-from gateway.cli.policy.tried import try_again
+from gateway.cli.policy.cases import try_again
 from gateway.inquiries.policies import (
     DAYS,
     RUNNING,

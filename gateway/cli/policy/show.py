@@ -17,8 +17,7 @@ from rich.table import Table
 from adapters.base import Trouble
 from gateway.cli.lines import legible, legible_json
 from gateway.cli.options import LEVEL, RESOURCE, OneOf, Scope, config_option, fail, json_option
-from gateway.cli.policy.asked import key_named, record_named
-from gateway.cli.policy.file import file_argument, loaded
+from gateway.cli.policy.subject import file_argument, key_named, loaded, record_named
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.resources import GOVERNED

@@ -1,7 +1,7 @@
-"""Tries the cases beside a policy on what answers partners."""
+"""Tries the cases beside a policy on what answers partners, and counts what they look at."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ import msgspec
 
 from adapters.base import Record
 from adapters.documents.problems import DocumentErrors, Problem
-from gateway.contract.fields import Resource
-from gateway.policy.cases.file import Case, Cases, read_cases
+from gateway.contract.access import LEVELS, AccessLevel
+from gateway.contract.resources import GOVERNED
+from gateway.policy.cases.file import Cases, PolicyCase, read_cases
 from gateway.policy.policy import Policy
-from gateway.policy.redactor import Redactor
 from gateway.policy.telling.wording import conditions
-from gateway.policy.values import at
+from gateway.policy.values import at, has_value
 
 # Characters of a value, and differences of a case, that are shown in a line.
 LONGEST = 60
@@ -29,7 +29,7 @@ class Outcome:
     """A case that was tried; it passed where nothing differs."""
 
     file: str
-    case: Case
+    case: PolicyCase
     differences: tuple[str, ...]
 
     def problem(self) -> Problem:
@@ -60,13 +60,13 @@ def verify(policy: Policy, path: Path) -> Sequence[Problem]:
     try:
         cases = read_cases(beside)
     except DocumentErrors as error:
-        return [replace(each, code=UNREADABLE) for each in error.problems]
-    return [each.problem() for each in run(policy, cases) if each.differences]
+        return [replace(problem, code=UNREADABLE) for problem in error.problems]
+    return [outcome.problem() for outcome in run(policy, cases) if outcome.differences]
 
 
 def summary(problems: Sequence[Problem]) -> str:
     """What the problems with a policy's cases come to: `3 of its cases fail`."""
-    failed = sum(each.code == FAILED for each in problems)
+    failed = sum(problem.code == FAILED for problem in problems)
     if not failed:
         return "its cases cannot be read"
     return f"{failed} of its cases {'fails' if failed == 1 else 'fail'}"
@@ -74,13 +74,16 @@ def summary(problems: Sequence[Problem]) -> str:
 
 def run(policy: Policy, cases: Cases) -> Sequence[Outcome]:
     """Each case with what differs."""
-    return [Outcome(cases.file, each, tuple(differences(policy, each))) for each in cases.cases]
+    return [Outcome(cases.file, case, tuple(differences(policy, case))) for case in cases.cases]
 
 
-def answered(policy: Policy, case: Case) -> Record | None:
+def _answer(policy: Policy, case: PolicyCase) -> Record | None:
     """The record as the key's answer has it; None where it does not exist for the key."""
-    redactor = _redactor(policy, case)
-    operation, record = case.operation, case.record
+    operation, record, resource = case.operation, case.record, case.operation.returns
+    if resource.governed:
+        redactor = policy.redactor(resource.name, case.applied)
+    else:
+        redactor = policy.for_whole(resource.name)
     # who books sees the own booking, whatever the conditions say
     if not operation.creates and redactor.only and not redactor.admits(record):
         return None
@@ -92,16 +95,9 @@ def answered(policy: Policy, case: Case) -> Record | None:
     return listed[0] if listed else None
 
 
-def _redactor(policy: Policy, case: Case) -> Redactor:
-    resource = case.operation.returns
-    if resource.governed:
-        return policy.redactor(resource.name, case.applied)
-    return policy.for_whole(resource.name)
-
-
-def differences(policy: Policy, case: Case) -> Iterator[str]:
+def differences(policy: Policy, case: PolicyCase) -> Iterator[str]:
     """What the answer shows too much, too little, or otherwise."""
-    answer, resource = answered(policy, case), case.operation.returns
+    answer, resource = _answer(policy, case), case.operation.returns
     if answer is None or case.sees is None:
         yield from _found(policy, case, answer)
         return
@@ -109,17 +105,19 @@ def differences(policy: Policy, case: Case) -> Iterator[str]:
         shown, wanted = _is_in(answer, path), path in case.sees
         value, expected = at(answer, path), case.sees.get(path)
         if shown and not wanted:
-            yield f"{resource.name}.{path}: shown {spelt(value)}, expected hidden"
+            yield f"{resource.name}.{path}: shown {_spelt(value)}, expected hidden"
         elif wanted and not shown and not _is_empty(answer, path):
-            yield f"{resource.name}.{path}: hidden, expected {spelt(expected)}"
+            yield f"{resource.name}.{path}: hidden, expected {_spelt(expected)}"
         elif wanted and value != expected:
-            yield f"{resource.name}.{path}: shown {spelt(value)}, expected {spelt(expected)}"
-    for name in _empty_lists(resource, answer):
-        if not any(path.startswith(f"{name}[].") for path in case.sees):
-            yield f"{resource.name}.{name}: shown without items, expected hidden"
+            yield f"{resource.name}.{path}: shown {_spelt(value)}, expected {_spelt(expected)}"
+    expected_lists = {path.partition("[].")[0] for path in case.sees if "[]." in path}
+    for field in resource.fields:
+        is_empty = field.fields and field.name in answer and not answer[field.name]
+        if is_empty and field.name not in expected_lists:
+            yield f"{resource.name}.{field.name}: shown without items, expected hidden"
 
 
-def _found(policy: Policy, case: Case, answer: Record | None) -> Iterator[str]:
+def _found(policy: Policy, case: PolicyCase, answer: Record | None) -> Iterator[str]:
     """What differs where the record is not found, or must not be."""
     resource = case.operation.returns
     if answer is not None:
@@ -144,13 +142,7 @@ def _is_empty(answer: Record, path: str) -> bool:
     return "[]." in path and name in answer and not answer[name]
 
 
-def _empty_lists(resource: Resource, answer: Record) -> Iterator[str]:
-    for each in resource.fields:
-        if each.fields and each.name in answer and not answer[each.name]:
-            yield each.name
-
-
-def spelt(value: Any) -> str:
+def _spelt(value: Any) -> str:
     """A value in a line, shortened where it is long."""
     if value is None:
         return "nothing"
@@ -158,3 +150,72 @@ def spelt(value: Any) -> str:
     if isinstance(value, str):
         text = f"'{text[1:-1]}'"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+# What is to be tried of a level beside its fields, where it has row conditions.
+INSIDE, OUTSIDE = "a record that its conditions let in", "a record that its conditions leave out"
+# resource name, level, and a field's path or one of the two above
+Cell = tuple[str, AccessLevel, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """All cells, in the order of the contract, and those that a case has tried."""
+
+    cells: tuple[Cell, ...]
+    covered: frozenset[Cell]
+
+    @property
+    def percent(self) -> float:
+        """Of 100; rounded down to a tenth, so that 100 means all."""
+        return len(self.covered) * 1000 // len(self.cells) / 10
+
+    def is_at_least(self, percent: float) -> bool:
+        """Whether so much of the matrix is covered."""
+        return len(self.covered) * 100 >= percent * len(self.cells)
+
+    def uncovered(self) -> Mapping[tuple[str, AccessLevel], list[str]]:
+        """What no case has tried, by resource and level; only where there is any."""
+        found: dict[tuple[str, AccessLevel], list[str]] = {}
+        for cell in self.cells:
+            if cell not in self.covered:
+                found.setdefault(cell[:2], []).append(cell[2])
+        return found
+
+    def count(self, resource: str, level: AccessLevel) -> int:
+        """How many cells a level of a resource has."""
+        return sum(cell[:2] == (resource, level) for cell in self.cells)
+
+
+def coverage(policy: Policy, cases: Cases) -> Coverage:
+    """What the cases try, whether they pass or not.
+
+    A field is tried at a level by a record that has a value there and exists for the level; its
+    row conditions by a record that exists and one that does not.
+    """
+    cells = tuple(_cells(policy))
+    tried = {cell for case in cases.cases for cell in _tried(policy, case)}
+    return Coverage(cells, frozenset(tried.intersection(cells)))
+
+
+def _cells(policy: Policy) -> Iterator[Cell]:
+    for resource in GOVERNED:
+        for level in LEVELS:
+            for path in resource.paths:
+                yield resource.name, level, path
+            if policy.redactor(resource.name, level).only:
+                yield resource.name, level, INSIDE
+                yield resource.name, level, OUTSIDE
+
+
+def _tried(policy: Policy, case: PolicyCase) -> Iterator[Cell]:
+    resource, level = case.operation.returns, case.applied
+    if not resource.governed:
+        return
+    exists = policy.redactor(resource.name, level).admits(case.record)
+    if not case.operation.creates:
+        yield resource.name, level, INSIDE if exists else OUTSIDE
+    if exists or case.operation.creates:
+        for path in resource.paths:
+            if has_value(case.record, path):
+                yield resource.name, level, path

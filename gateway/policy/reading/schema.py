@@ -11,10 +11,9 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import MaskKind, fitting
-from gateway.policy.reading.comparisons import BOUNDS, NOT
+from gateway.policy.reading.conditions import BOUNDS, NOT, ONLY
 from gateway.policy.reading.document import VERSION
 from gateway.policy.reading.lists import NEVER
-from gateway.policy.reading.only import ONLY
 from gateway.policy.rows import is_ordered
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -31,10 +30,10 @@ Schema = dict[str, Any]
 def policy_schema() -> Schema:
     """The schema, derived from the contract's tables."""
     version = {"const": VERSION, "description": "By which rules the file is read."}
-    resources = {each.name: _ref(each.name) for each in GOVERNED}
+    resources = {resource.name: _ref(resource.name) for resource in GOVERNED}
     definitions: dict[str, Schema] = {}
-    for each in GOVERNED:
-        definitions |= _definitions(each)
+    for resource in GOVERNED:
+        definitions |= _definitions(resource)
     return {
         "$schema": DIALECT,
         "title": "Policy of a clinic gateway",
@@ -61,25 +60,24 @@ def _definitions(resource: Resource) -> dict[str, Schema]:
         f"{name}-list": _list(resource),
         f"{name}-conditions": _conditions(resource),
     }
-    for each in map(resource.at, resource.paths):
-        if fitting(each):
-            made[f"mask-of-{each.format.name}"] = {"anyOf": [*map(_mask, fitting(each))]}
-        if not (each.many or each.values):
-            made[f"condition-on-{each.format.name}"] = _condition(each)
+    for field in map(resource.at, resource.paths):
+        if fitting(field):
+            made[f"mask-of-{field.format.name}"] = {"anyOf": [*map(_mask, fitting(field))]}
+        if not (field.many or field.values):
+            made[f"condition-on-{field.format.name}"] = _condition(field)
     return made
 
 
 def _resource(resource: Resource) -> Schema:
-    lists = {level.value: _level(resource, level.value) for level in LEVELS}
+    listed = _ref(f"{resource.name}-list")
+    lists: Schema = {
+        level.value: {"description": f"What {level} sees more.", **listed} for level in LEVELS
+    }
+    lists[LEVELS[0].value]["description"] = "What every key sees."
     name = {"anyOf": [_ref(f"{resource.name}-names"), {"type": "object", "maxProperties": 0}]}
     never = {"description": "Fields that no key sees.", "type": "array", "items": name}
     made = _object(lists | {NEVER: never, ONLY: _only(resource)})
     return {"description": resource.summary, **made, "required": list(lists)}
-
-
-def _level(resource: Resource, level: str) -> Schema:
-    added = "What every key sees." if level == LEVELS[0] else f"What {level} sees more."
-    return {"description": added, **_ref(f"{resource.name}-list")}
 
 
 def _list(resource: Resource) -> Schema:
@@ -118,31 +116,24 @@ def _only(resource: Resource) -> Schema:
 
 def _conditions(resource: Resource) -> Schema:
     fields = {
-        each.name: _described(each, _condition(each) if each.values else _on(each))
-        for each in resource.fields
-        if not (each.fields or each.many)
+        field.name: _described(
+            field, _condition(field) if field.values else _ref(f"condition-on-{field.format.name}")
+        )
+        for field in resource.fields
+        if not (field.fields or field.many)
     }
     return _object(fields) | {"minProperties": 1}
 
 
-def _on(field: Field) -> Schema:
-    return _ref(f"condition-on-{field.format.name}")
-
-
 def _condition(field: Field) -> Schema:
-    value = _value(field)
+    value: Schema = {"enum": list(field.values)}
+    if not field.values:
+        value = _VALUES.get(field.format.name) or dict(field.format.schema)
     values = {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
     words: Schema = {NOT: values}
     if is_ordered(field):
         words |= dict.fromkeys(BOUNDS, value)
     return {"anyOf": [*values["anyOf"], _object(words) | {"minProperties": 1}]}
-
-
-def _value(field: Field) -> Schema:
-    """One value as a condition has it."""
-    if field.values:
-        return {"enum": list(field.values)}
-    return _VALUES.get(field.format.name) or dict(field.format.schema)
 
 
 _AMOUNTS: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _AMOUNT}]}

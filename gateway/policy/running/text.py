@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from adapters.documents.document import Document, forgiving, parse_document
+from adapters.documents.document import Document, ProblemList, forgiving, parse_document
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, read_mask
-from gateway.policy.reading.notes import Notes
-from gateway.policy.reading.only import ONLY, read_only
+from gateway.policy.reading.conditions import ONLY, read_only
 from gateway.policy.rows import EVERY, NOTHING, RowFilter, conditions_in_file, path_in_list
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 from gateway.policy.running.versions import Version
@@ -133,7 +132,7 @@ def _rows(
 
 def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> RowFilter:
     """Returns conditions without levels, on any field."""
-    notes = Notes(document)
+    noted = ProblemList(document)
     seen = ResourceRules(dict.fromkeys(resource.paths, _ALL), {})
-    rows = read_only(notes, resource, written, seen)
-    return _NO_RECORD if notes.problems or not rows else rows[LEVELS[0]]
+    rows = read_only(noted, resource, written, seen)
+    return _NO_RECORD if noted.problems or not rows else rows[LEVELS[0]]

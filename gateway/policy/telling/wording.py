@@ -10,7 +10,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
-from gateway.policy.reading.spots import Spot, Spots
+from gateway.policy.reading.document import Spot, Spots
 from gateway.policy.rows import RowFilter, Value, ValueTest, conditions_in_file, shown
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Condition, Filter, NotFound, Only, Record, Trouble
-from adapters.conformance.conditions import let_be
+from adapters.conformance.pages import let_be
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import NOW, a_draft, ask, everything

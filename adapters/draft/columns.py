@@ -1,0 +1,262 @@
+"""What the values of a column look like, and how well that fits a field; no value is kept."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from adapters.base import FieldShape
+from adapters.draft.database import LONGEST_CODE, MOST_CODES, Column, Table
+from adapters.draft.vocabulary import CODES, ID, NO, YES, likeness, tokens
+from adapters.values.wall_clock import ZERO_DATES
+
+# How many of the values must look so.
+MOST = 0.8
+# Those that a converter of times reads without being told come first.
+_DAYS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d")
+_SELF_READ = (
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%dT%H:%M",
+)
+PATTERNS = (
+    *_SELF_READ,
+    *(day + clock for day in _DAYS for clock in (" %H:%M:%S", " %H:%M", "")),
+    "%Y%m%d%H%M%S",
+    "%Y%m%d%H%M",
+)
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+").fullmatch
+_PHONE = re.compile(r"(?=(?:.*\d){6})[+(0][\d\s()./+-]{5,24}").fullmatch
+_NUMBER = re.compile(r"-?[\d '.\u00a0]{1,15}(?:[.,]\d+)?").fullmatch
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?").fullmatch
+_ZERO = re.compile(f"(?:{'|'.join(ZERO_DATES)}|0001-01-01|1753-01-01)").match
+_UUID = re.compile(r"\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?").fullmatch
+_COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
+_ZONED = re.compile(r".+\d{2}:\d{2}(?::\d{2})?(?:\.\d+)? ?(?:Z|[+-]\d{2}:?\d{2})").fullmatch
+
+_FITS: dict[str, dict[str, float]] = {
+    "date-time": {"moment": 1, "epoch": 0.9, "day": 0.7},
+    "date": {"day": 1, "moment": 0.9, "epoch": 0.6},
+    "boolean": {"flag": 1, "number": 0.2},
+    "number": {"number": 1},
+    "integer": {"number": 1, "clock": 0.6},
+    "money": {"number": 1},
+    "percent": {"number": 1},
+    "email": {"email": 1, "text": 0.4},
+    "color": {"colour": 1, "number": 0.8, "text": 0.3},
+    "text": {"text": 1, "number": 0.6, "flag": 0.3, "phone": 0.4, "email": 0.1, "colour": 0.4},
+    "enum": {"flag": 0.8, "text": 0.2, "number": 0.2},
+    "phone": {"phone": 1, "number": 0.7, "text": 0.5},
+}
+# Texts that may well be numbers.
+_NUMBERS = {"microchip", "number", "reference", "batchNumber"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a column holds.
+
+    `kind` is text, number, flag, moment, day, clock, epoch, uuid, email, phone, colour or nothing;
+    `pattern` that of times in text; `zeros` the zero dates that were seen.
+    """
+
+    kind: str
+    pattern: str | None = None
+    zeros: tuple[str, ...] = ()
+    milliseconds: bool = False
+    zoned: bool = False
+    blank: bool = False
+    has_time: bool = False
+    codes: tuple[str, ...] = ()
+    yes: tuple[Any, ...] = ()
+    no: tuple[Any, ...] = ()
+    is_text: bool = False
+    longest: int = 0
+
+    @property
+    def is_time(self) -> bool:
+        return self.kind in ("moment", "day", "epoch")
+
+    @property
+    def is_code(self) -> bool:
+        """Whether the values are codes, that may be shown: few, short, and of nobody's own."""
+        return (
+            0 < len(self.codes) <= MOST_CODES
+            and self.kind in ("text", "number", "flag")
+            and all(len(code) <= LONGEST_CODE for code in self.codes)
+        )
+
+
+def profile_of(table: Table, name: str) -> Profile:
+    column, raw = table.column(name), table.values(name)
+    given = [text for value in raw if value is not None and (text := str(value).strip())]
+    zeros = {text for text in given if _ZERO(text)}
+    solid = [text for text in given if text not in zeros]
+    found = _of_type(column, solid) or _of_texts(column, solid)
+    yes, no = _flag(column, given)
+    if (yes or no) and found.kind in ("text", "number", "flag"):
+        found = Profile(kind="flag", yes=yes, no=no)
+    return replace(
+        found,
+        zeros=tuple(sorted(zeros)),
+        zoned=found.zoned or column.zoned,
+        blank=len(given) < len(raw),
+        codes=tuple(map(_code, column.codes)),
+        is_text=column.kind == "text",
+        longest=max(map(len, solid), default=0),
+    )
+
+
+def _of_type(column: Column, texts: list[str]) -> Profile | None:
+    """What the type of the column says by itself."""
+    if column.kind == "datetime":
+        midnight = bool(texts) and all(text.endswith("00:00:00") for text in texts)
+        return Profile(kind="moment", has_time=not midnight, zoned=column.zoned)
+    if column.kind in ("integer", "number"):
+        return _of_numbers(texts)
+    kinds = {"date": "day", "time": "clock", "uuid": "uuid"}
+    kinds |= dict.fromkeys(("bytes", "json", "other"), "nothing")
+    return Profile(kind=kinds[column.kind]) if column.kind in kinds else None
+
+
+def _of_numbers(texts: list[str]) -> Profile:
+    numbers = [int(text) for text in texts if re.fullmatch(r"\d{9,13}", text)]
+    if texts and len(numbers) >= MOST * len(texts):
+        for unit in (1, 1000):
+            if all(500_000_000 * unit < number < 4_200_000_000 * unit for number in numbers):
+                return Profile(kind="epoch", milliseconds=unit == 1000, has_time=True)
+    return Profile(kind="number")
+
+
+def _of_texts(column: Column, texts: list[str]) -> Profile:
+    if not texts:
+        return Profile(kind="text" if column.kind != "boolean" else "flag")
+    tests = (("email", _EMAIL), ("uuid", _UUID), ("colour", _COLOUR), ("clock", _CLOCK))
+    for kind, test in tests:
+        if _nearly_all(texts, test):
+            return Profile(kind=kind)
+    if _nearly_all(texts, _ZONED):
+        return Profile(kind="moment", zoned=True, has_time=True)
+    pattern = _pattern(texts)
+    if pattern is not None:
+        has_time = "%H" in pattern
+        return Profile(kind="moment" if has_time else "day", pattern=pattern, has_time=has_time)
+    is_phone = _nearly_all(texts, _PHONE)
+    if _nearly_all(texts, _NUMBER):
+        is_phone = is_phone and max(map(len, texts)) >= 8
+        return Profile(kind="phone" if is_phone else "number")
+    return Profile(kind="phone" if is_phone else "text")
+
+
+def _nearly_all(texts: list[str], test: Callable[[str], Any]) -> bool:
+    """Whether they pass the test; no more of them are tried than it takes to know."""
+    left = len(texts)
+    for text in texts:
+        left -= not test(text)
+        if left / len(texts) < MOST:
+            return False
+    return True
+
+
+def _pattern(texts: list[str]) -> str | None:
+    """The pattern by which nearly all can be read."""
+    some = [re.sub(r"\.\d+$", "", text) for text in texts[:100]]
+    found = (pattern for pattern in PATTERNS if _nearly_all(some, partial(_is_time, pattern)))
+    return next(found, None)
+
+
+def _is_time(pattern: str, text: str) -> bool:
+    try:
+        # strptime takes fewer digits than it writes: a number is no day
+        shown = datetime.strptime(text, pattern)  # noqa: DTZ007 - what a wall clock shows
+    except ValueError:
+        return False
+    return 1900 <= shown.year <= 2200 and len(text) >= 8
+
+
+def _code(value: Any) -> str:
+    """A code as the converter of codes knows it."""
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _flag(column: Column, texts: list[str]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The spellings of yes and of no, where there are no others."""
+    if column.kind == "boolean":
+        return (True,), (False,)
+    codes = {str(code).strip() for code in column.codes} - {""}
+    if not codes or len(codes) > 2 or not texts:
+        return (), ()
+    if codes <= {"0", "1"}:
+        return (1,), (0,)
+    yes = tuple(code for code in codes if code.upper() in YES)
+    no = tuple(code for code in codes if code.upper() in NO | {"0"})
+    return (yes, no) if len(yes) == len(no) == 1 and len(codes) == 2 else ((), ())
+
+
+def fit(column: Column, profile: Profile, field: str, shape: FieldShape) -> float:
+    """How well the values fit the field; 0 where they can't be it."""
+    if shape.values:
+        return 1.0 if profile.is_code else _FITS["enum"].get(profile.kind, 0)
+    if field == "phone":
+        return _FITS["phone"].get(profile.kind, 0)
+    if profile.longest == 0 and column.kind == "text":
+        return 0.4  # a text without a value may be anything
+    if shape.format == "text" and field in _NUMBERS and profile.kind in ("number", "phone"):
+        return 1.0
+    words = tokens(column.name)
+    is_key = profile.kind == "number" and len(words) > 1 and set(words) & ID
+    if shape.format == "text" and is_key and field not in _NUMBERS:
+        return 0.0  # a key of another table, whatever it is called
+    return _FITS[shape.format].get(profile.kind, 0.0)
+
+
+def parameters(profile: Profile, shape: FieldShape, place: str) -> dict[str, Any]:
+    """How the converter of the field at `resource.field` has to read such values."""
+    if shape.values:
+        return {"codes": _meanings(profile, place)}
+    if shape.format in ("date-time", "date"):
+        return time_parameters(profile, shape.format)
+    if shape.format == "boolean" and profile.yes and profile.yes not in ((1,), (True,)):
+        return {"yes": list(profile.yes), "no": list(profile.no)}
+    return {"separator": ";"} if shape.many and shape.format != "email" else {}
+
+
+def time_parameters(profile: Profile, form: str) -> dict[str, Any]:
+    """The converter of a time, and its pattern."""
+    if form == "date-time" and profile.kind == "epoch":
+        return {"as": "epoch"} | ({"unit": "milliseconds"} if profile.milliseconds else {})
+    given: dict[str, Any] = {}
+    if form == "date-time" and profile.zoned:
+        given["as"] = "zoned time"
+    if profile.pattern not in (None, *_SELF_READ) and not is_only_a_day(profile, form):
+        given["pattern"] = profile.pattern
+    strange = {zero[:10] for zero in profile.zeros} - {*ZERO_DATES}
+    if strange:
+        given["zero"] = [*ZERO_DATES, *sorted(strange)]
+    return given
+
+
+def is_only_a_day(profile: Profile, form: str) -> bool:
+    """Whether these are days in a spelling of which a time can't be made without the clinic."""
+    is_odd = profile.pattern not in (None, *_SELF_READ)
+    return form == "date-time" and is_odd and not profile.has_time
+
+
+def _meanings(profile: Profile, place: str) -> dict[str, str | None]:
+    """Each code that was seen, with the value that it most likely stands for, or None."""
+    if not profile.is_code:
+        return {}
+    table = {code: _meaning(code, place) for code in profile.codes if code}
+    if profile.blank and place == "appointments.status":
+        table[""] = "SCHEDULED"
+    return table
+
+
+def _meaning(code: str, place: str) -> str | None:
+    scores = {value: likeness(tokens(code), words) for value, words in CODES[place].items()}
+    best = max(scores, key=lambda value: scores[value])
+    return best if scores[best] >= 0.7 else None

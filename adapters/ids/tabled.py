@@ -1,0 +1,234 @@
+"""Ids that only a table leads back: keyed hashes, and UUIDs that are spelt in their own way."""
+
+import asyncio
+import json
+import re
+from hashlib import blake2b
+from typing import Any
+
+from cachebox import LRUCache
+
+from adapters.base import IdTable
+from adapters.ids.seal import uuid_of_digest
+from adapters.values.convert import Unreadable, by_value
+
+REMEMBERED = 65_536
+# By one who keeps none in the table, and looks at every row.
+REMEMBERED_UNKEPT = 1_000_000
+# New ids that wait for the table while it cannot be written, and how many of them go there at once.
+MOST_WAITING = 65_536
+AT_ONCE = 1_000
+
+
+class KeptIds:
+    """What the ids of one resource stand for, by a table; keys are texts of JSON.
+
+    While the table cannot be written no answer with a new id leaves, and MOST_WAITING wait for it.
+    Beyond that a new id is Unreadable: its row is left out, rather than shown under an id that may
+    never lead back.
+    """
+
+    def __init__(self, resource: str, table: IdTable | None) -> None:
+        self._resource = resource
+        self._table = table
+        self._known: LRUCache[str, str] = LRUCache(REMEMBERED)
+        self._new: dict[str, str] = {}
+        self._certain: set[str] = set()
+        self._writing = asyncio.Lock()
+        self._keeps = True
+
+    def find(self, public_id: str) -> str | None:
+        """The key, of an id that was shown or learnt."""
+        return self._new.get(public_id) or self._known.get(public_id)
+
+    def add(self, public_id: str, key: str, *, certain: bool = False) -> None:
+        """To be kept; Unreadable where too many wait for that already.
+
+        A key that is `certain` takes the place of another one; else the first stays.
+        """
+        known = self.find(public_id)
+        if self._table is None or not (known is None or certain):
+            return
+        if known == key and public_id not in self._new:
+            return
+        if not self._keeps:
+            self._known[public_id] = key
+            return
+        if public_id not in self._new and len(self._new) >= MOST_WAITING:
+            raise Unreadable
+        self._new[public_id] = key
+        if certain:
+            self._certain.add(public_id)
+
+    def keep_none(self) -> None:
+        """For one who shows the ids to nobody: none has to wait for the table, nor is refused."""
+        self._keeps = False
+        self._known = LRUCache(REMEMBERED_UNKEPT)
+
+    async def learn(self, public_id: str) -> None:
+        """Look an id up in the table, so that `find` knows it."""
+        if self._table is None or self.find(public_id) is not None:
+            return
+        found = await self._table.find(self._resource, [public_id])
+        for each, key in found.items():
+            self._known[each] = key
+
+    async def keep(self) -> None:
+        """Write the ids that were shown first since; none may leave before."""
+        if self._table is None or not self._new:
+            return
+        async with self._writing:  # what another request has written meanwhile waits no longer
+            waiting = list(self._new.items())
+            for start in range(0, len(waiting), AT_ONCE):
+                await self._write(self._table, dict(waiting[start : start + AT_ONCE]))
+
+    async def make_room(self) -> None:
+        """Write them now where no more may wait, before anything is asked of the backend."""
+        if len(self._new) >= MOST_WAITING:
+            await self.keep()
+
+    async def _write(self, table: IdTable, new: dict[str, str]) -> None:
+        certain = {each: key for each, key in new.items() if each in self._certain}
+        others = {each: key for each, key in new.items() if each not in certain}
+        if certain:
+            await table.respell(self._resource, certain)
+        kept: dict[str, str] = dict(new)
+        if others:
+            await table.remember(self._resource, others)
+            # another worker may have known it better
+            kept |= await table.find(self._resource, list(others))
+        for each, key in new.items():
+            self._known[each] = kept[each]
+            if self._new.get(each) == key and (each in certain or each not in self._certain):
+                del self._new[each]
+                self._certain.discard(each)
+
+
+class HashedIds:
+    """A keyed hash of the key. Without a table (lists inside records) there is no way back."""
+
+    def __init__(self, secret: bytes, resource: str, table: IdTable | None) -> None:
+        self._resource = resource
+        self._key = blake2b(b"hashed ids", key=secret, digest_size=32).digest()
+        self.kept = KeptIds(resource, table)
+
+    def shown(self, raw: Any) -> str | None:
+        parts = raw if isinstance(raw, tuple) else (raw,)
+        if any(each is None or each == "" for each in parts):
+            return None
+        plain = [_plain_key(each) for each in parts]
+        # one key, whether a number is kept as one or as a text
+        spelt = json.dumps([str(each) for each in plain], ensure_ascii=False)
+        mixed = f"{self._resource}\0{spelt}".encode()
+        public_id = uuid_of_digest(blake2b(mixed, key=self._key, digest_size=16).digest())
+        self.kept.add(public_id, json.dumps(plain, ensure_ascii=False))
+        return public_id
+
+    def referred(self, raw: Any) -> str | None:
+        return self.shown(raw)
+
+    def keys(self, public_id: str) -> tuple[Any, ...]:
+        key = self.kept.find(public_id)
+        if key is None:
+            return ()
+        parts = json.loads(key)
+        return (parts[0] if len(parts) == 1 else tuple(parts),)
+
+    async def learn(self, public_id: str) -> None:
+        """Look an id up in the table, so that `keys` knows it."""
+        await self.kept.learn(public_id)
+
+    async def keep(self) -> None:
+        """As KeptIds."""
+        await self.kept.keep()
+
+
+def _plain_key(raw: Any) -> Any:
+    """A part of a key as JSON can keep it."""
+    raw = by_value(raw)
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    if isinstance(raw, str):
+        return raw.rstrip()
+    if isinstance(raw, bytes):
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable from error
+    if isinstance(raw, float) and abs(raw) >= 2**53:  # rounded: another key's too
+        raise Unreadable
+    return str(raw)
+
+
+_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+
+
+def plain_uuid(raw: Any) -> str | None:
+    """A UUID in lower case without braces, by which two spellings are one; None for none.
+
+    Unreadable for what is no UUID.
+    """
+    if raw is None or raw == "":
+        return None
+    public_id = str(raw).strip().strip("{}").lower()
+    if not _UUID(public_id):
+        raise Unreadable
+    return public_id
+
+
+class NativeIds:
+    """A UUID that the practice system gives itself, kept as one or as a text in any case.
+
+    The resource's own key says how it is spelt; what refers to it may spell it otherwise, and is
+    believed only while nothing else is known. A text in lower or in upper case is looked for as
+    both. One that is written otherwise, in mixed case or in braces, needs the table to be found
+    again after a restart; where a backend is asked for `one_spelling` alone, so does upper case.
+    """
+
+    def __init__(
+        self, resource: str = "", table: IdTable | None = None, *, one_spelling: bool = False
+    ) -> None:
+        self.kept = KeptIds(resource, table)
+        self._one_spelling = one_spelling
+        # as the resource's own key spells it, and as others do
+        self._met: LRUCache[str, str] = LRUCache(REMEMBERED)
+        self._referred: LRUCache[str, str] = LRUCache(REMEMBERED)
+
+    def shown(self, raw: Any) -> str | None:
+        public_id = plain_uuid(raw)
+        if public_id is None:
+            return None
+        spelt = str(raw).strip()
+        if not self._is_tried(public_id, spelt) or self.kept.find(public_id) is not None:
+            self.kept.add(public_id, json.dumps(spelt), certain=True)
+        self._met[public_id] = spelt
+        return public_id
+
+    def referred(self, raw: Any) -> str | None:
+        public_id = plain_uuid(raw)
+        if public_id is None or public_id in self._met:
+            return public_id
+        spelt = str(raw).strip()
+        if not self._is_tried(public_id, spelt):
+            self.kept.add(public_id, json.dumps(spelt))
+        self._referred[public_id] = spelt
+        return public_id
+
+    def keys(self, public_id: str) -> tuple[Any, ...]:
+        kept = self.kept.find(public_id)
+        known = self._met.get(public_id), kept and json.loads(kept), self._referred.get(public_id)
+        spelt = *known, public_id, public_id.upper()
+        return tuple(dict.fromkeys(each for each in spelt if each))
+
+    async def learn(self, public_id: str) -> None:
+        """Look up in the table how an id is spelt that was not met yet."""
+        if public_id not in self._met:
+            await self.kept.learn(public_id)
+
+    async def keep(self) -> None:
+        """As KeptIds."""
+        await self.kept.keep()
+
+    def _is_tried(self, public_id: str, spelt: str) -> bool:
+        """Whether it is looked for in that spelling without being known."""
+        return spelt == public_id or (not self._one_spelling and spelt == public_id.upper())

@@ -1,0 +1,325 @@
+"""Which calls go to the practice system: none while it keeps failing, so many at once, so long."""
+
+import asyncio
+import math
+import sys
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+
+from adapters.asking import ASKING
+from adapters.base import BackendUnavailable, LeftAlone
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """Meanwhile that module cannot be imported, unless it has been already."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # so that an import of it fails
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
+# purgatory would import the driver of Redis wherever it is installed
+with _without("redis"):
+    from purgatory.domain.model import CLOSED, OPENED, Context, HalfOpenedState
+
+_NAMES = {"closed": "closed", "opened": "open", "half-opened": "half-open"}
+
+
+class Breaker:
+    """Closed until `failures` calls in a row have failed; then open for `pause` seconds.
+
+    Thereafter it is half-open: one call goes through, and its end closes or opens it again. A
+    failure counts only where nothing was answered since its call began, so that many slow calls
+    that end together open nothing while others are answered. `changed` hears each new state.
+
+    Meanwhile others may wait for the end of that one with `probed`.
+
+    What a call learns is told with the turn that `enter` gave it, so that one that began before
+    the last change changes nothing any more. While it is `closed`, the next turn is `turn`.
+    """
+
+    def __init__(
+        self,
+        failures: int,
+        pause: float,
+        *,
+        changed: Callable[[str], None] = lambda state: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        # its own pause is one of the wall's clock, which may jump: ours is `_clock`'s
+        self._circuit = Context("practice system", failures, ttl=math.inf)
+        self._pause = pause
+        self._changed = changed
+        self._clock = clock
+        self.turn = self._changed_at = 0
+        self._open_until = 0.0
+        # while one call tries it: when that ends at the latest, and that it has ended
+        self._probe_until: float | None = None
+        self._probed = asyncio.Event()
+        # whether anything has failed since the last answer
+        self._failing = False
+        self.closed = True
+
+    @property
+    def state(self) -> str:
+        """`closed`, `open` or `half-open`; what was open is half-open once it is entered again."""
+        return _NAMES[self._circuit.state]
+
+    @property
+    def wait(self) -> float:
+        """Seconds until a call may go through, as far as that is known; 0 where it may now."""
+        if self.closed:
+            return 0.0
+        until = self._open_until if self._circuit.state == OPENED else self._probe_until
+        return 0.0 if until is None else max(0.0, until - self._clock())
+
+    def check(self) -> None:
+        """LeftAlone, at once, where no call goes through."""
+        if self.closed:
+            return
+        if self._circuit.state == OPENED and self._clock() < self._open_until:
+            text = "it failed too often in a row and is left alone for a while"
+            raise LeftAlone(text, self.wait)
+        if self._probe_until is not None:
+            text = "it failed too often in a row and is being tried by one call"
+            raise LeftAlone(text, self.wait)
+
+    async def probed(self, patience: float) -> None:
+        """Wait for the end of the call that tries it, where there is one, for so many seconds."""
+        if self._probe_until is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._probed.wait()
+
+    def enter(self, seconds: float) -> int:
+        """The turn of a call that goes through, the one probe included; else as `check`.
+
+        The call takes so many seconds at most.
+        """
+        if not self.closed:
+            self.check()
+            self.end_pause()
+            self._probe_until = self._clock() + seconds
+            self._probed.clear()
+        return self.turn
+
+    def answered(self, turn: int) -> None:
+        """The practice system has answered, be it with a no."""
+        if turn < self._changed_at:
+            return
+        self.turn += 1
+        if self._failing:
+            self._failing = False
+            self._circuit.handle_end_request()
+            self._settle()
+
+    def failed(self, turn: int, error: Exception) -> None:
+        """It has not."""
+        if turn == self.turn:
+            self._failing = True
+            self._circuit.handle_exception(error)
+            self._settle()
+
+    def left(self, turn: int) -> None:
+        """The call ended and nothing was learned: it was cancelled, or the adapter has a fault."""
+        if turn >= self._changed_at:
+            self._end_probe()
+
+    def end_pause(self) -> None:
+        """The next call may be the probe, whatever is left of the pause."""
+        if self._circuit.state == OPENED:
+            self._circuit.set_state(HalfOpenedState())
+            self._settle()
+
+    def _end_probe(self) -> None:
+        self._probe_until = None
+        self._probed.set()
+
+    def _settle(self) -> None:
+        """Take in what the circuit has made of it."""
+        changes = [each for each in self._circuit.messages if hasattr(each, "state")]
+        self._circuit.messages.clear()
+        if not changes:
+            return
+        self.closed = self._circuit.state == CLOSED
+        self._end_probe()
+        self.turn += 1
+        self._changed_at = self.turn
+        if self._circuit.state == OPENED:
+            self._open_until = self._clock() + self._pause
+        self._changed(self.state)
+
+
+class CallLimiter:
+    """At most `most` are inside at once; at most `queue` wait, none longer than `patience`.
+
+    Where so many wait, one more of a partner that has fewer takes the place of the last of whoever
+    has most.
+
+    Who waits comes in by turn: the partners one after the other, and of each partner who came
+    first. `take` is for the call that need not wait: it costs no task switch, nor a coroutine, as a
+    semaphore does.
+    """
+
+    def __init__(self, most: int, queue: int, patience: float) -> None:
+        self._most = self._free = most
+        self._queue = queue
+        self._patience = patience
+        # by partner; the first is the next whose turn it is
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @property
+    def in_use(self) -> int:
+        """How many are inside."""
+        return self._most - self._free
+
+    @property
+    def waiting(self) -> int:
+        """How many wait to come in."""
+        return sum(map(len, self._lines.values()))
+
+    def take(self) -> bool:
+        """Whether there is room for this call, at once."""
+        if self._free <= 0:
+            return False
+        self._free -= 1
+        return True
+
+    async def enter(self) -> None:
+        """BackendUnavailable where there is no room, nor in time."""
+        if self.take():
+            return
+        partner = ASKING.get().partner
+        if self.waiting >= self._queue:
+            self._turn_away(partner)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lines.setdefault(partner, deque()).append(place)
+        try:
+            async with asyncio.timeout(self._patience):
+                await place
+        except BaseException as error:
+            if not place.done() or place.cancelled():
+                self._forget(partner, place)
+            elif place.exception() is None:  # its turn came at that very moment
+                self.leave()
+            if isinstance(error, TimeoutError):
+                text = "the practice system was busy with other calls"
+                raise BackendUnavailable(text) from error
+            raise
+
+    def leave(self) -> None:
+        """Make room: for who is next, if anybody waits."""
+        while self._lines:
+            partner, line = self._lines.popitem(last=False)
+            place = line.popleft()
+            if line:
+                self._lines[partner] = line
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
+
+    def _turn_away(self, newcomer: str) -> None:
+        """The last of the longest line; BackendUnavailable where that is who comes now."""
+        own = len(self._lines.get(newcomer, ()))
+        longest = max(self._lines.values(), key=len, default=None)
+        if longest is None or own + 1 >= len(longest):
+            raise _too_much()
+        place = longest.pop()
+        if not place.done():
+            place.set_exception(_too_much())
+
+    def _forget(self, partner: str, place: asyncio.Future[None]) -> None:
+        line = self._lines.get(partner)
+        if line is not None and place in line:
+            line.remove(place)
+            if not line:
+                del self._lines[partner]
+
+
+def _too_much() -> BackendUnavailable:
+    return BackendUnavailable("too much is waiting for the practice system already")
+
+
+class Deadline:
+    """So many seconds for each call, from where its `with deadline.span()` begins.
+
+    What is late is cancelled, and TimeoutError comes out; unless, cancelled, it still answers or
+    says itself what became of it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        # in the order of their ends
+        self.running: dict[CallSpan, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def span(self) -> "CallSpan":
+        return CallSpan(self)
+
+    def watch(self, loop: asyncio.AbstractEventLoop, until: float) -> None:
+        """Look at what runs when the first of it is late."""
+        if self._timer is None or self._timer.cancelled():
+            self._timer = loop.call_at(until, self._look, loop)
+
+    def aclose(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        for span in list(self.running):
+            if span.until > loop.time():
+                self.watch(loop, span.until)
+                break
+            span.end()
+
+
+class CallSpan:
+    """One call's time; `late` once it is over."""
+
+    __slots__ = ("_cancelling", "_deadline", "_task", "late", "until")
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self.late = False
+
+    def __enter__(self) -> "CallSpan":
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline is for what runs in a task")
+        loop = task.get_loop()
+        self._task = task
+        self._cancelling = task.cancelling()
+        self.until = loop.time() + self._deadline.seconds
+        self._deadline.running[self] = None
+        self._deadline.watch(loop, self.until)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if not self.late:
+            del self._deadline.running[self]
+            return
+        others = self._task.uncancel() > self._cancelling
+        if kind is not None and issubclass(kind, asyncio.CancelledError) and not others:
+            raise TimeoutError from error
+
+    def end(self) -> None:
+        """The time is over."""
+        self.late = True
+        del self._deadline.running[self]
+        self._task.cancel()

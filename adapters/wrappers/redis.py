@@ -1,0 +1,180 @@
+"""The memory of several processes and machines: in Redis or Valkey, sealed, and never waited for.
+
+What lies there is whole records of people. So it is encrypted under a key made of the sealing
+secret, and its name tells nothing of what was asked for.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Coroutine, Sequence
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+from aiocache.backends.redis import RedisCache  # type: ignore[import-untyped]  # it has no types
+from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from redis.asyncio import BlockingConnectionPool
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from adapters.base import BackendUnavailable
+from adapters.wrappers.admission import Breaker
+from adapters.wrappers.memory import Remembered
+
+T = TypeVar("T")
+
+# The number is the version of what lies under the names: another one finds nothing of this.
+PREFIX = "clinic-gateway:cache:2"
+CONNECTIONS = 10
+# Seconds for which a read waits for it, and after which a connection that is silent is given up.
+PATIENCE, SILENCE = 0.05, 1.0
+# So many calls in a row may fail; then it is left alone for so many seconds.
+FAILURES, PAUSE = 5, 1.0
+# Seconds between two tries to drop what could not be dropped.
+AGAIN = 0.2
+# Seconds that a dropped mark is known for longer than what was kept under it.
+LONGER = 60.0
+_TOKEN, _NONCE = 16, 12
+_NEVER_DROPPED = bytes(_TOKEN)
+
+
+class RedisMemory:
+    """A Memory for all who have the same secret, and ask the same practice in the same way.
+
+    `scope` is what makes two of them differ; `most` are the seconds that anything is kept at most.
+    """
+
+    def __init__(self, url: str, *, secret: bytes, scope: bytes, most: float) -> None:
+        self._names = blake2b(b"cache names" + scope, key=secret, digest_size=32).digest()
+        self._cipher = AESGCM(blake2b(b"cache", key=secret, digest_size=32).digest())
+        self._prefix = f"{PREFIX}:{self._digest('scope')[:16]}"
+        self._cache = _cache(url)
+        self._breaker = Breaker(FAILURES, PAUSE)
+        self._most = most + LONGER
+        self._owed: set[str] = set()
+        self._paying: asyncio.Task[None] | None = None
+        self._asked: set[asyncio.Task[Any]] = set()
+
+    async def look(self, key: str, mark: str) -> Remembered:
+        """In one message; nothing while a drop of the mark is owed."""
+        if mark in self._owed:
+            return Remembered(None, None)
+        name, mark_name = self._name(key), self._name(mark)
+        answer = await self._asking(self._cache.multi_get([mark_name, name]))
+        if answer is None:
+            return Remembered(None, None)
+        version = (answer[0] or _NEVER_DROPPED) if mark else _NEVER_DROPPED
+        return Remembered(version, self._opened(name, version, answer[1]))
+
+    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
+        if found.version is None or found.data is None:
+            return
+        name, nonce = self._name(key), os.urandom(_NONCE)
+        sealed = self._cipher.encrypt(nonce, found.data, name.encode() + found.version)
+        await self._asking(self._cache.set(name, nonce + sealed, ttl=float(seconds)))
+
+    async def drop(self, marks: Sequence[str]) -> None:
+        """For all at once; where that cannot be, for this process at once, and for all later."""
+        if not await self._dropped(marks):
+            self._owed.update(marks)
+            if self._paying is None or self._paying.done():
+                self._paying = asyncio.create_task(self._pay(), name="drop what is remembered")
+
+    async def aclose(self) -> None:
+        tasks = [*self._asked, *([self._paying] if self._paying else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # its own close() is one that Redis' client warns of
+        await self._cache.client.aclose()
+
+    async def _dropped(self, marks: Sequence[str]) -> bool:
+        pairs = [(self._name(each), os.urandom(_TOKEN)) for each in marks]
+        return bool(await self._asking(self._cache.multi_set(pairs, ttl=self._most)))
+
+    async def _pay(self) -> None:
+        deadline = asyncio.get_running_loop().time() + self._most
+        while asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(AGAIN)
+            owed = list(self._owed)
+            if await self._dropped(owed):
+                self._owed.difference_update(owed)
+                if not self._owed:
+                    return
+        # whatever was kept has ended by itself
+        self._owed.clear()
+
+    def _opened(self, name: str, version: bytes, sealed: bytes | None) -> bytes | None:
+        """What was sealed under this name, as of this version."""
+        if sealed is None:
+            return None
+        nonce, rest = sealed[:_NONCE], sealed[_NONCE:]
+        with contextlib.suppress(InvalidTag, ValueError):
+            return self._cipher.decrypt(nonce, rest, name.encode() + version)
+        return None
+
+    def _name(self, text: str) -> str:
+        return f"{self._prefix}:{self._digest(text)}"
+
+    def _digest(self, text: str) -> str:
+        return blake2b(text.encode(), key=self._names, digest_size=20).hexdigest()
+
+    async def _asking(self, asked: Coroutine[Any, Any, T]) -> T | None:
+        """None where it fails, or takes too long; then it goes on by itself until it is given up.
+
+        So a connection that is slow to make is there for who comes later.
+        """
+        try:
+            turn = self._breaker.enter(PATIENCE)
+        except BackendUnavailable:
+            asked.close()
+            return None
+        task = asyncio.get_running_loop().create_task(asked)
+        self._asked.add(task)
+        task.add_done_callback(self._over)
+        try:
+            await asyncio.wait((task,), timeout=PATIENCE)
+            answer = task.result() if task.done() else None
+        except (RedisError, OSError) as error:
+            self._breaker.failed(turn, error)
+            return None
+        except BaseException:
+            self._breaker.left(turn)
+            raise
+        if task.done():
+            self._breaker.answered(turn)
+        else:
+            self._breaker.failed(turn, TimeoutError())
+        return answer
+
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._asked.discard(task)
+        if not task.cancelled():
+            task.exception()  # who asked may have given up
+
+
+def _cache(url: str) -> Any:
+    given = parse_url(url)
+    return RedisCache(
+        # bytes, never an object: what is read from Redis is not run
+        serializer=NullSerializer(encoding=None),
+        timeout=0,
+        endpoint=given.get("host", "127.0.0.1"),
+        port=given.get("port", 6379),
+        db=given.get("db", 0),
+        password=given.get("password"),
+        pool_max_size=CONNECTIONS,
+        create_connection_timeout=SILENCE,
+        ssl="connection_class" in given,
+        connection_pool_class=BlockingConnectionPool,
+        connection_pool_kwargs={
+            "username": given.get("username"),
+            "timeout": PATIENCE,
+            "socket_timeout": SILENCE,
+            "retry": Retry(NoBackoff(), 0),
+        },
+    )
