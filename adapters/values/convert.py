@@ -91,6 +91,26 @@ def plain(raw: Any, encoding: str = "utf-8") -> str | None:
     return str(raw).strip() or None
 
 
+class AsItIs:
+    """A converter that writes a value as it is."""
+
+    __slots__ = ()
+    compares: ClassVar[bool] = True
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+
+class ReadOnly:
+    """A converter of what is put together, which cannot be written or compared."""
+
+    __slots__ = ()
+    compares: ClassVar[bool] = False
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Text, stripped; blank is no value. What the encoding lacks is written as a question mark."""
@@ -108,24 +128,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedText:
+class JoinedText(ReadOnly):
     """A text in several columns, or several texts as one; blank ones are left out."""
 
     separator: str = ", "
     encoding: str = "utf-8"
-    compares: ClassVar[bool] = False
 
     def decode(self, raw: Any) -> str | None:
         parts = raw if isinstance(raw, tuple) else (raw,)
         texts = [text for each in parts if (text := plain(each, self.encoding))]
         return self.separator.join(texts) or None
 
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return ()
-
 
 @dataclass(frozen=True, slots=True)
-class PartOfText:
+class PartOfText(ReadOnly):
     """One part of a text such as `Last,First`: 1 is the first, -1 the last; None where it has none.
 
     A text without the separator is its first part, and its last one too.
@@ -134,7 +150,6 @@ class PartOfText:
     separator: str = ","
     part: int = 1
     encoding: str = "utf-8"
-    compares: ClassVar[bool] = False
 
     def decode(self, raw: Any) -> str | None:
         text = plain(raw, self.encoding)
@@ -144,25 +159,18 @@ class PartOfText:
         place = self.part - 1 if self.part > 0 else self.part
         return parts[place] or None if -len(parts) <= place < len(parts) else None
 
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return ()
-
 
 @dataclass(frozen=True, slots=True)
-class Email:
+class Email(AsItIs):
     """An e-mail address; what has no @ in it is unreadable."""
 
     encoding: str = "utf-8"
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> str | None:
         text = plain(raw, self.encoding)
         if text is not None and re.fullmatch(r"[^@\s]+@[^@\s]+", text) is None:
             raise Unreadable
         return text
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +205,9 @@ class Codes:
         text = plain(bits(raw))
         if text is None:
             return self.table.get("")
-        try:
-            return self.table[text]
-        except KeyError as error:
-            raise UnknownCode from error
+        if text not in self.table:
+            raise UnknownCode
+        return self.table[text]
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return tuple(code for code, meaning in self.table.items() if meaning == value)

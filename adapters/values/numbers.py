@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar
 
-from adapters.values.convert import Unreadable, plain, whole
+from adapters.values.convert import AsItIs, Unreadable, plain, whole
 
 
 def decimal(raw: Any) -> Decimal | None:
@@ -53,10 +53,8 @@ def _pointed(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(AsItIs):
     """A number; whole ones stay whole."""
-
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> int | float | None:
         number = decimal(raw)
@@ -64,15 +62,10 @@ class Number:
             return None
         return int(number) if number == number.to_integral_value() else float(number)
 
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
-
 
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(AsItIs):
     """A whole number."""
-
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> int | None:
         number = decimal(raw)
@@ -81,9 +74,6 @@ class Integer:
         if number != number.to_integral_value():
             raise Unreadable
         return int(number)
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +98,10 @@ _COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
-class Colour:
+class Colour(AsItIs):
     """A colour as #RRGGBB: from that text, or from a whole number 0xRRGGBB (`bgr`: 0xBBGGRR)."""
 
     bgr: bool = False
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> str | None:
         text = plain(raw)
@@ -123,6 +112,3 @@ class Colour:
             raise Unreadable
         parts = number.to_bytes(3, "little" if self.bgr else "big")
         return f"#{parts.hex().upper()}"
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (value,)

@@ -32,16 +32,12 @@ def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | 
     found = _WALL(text)
     try:
         if found is None:
-            return _by_pattern(text, pattern)
+            if pattern == PATTERN:
+                raise Unreadable
+            return datetime.strptime(text, pattern).replace(tzinfo=None)  # noqa: DTZ007 - a wall clock
         return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
     except ValueError as error:
         raise Unreadable from error
-
-
-def _by_pattern(text: str, pattern: str) -> datetime:
-    if pattern == PATTERN:
-        raise Unreadable
-    return datetime.strptime(text, pattern).replace(tzinfo=None)  # noqa: DTZ007 - a wall clock
 
 
 def _of_two(raw: tuple[Any, ...], zero: tuple[str, ...], pattern: str) -> datetime | None:
