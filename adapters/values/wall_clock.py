@@ -34,7 +34,8 @@ def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | 
         if found is None:
             if pattern == PATTERN:
                 raise Unreadable
-            return datetime.strptime(text, pattern).replace(tzinfo=None)  # noqa: DTZ007 - a wall clock
+            shown = datetime.strptime(text, pattern)  # noqa: DTZ007 - a wall clock
+            return shown.replace(tzinfo=None)
         return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
     except ValueError as error:
         raise Unreadable from error
