@@ -14,13 +14,13 @@ from adapters.mapped.repeated import RepeatedHours
 from adapters.mapping.converters import Converters
 from adapters.mapping.loading import load_mapping, loaded_beside
 from adapters.mapping.models import MappingFile
+from adapters.sql.booking import BookingWrites
 from adapters.sql.checks import found_in
 from adapters.sql.columns import sql
 from adapters.sql.diary import DiaryRows
 from adapters.sql.engines import open_engine, wrong_with
-from adapters.sql.reading import ResourceReader
+from adapters.sql.records import SqlReader
 from adapters.sql.session import SqlDriver, SqlPlan
-from adapters.sql.writes import BookingWrites
 
 
 class SqlAdapter(MappedAdapter):
@@ -31,10 +31,9 @@ class SqlAdapter(MappedAdapter):
 
     def __init__(self, options: AdapterOptions) -> None:
         mapping, document = _mapping(options)
-        engine = open_engine(
-            options.url, timeout=options.timeout, booking_timeout=options.booking_timeout
-        )
-        speech, report = engine.speech, options.report
+        limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
+        engine = open_engine(options.url, **limits)
+        speech, report, shapes = engine.speech, options.report, options.shapes
         self.converters = converters = Converters(
             ZoneInfo(mapping.zone),
             options.secret,
@@ -43,10 +42,10 @@ class SqlAdapter(MappedAdapter):
             times_as_text=speech.times_as_text,
         )
         self.readers = readers = {
-            name: ResourceReader(
-                compile_resource(name, rows, options.shapes[name], converters),
+            name: SqlReader(
+                compile_resource(name, rows, shapes[name], converters),
                 rows,
-                options.shapes[name],
+                shapes[name],
                 report,
                 speech,
             )
@@ -86,13 +85,8 @@ class SqlAdapter(MappedAdapter):
         """
         engine, core = self.driver.engine, self.core
         await engine.ping()  # whether anything answers is known sooner
-        found = await engine.inspect(
-            lambda connection: list(
-                found_in(
-                    connection, core.mapping, core.document, engine.speech, self.converters.ids
-                )
-            )
-        )
+        named = (core.mapping, core.document, engine.speech, core.converters.ids)
+        found = await engine.inspect(lambda connection: list(found_in(connection, *named)))
         return warnings_of(found)
 
 

@@ -1,22 +1,25 @@
-"""Expressions of the mapping as SQL: rows, and values that stand in one or more columns."""
+"""What a mapping reads of rows: expressions as SQL, values of several columns, keys and fields."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, false, literal_column, or_, select, text
+from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
+from adapters.base import LONGEST_AFTER, BackendNonsense, Record, Report, Trouble
+from adapters.mapped.plan import FieldPlan, RowPlan
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
-from adapters.sql.engines.base import given
-from adapters.values.convert import by_value
+from adapters.sql.engines.base import Criterion, Expression, given
+from adapters.values.convert import Unreadable, by_value, whole
 
 
-def sql(expression: str) -> ColumnElement[Any]:
+def sql(expression: str) -> Expression:
     """An expression of the mapping, taken as it is."""
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
     return literal_column(f"({expression})")
 
 
-def rows_of(rows: RowSource | ResourceMap | ListMap, *columns: ColumnElement[Any]) -> Select[Any]:
+def rows_of(rows: RowSource | ResourceMap | ListMap, *columns: Expression) -> Select[Any]:
     """SELECT columns FROM and WHERE as the mapping says."""
     statement = select(*columns).select_from(text((rows.from_ or "").replace(":", r"\:")))
     return statement if rows.where is None else statement.where(sql(rows.where))
@@ -26,72 +29,168 @@ class Columns:
     """One value in one or more columns; of several the raw value is a tuple."""
 
     def __init__(self, expressions: Sequence[str]) -> None:
-        self.parts = tuple(sql(each) for each in expressions)
+        self.parts = tuple(map(sql, expressions))
         self.width = len(self.parts)
 
     def take(self, row: Sequence[Any], offset: int) -> Any:
         """The raw value, of a row in which the columns begin at the offset."""
-        if self.width == 1:
-            return row[offset]
-        return tuple(row[offset : offset + self.width])
+        return row[offset] if self.width == 1 else tuple(row[offset : offset + self.width])
 
-    def labelled(self, name: str) -> list[ColumnElement[Any]]:
+    def labelled(self, name: str) -> list[Expression]:
         """To be selected, under names that clash with nothing."""
         return [part.label(f"{name}_{number}") for number, part in enumerate(self.parts)]
 
     @property
-    def blank(self) -> ColumnElement[bool]:
+    def blank(self) -> Criterion:
         """Whether any part has no value."""
         return or_(*(part.is_(None) for part in self.parts))
 
     @property
-    def present(self) -> ColumnElement[bool]:
+    def present(self) -> Criterion:
         """Whether every part has a value."""
         return and_(*(part.is_not(None) for part in self.parts))
 
-    def named(self, name: str) -> ColumnElement[bool]:
+    def named(self, name: str) -> Criterion:
         """Whether the value is the one that `bound` gives the statement under that name."""
-        pairs = enumerate(self.parts)
-        return and_(*(part == given(f"{name}_{number}") for number, part in pairs))
+        return and_(*(part == given(f"{name}_{n}") for n, part in enumerate(self.parts)))
 
     def bound(self, name: str, raw: Any) -> dict[str, Any]:
         """The parameters of `named` for a raw value."""
-        return {f"{name}_{number}": each for number, each in enumerate(self._parts(raw))}
+        return {f"{name}_{number}": part for number, part in enumerate(_parts(raw))}
 
-    def among(self, raws: Sequence[Any]) -> ColumnElement[bool]:
+    def among(self, raws: Sequence[Any]) -> Criterion:
         """Whether the value is one of these."""
         if self.width == 1 and len(raws) > 1:
             return self.parts[0].in_(given(None, list(raws), expanding=True))
-        return or_(false(), *(self._equals(raw) for raw in raws))
+        pairs = [zip(self.parts, _parts(raw), strict=True) for raw in raws]
+        equals = (and_(*(part == given(None, value) for part, value in pair)) for pair in pairs)
+        return or_(false(), *equals)
 
-    def beyond(self, raw: Any) -> ColumnElement[bool]:
-        """Whether the value comes later in the order of the columns."""
-        return self._later(self._parts(raw), at_least=False)
+    def beyond(self, raw: Any, *, at_least: bool = False) -> Criterion:
+        """Whether the value comes later in the order of the columns, or is the value itself.
 
-    def at_least(self, raw: Any) -> ColumnElement[bool]:
-        """The same, or the value itself."""
-        return self._later(self._parts(raw), at_least=True)
-
-    def _later(self, raw: tuple[Any, ...], *, at_least: bool) -> ColumnElement[bool]:
-        """First by the first column; where that is the same, by the next."""
-        last = self.parts[-1]
-        bound = given(None, raw[-1])
-        condition: ColumnElement[bool] = last >= bound if at_least else last > bound
-        for part, each in reversed(list(zip(self.parts[:-1], raw[:-1], strict=True))):
+        First by the first column; where that is the same, by the next.
+        """
+        *values, value = _parts(raw)
+        last, bound = self.parts[-1], given(None, value)
+        condition: Criterion = last >= bound if at_least else last > bound
+        for part, value in reversed(list(zip(self.parts[:-1], values, strict=True))):
             # the bare bound besides, so that an index on the first column serves
-            rest = or_(part > given(None, each), and_(part == given(None, each), condition))
-            condition = and_(part >= given(None, each), rest)
+            rest = or_(part > given(None, value), and_(part == given(None, value), condition))
+            condition = and_(part >= given(None, value), rest)
         return condition
 
     @staticmethod
-    def spelling(raw: Any) -> tuple[str, ...]:
-        """A raw value as texts, by which two are the same however the driver hands them over."""
-        parts = raw if isinstance(raw, tuple) else (raw,)
-        return tuple(str(by_value(each)).rstrip() for each in parts)
+    def spelling(raw: Any, *, folded: bool = False) -> tuple[str, ...]:
+        """A raw value as texts, by which two are the same however their columns keep them.
 
-    def _equals(self, raw: Any) -> ColumnElement[bool]:
-        pairs = zip(self.parts, self._parts(raw), strict=True)
-        return and_(*(part == given(None, each) for part, each in pairs))
+        `folded` as a database compares them that takes no notice of case.
+        """
+        shown = tuple(str(by_value(part)).rstrip() for part in _parts(raw))
+        return tuple(map(str.casefold, shown)) if folded else shown
 
-    def _parts(self, raw: Any) -> tuple[Any, ...]:
-        return raw if isinstance(raw, tuple) else (raw,)
+
+def _parts(raw: Any) -> tuple[Any, ...]:
+    return raw if isinstance(raw, tuple) else (raw,)
+
+
+class FieldColumn(Columns):
+    """One field: its expressions, and its converter."""
+
+    def __init__(self, field: FieldPlan) -> None:
+        super().__init__(field.source.expressions)
+        self.name = field.name
+        self.converter = field.converter
+
+
+class KeyedRows:
+    """Rows with a key and fields, as a plan says: of a resource, or of a list inside it."""
+
+    def __init__(self, plan: RowPlan, report: Report) -> None:
+        self.resource, self.prefix = plan.resource, plan.prefix
+        self.key = Columns(plan.key.source if plan.key else ())
+        self.ids, self.has_id, self.names = plan.ids, plan.has_id, plan.names
+        self.report = report
+        self.columns = [FieldColumn(field) for field in plan.fields]
+        self._decoders = [(each.name, each.width, each.converter.decode) for each in self.columns]
+        self.by_name = {column.name: column for column in self.columns}
+
+    def selected(self) -> list[Expression]:
+        """The key and the fields, labelled, so that no two names can clash."""
+        found = self.key.labelled("row_key")
+        for number, column in enumerate(self.columns):
+            found += column.labelled(f"f{number}")
+        return found
+
+    @property
+    def offsets(self) -> Iterator[tuple[str, int]]:
+        """Where each field's columns begin, behind those of the key."""
+        offset = self.key.width
+        for column in self.columns:
+            yield column.name, offset
+            offset += column.width
+
+    def record(self, row: Sequence[Any], offset: int = 0) -> Record | None:
+        """A row as a record; None where it has no usable id. What can't be read is None."""
+        record: Record = dict.fromkeys(self.names)
+        shown = self.public_id(self.key.take(row, offset))
+        if self.has_id:
+            if shown is None:
+                self.report(Trouble("no id", self.resource, f"{self.prefix}id", ""))
+                return None
+            record["id"] = shown
+        offset += self.key.width
+        for name, width, decode in self._decoders:
+            try:
+                raw = row[offset] if width == 1 else tuple(row[offset : offset + width])
+                record[name] = decode(raw)
+            except Unreadable as error:
+                field = self.prefix + name
+                self.report(Trouble(error.kind, self.resource, field, shown or ""))
+            offset += width
+        return record
+
+    def public_id(self, key: Any) -> str | None:
+        """The id of a raw key; None where it makes none."""
+        try:
+            return self.ids.shown(key)
+        except Unreadable:
+            return None
+
+
+def bare(key: Any) -> Any:
+    """A key without what one kind of column adds to it and another lacks.
+
+    That is blanks behind a CHAR, and the places of a DECIMAL.
+    """
+    if isinstance(key, tuple):
+        return tuple(map(bare, key))
+    return key.rstrip() if isinstance(key, str) else by_value(key)
+
+
+def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:
+    """Those spellings of keys that a database can compare with a column of either type."""
+    texts = [] if loose_types else [raw for raw in raws if not isinstance(raw, int)]
+    return texts or raws
+
+
+def may_be(found: Any, asked: Any) -> bool:
+    """Whether the row is the one that was asked for: MySQL finds 12 by the text `12;13` too."""
+    found = by_value(found)
+    number = isinstance(found, int) and not isinstance(asked, tuple)
+    return not number or whole(asked) == found
+
+
+def place_of(key: Any) -> str:
+    """Where a page ends. A key that makes no id has its place too, though no record."""
+    if any(isinstance(part, bytes) for part in _parts(key)):
+        raise BackendNonsense("a page ends with a key that is no number and no text")
+    place = json.dumps(bare(key), default=str)
+    if len(place) > LONGEST_AFTER:
+        raise BackendNonsense("a page ends with a key that is too long")
+    return place
+
+
+def key_at(place: str) -> Any:
+    key = json.loads(place)
+    return tuple(key) if isinstance(key, list) else key

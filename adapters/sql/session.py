@@ -1,12 +1,12 @@
 """One call inside a practice database: a session that answers at once, in one transaction."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Only, Page, Record
 from adapters.mapped.booked import draft_values
@@ -22,29 +22,26 @@ from adapters.mapped.session import (
     complete,
 )
 from adapters.mapped.slots import Interval
-from adapters.sql.diary import DiaryRows
-from adapters.sql.engines.base import Engine
-from adapters.sql.reading import ResourceReader
-from adapters.sql.steps import Done
-from adapters.sql.writes import BookingWrites
+from adapters.sql.booking import BookingWrites, Done
+from adapters.sql.diary import DiaryRows, SpanRows
+from adapters.sql.engines.base import Engine, Expression
+from adapters.sql.records import SqlReader
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
 # So many appointments of one patient at one time with one vet are looked through at the most.
 MOST_ALIKE = 50
-# Whose an appointment is, and when.
-STANDS = ("vetId", "scheduledAt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlPlan:
     """What is asked of a database: the statements of resources, of the diary, and of a booking."""
 
-    readers: Mapping[str, ResourceReader]
+    readers: Mapping[str, SqlReader]
     diary: DiaryRows
     writes: BookingWrites
     hours: RepeatedHours
-    reference: ColumnElement[Any] | None
+    reference: Expression | None
 
 
 class SqlSession:
@@ -66,15 +63,11 @@ class SqlSession:
 
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
         """One after the other: a connection does one thing at a time."""
-        found = []
-        for number, each in enumerate(asked):
-            try:
-                found.append(await each)
-            except BaseException:
-                for other in asked[number + 1 :]:
-                    other.close()
-                raise
-        return found
+        try:
+            return [await question for question in asked]
+        finally:
+            for question in asked:
+                question.close()
 
     async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
         reader = self._plan.readers[resource]
@@ -93,7 +86,8 @@ class SqlSession:
     async def standing(self, appointments: Sequence[str]) -> Mapping[str, BookedVisit | None]:
         """All in one statement."""
         found: dict[str, BookedVisit | None] = {}
-        for shown, values in self._appointments.pick(self.connection, appointments, STANDS):
+        picked = self._appointments.pick(self.connection, appointments, ("vetId", "scheduledAt"))
+        for shown, values in picked:
             if values is None:
                 found[shown] = None
             elif all(values):  # else the desk has given it to nobody
@@ -113,10 +107,9 @@ class SqlSession:
         return reader.spelt_as(reader.key_of(vet))
 
     def appointment(self, key: Any) -> str | None:
-        try:
+        with suppress(Unreadable):
             return self._appointments.table.ids.referred(key)
-        except Unreadable:
-            return None
+        return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
         rows = self._plan.diary.hours[source]
@@ -125,12 +118,14 @@ class SqlSession:
         return rows.read(self.connection, self._vet(calendar.vet), calendar.schedule)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        vets, rows = self._vet(span.calendar.vet), self._plan.diary.busy[source]
-        return rows.read(self.connection, vets, span.calendar.schedule, span.window)
+        return self._times(self._plan.diary.busy[source], span)
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        vets, rows = self._vet(span.calendar.vet), self._plan.diary.slots[source]
-        return rows.read(self.connection, vets, span.calendar.schedule, span.window)
+        return self._times(self._plan.diary.slots[source], span)
+
+    def _times(self, rows: SpanRows, span: DiarySpan) -> list[TimeRow]:
+        vets, schedule = self._vet(span.calendar.vet), span.calendar.schedule
+        return rows.read(self.connection, vets, schedule, span.window)
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
         key = self._plan.readers["appointmentTypes"].key_of(type_id)
@@ -227,7 +222,11 @@ class SqlDriver:
 
     def work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         """The flow as work for the engine."""
-        return lambda connection: complete(_awaited(flow(self.session(connection))))
+
+        async def answered(connection: Connection) -> T:
+            return await flow(self.session(connection))
+
+        return lambda connection: complete(answered(connection))
 
     async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:
         return await self.engine.read(self.work(flow))
@@ -246,7 +245,3 @@ class SqlDriver:
 
     async def aclose(self) -> None:
         await self.engine.aclose()
-
-
-async def _awaited(flow: Awaitable[T]) -> T:
-    return await flow

@@ -20,7 +20,7 @@ COUNT = int(os.environ.get("RACES", "200"))
 PAUSE = 0.02
 DAYS = working_days(max(2, COUNT // 100), datetime.now(UTC).date())
 NO_LOCK = (
-    "from adapters.sql.engines.postgres_speech import PostgresSpeech\n"
+    "from adapters.sql.engines.postgres import PostgresSpeech\n"
     "PostgresSpeech.lock = lambda *_: None"
 )
 NO_SECOND_LOOK = (

@@ -11,9 +11,9 @@ from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding
 from adapters.mapping.models import NAMED, StepMap
-from adapters.sql.engines.base import Kind
+from adapters.sql.booking import named_table
+from adapters.sql.engines.base import ErrorKind
 from adapters.sql.session import SqlSession
-from adapters.sql.steps import named_table
 
 _USAGE = "GRANT USAGE ON SEQUENCE, as the page on connecting shows"
 # Columns that are numbered by themselves (identity) need no right.
@@ -82,7 +82,7 @@ def _may_write(
     try:
         speech.explain(connection, statement, {})
     except DBAPIError as error:
-        if speech.kind(error) is not Kind.DENIED:
+        if speech.kind(error) is not ErrorKind.DENIED:
             raise
         text_ = f"the account may not {what} {write.table}"
         yield case.failed(

@@ -13,7 +13,7 @@ from adapters.doctor.values import Tally
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.columns import rows_of
 from adapters.sql.engines.base import Engine, Speech
-from adapters.sql.reading import ResourceReader
+from adapters.sql.records import SqlReader
 from adapters.sql.session import SqlSession
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class SqlCase(DoctorCase):
     def speech(self) -> Speech:
         return self.engine.speech
 
-    def readers(self) -> Iterator[tuple[str, ResourceReader]]:
+    def readers(self) -> Iterator[tuple[str, SqlReader]]:
         """The resources that can be read."""
         for name, reader in self.adapter.readers.items():
             if not self.is_lost("resources", name):

@@ -12,7 +12,7 @@ from adapters.doctor.case import CheckStep
 from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding
-from adapters.sql.checks import Fault, checks_of, cut_short, faults_in
+from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
 
 _IN_SQLITE = text(
     "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p"
@@ -51,7 +51,7 @@ def names(case: SqlCase) -> Iterator[CheckStep]:
 
 def _faults(connection: Connection, case: SqlCase) -> Iterator[Finding]:
     mapping, ids = case.core.mapping, case.adapter.converters.ids
-    faults = list(faults_in(connection, mapping, case.speech, ids))
+    faults = list(mismatches_in(connection, mapping, case.speech, ids))
     known = columns_known(connection) if faults else {}
     for fault in faults:
         if not fault.only_sampled:
@@ -97,7 +97,7 @@ def columns_known(connection: Connection) -> Known:
     return found
 
 
-def _remedy(fault: Fault, known: Known, part: str, said: Any) -> str:
+def _remedy(fault: SchemaMismatch, known: Known, part: str, said: Any) -> str:
     if fault.denied:
         return "grant it to the gateway's account"
     for pattern, kind in _UNKNOWN:

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Select, not_
 from adapters.base import Record
 from adapters.doctor.values import Tally
 from adapters.examination import SAMPLE
-from adapters.sql.columns import Columns
-from adapters.sql.keyed import KeyedRows
+from adapters.sql.columns import Columns, KeyedRows
 from adapters.values.convert import Unreadable
 
 PAGE = 2_000
@@ -33,7 +32,7 @@ def pages(
     ordered = statement.where(table.key.present).order_by(*table.key.parts)
     limit, key = PAGE, None
     while True:
-        asked = ordered if key is None else ordered.where(table.key.at_least(key))
+        asked = ordered if key is None else ordered.where(table.key.beyond(key, at_least=True))
         found = list(connection.execute(asked.limit(limit)))
         if len(found) < limit:
             yield found

@@ -20,10 +20,10 @@ from adapters.doctor.sql.case import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
 from adapters.mapped.repeated import KnownTimes
+from adapters.sql.booking import named_table
 from adapters.sql.columns import sql
-from adapters.sql.reading import ResourceReader
+from adapters.sql.records import SqlReader
 from adapters.sql.session import SqlSession
-from adapters.sql.steps import named_table
 
 # Rows of a table that may be read for one call, and those from which on it fails a partner.
 BIG, HUGE = 5_000, 100_000
@@ -71,7 +71,7 @@ def _calls(case: SqlCase) -> Iterator[AskedCall]:
     yield from _of_diary(case)
 
 
-def _of_resource(case: SqlCase, name: str, reader: ResourceReader) -> Iterator[AskedCall]:
+def _of_resource(case: SqlCase, name: str, reader: SqlReader) -> Iterator[AskedCall]:
     records = [each for each in case.samples.get(name, ()) if each.get("id")]
     # of more than a million hashed ids some have been forgotten again
     records = [each for each in records if reader.table.ids.keys(each["id"])]
@@ -241,7 +241,7 @@ def _unbounded(session: SqlSession, case: SqlCase, source: str, place: Place) ->
         yield case.warning("plans", "busy", said, place, remedy=remedy)
 
 
-async def _marked(session: SqlSession, reader: ResourceReader, mark: Any) -> None:
+async def _marked(session: SqlSession, reader: SqlReader, mark: Any) -> None:
     reader.marked(session.connection, mark, "0" * 16, 1)
 
 

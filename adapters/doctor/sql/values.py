@@ -15,11 +15,8 @@ from adapters.doctor.values import Tally, judged, unlinked, unmapped
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
 from adapters.mapping.models import ListMap, ValueSource
-from adapters.sql.children import Children
-from adapters.sql.columns import Columns, rows_of, sql
-from adapters.sql.keyed import KeyedRows
-from adapters.sql.pages import MOST_BLANK
-from adapters.sql.reading import ResourceReader
+from adapters.sql.columns import Columns, KeyedRows, rows_of, sql
+from adapters.sql.records import MOST_BLANK, Children, SqlReader
 from adapters.sql.session import SqlSession
 
 AHEAD = timedelta(days=90)
@@ -43,7 +40,7 @@ def _of_connection(
     return lambda session: look(session.connection, **given)
 
 
-def _resource(connection: Connection, case: SqlCase, reader: ResourceReader) -> Iterator[Finding]:
+def _resource(connection: Connection, case: SqlCase, reader: SqlReader) -> Iterator[Finding]:
     tallies = {column.name: Tally() for column in reader.table.columns}
     keys, sample, count = Keys(reader.table), SampleEnds(), 0
     for found in pages(connection, reader.every_row, reader.table, most=case.examination.rows):
@@ -102,7 +99,7 @@ class Keys:
         self._count += len(found)
 
     def findings(
-        self, connection: Connection, case: SqlCase, reader: ResourceReader
+        self, connection: Connection, case: SqlCase, reader: SqlReader
     ) -> Iterator[Finding]:
         place, many = ("resources", reader.name), len(self._doubled)
         if many:
@@ -126,7 +123,7 @@ class Keys:
             yield case.warning("rows", reader.name, text, at)
 
 
-def _nothing(connection: Connection, case: SqlCase, reader: ResourceReader) -> Finding:
+def _nothing(connection: Connection, case: SqlCase, reader: SqlReader) -> Finding:
     mapped = case.core.mapping.resources[reader.name]
     bare = mapped.model_copy(update={"where": None})
     some = connection.execute(rows_of(bare, sql("1")).limit(1)).first()
@@ -152,7 +149,7 @@ def lists(case: SqlCase) -> Iterator[CheckStep]:
 def _list(
     connection: Connection,
     case: SqlCase,
-    reader: ResourceReader,
+    reader: SqlReader,
     children: Children,
     nested: ListMap,
 ) -> Iterator[Finding]:

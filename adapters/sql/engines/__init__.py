@@ -3,7 +3,8 @@
 The door of the family: `open_engine` knows them by the beginning of the address.
 """
 
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -36,12 +37,12 @@ def wrong_with(url: str) -> Sequence[str]:
     if kind is None:
         return [_unknown(address)]
     if kind == "sqlite":
-        from adapters.sql.engines import sqlite
-
-        return list(sqlite.wrong_with(address))
-    missing = _missing_driver(kind)
-    options = _odd_options(address) if kind == "mysql" else []
-    return [*_not_on_a_server(address), *options, *([missing] if missing else [])]
+        return list(_not_a_file(address))
+    return [
+        *_not_on_a_server(address),
+        *(_odd_options(address) if kind == "mysql" else ()),
+        *_missing_driver(kind),
+    ]
 
 
 def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
@@ -52,20 +53,14 @@ def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
     address = make_url(url)
     kind = SCHEMES[address.drivername]
     if kind == "postgresql":
-        from adapters.sql.engines.postgres import open_postgres
-
-        return open_postgres(address, timeout=timeout, booking_timeout=booking_timeout)
-    if kind == "mysql":
-        from adapters.sql.engines.mysql import open_mysql
-
-        return open_mysql(address, timeout=timeout, booking_timeout=booking_timeout)
-    if kind == "mssql":
-        from adapters.sql.engines.mssql import MssqlEngine
-
-        return MssqlEngine(address, timeout=timeout, booking_timeout=booking_timeout)
-    from adapters.sql.engines.sqlite import SqliteEngine
-
-    return SqliteEngine(address.database or "", timeout=timeout, booking_timeout=booking_timeout)
+        from adapters.sql.engines.postgres import open_postgres as opened
+    elif kind == "mysql":
+        from adapters.sql.engines.mysql import open_mysql as opened
+    elif kind == "mssql":
+        from adapters.sql.engines.mssql import open_mssql as opened
+    else:
+        from adapters.sql.engines.sqlite import open_sqlite as opened
+    return opened(address, timeout=timeout, booking_timeout=booking_timeout)
 
 
 def _unknown(address: URL) -> str:
@@ -78,24 +73,27 @@ def _unknown(address: URL) -> str:
     return f"begins with {backend}, which is not known: use one of {known}"
 
 
-def _not_on_a_server(address: URL) -> list[str]:
-    if address.database:
-        return []
-    return [f"must name the database, such as {address.drivername}://user:password@host/clinic"]
+def _not_a_file(address: URL) -> Iterator[str]:
+    if not address.database or address.host or address.database.startswith(":"):
+        yield "must name the database's file, such as sqlite:////srv/clinic.db"
+    elif address.query:
+        yield "takes nothing behind a ?; a ? in a path is written %3F"
 
 
-def _odd_options(address: URL) -> list[str]:
+def _not_on_a_server(address: URL) -> Iterator[str]:
+    if not address.database:
+        yield f"must name the database, such as {address.drivername}://user:password@host/clinic"
+
+
+def _odd_options(address: URL) -> Iterator[str]:
     """The driver would take others too, but as texts where it needs numbers."""
-    return [
-        f"has an option {name!r} that is not known: {', '.join(MYSQL_OPTIONS)} are"
-        for name in address.query
-        if name not in MYSQL_OPTIONS
-    ]
+    known = ", ".join(MYSQL_OPTIONS)
+    for name in address.query:
+        if name not in MYSQL_OPTIONS:
+            yield f"has an option {name!r} that is not known: {known} are"
 
 
-def _missing_driver(kind: str) -> str | None:
-    from importlib.util import find_spec
-
-    if find_spec(DRIVERS[kind]) is not None:
-        return None
-    return f"needs a driver that is not installed: pip install 'clinic-gateway[{EXTRAS[kind]}]'"
+def _missing_driver(kind: str) -> Iterator[str]:
+    if importlib.util.find_spec(DRIVERS[kind]) is None:
+        extra = f"pip install 'clinic-gateway[{EXTRAS[kind]}]'"
+        yield f"needs a driver that is not installed: {extra}"

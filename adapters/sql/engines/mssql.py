@@ -10,29 +10,92 @@ ALTER DATABASE clinic SET ALLOW_SNAPSHOT_ISOLATION ON. There is no transaction t
 a read is always rolled back.
 """
 
+import re
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Executable,
+    create_engine,
+    func,
+    literal_column,
+    text,
+)
+from sqlalchemy.dialects.mssql.base import MSDialect, MSSQLCompiler
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from adapters.base import AdapterError
+from adapters.base import AdapterError, BackendUnavailable
 from adapters.sql.engines.base import (
     BOOKERS,
+    READERS,
+    SAID,
     UNTIL,
-    Kind,
+    Criterion,
+    Engine,
+    ErrorKind,
+    Expression,
+    ServerClock,
+    Speech,
     T,
+    TableAccess,
     Work,
     failed,
+    one_line,
+    quoted,
 )
-from adapters.sql.engines.mssql_speech import MssqlSpeech
-from adapters.sql.engines.threads import ThreadedEngine
+from adapters.sql.engines.threads import threaded_engine
+from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
+# It knows letters with and without their accents, and in both cases, as the same.
+COLLATION = "Latin1_General_CI_AI"
+PUNCTUATION = "'\"-.,;:/\\()[]_&+*!?#@%=<>|~^`´’‘“”–—«»"  # noqa: RUF001 - they are meant
+CONTROLS = (9, 10, 11, 12, 13, 160)
+# In us_english, which every session sets; the first that fits holds.
+SENTENCES = {
+    ErrorKind.AGAIN: ("deadlock", "snapshot isolation transaction aborted"),
+    ErrorKind.BUSY: ("lock request time out",),
+    ErrorKind.TIMEOUT: ("timeout expired", "query timeout"),
+    ErrorKind.DUPLICATE: ("duplicate key", "violation of unique", "violation of primary"),
+    ErrorKind.REFUSED: ("conflicted with the", "cannot insert the value null"),
+    ErrorKind.DENIED: ("permission was denied",),
+    ErrorKind.STATEMENT: (
+        *("invalid column name", "invalid object name", "incorrect syntax", "could not be bound"),
+        *("is not a recognized", "cannot find either column", "could not find stored procedure"),
+        "ambiguous column name",
+    ),
+    ErrorKind.DOWN: (
+        *("communication link", "connection", "login failed", "cannot open database"),
+        "disconnect",
+    ),
+}
+_LOCK = text(
+    "DECLARE @got int; EXEC @got = sp_getapplock @Resource = :name, @LockMode = 'Exclusive',"
+    " @LockOwner = 'Transaction', @LockTimeout = :wait; SELECT @got"
+)
+_CLOCK = text(
+    "SELECT CONVERT(varchar(19), SYSDATETIME(), 120), CONVERT(varchar(19), SYSUTCDATETIME(), 120),"
+    " DATENAME(tz, SYSDATETIMEOFFSET())"
+)
+_ROLES = text(
+    "SELECT r FROM (VALUES ('db_owner'), ('db_ddladmin'), ('db_datawriter')) AS all_roles(r)"
+    " WHERE IS_ROLEMEMBER(r) = 1 UNION ALL SELECT 'sysadmin' WHERE IS_SRVROLEMEMBER('sysadmin') = 1"
+)
+_RIGHTS = text(
+    "SELECT DISTINCT permission_name FROM fn_my_permissions(NULL, 'DATABASE')"
+    " WHERE permission_name IN ('CONTROL', 'ALTER', 'DELETE', 'CREATE TABLE') ORDER BY 1"
+)
+_quoted = partial(quoted, prefix="N")
+_SOURCES = re.compile(r"^(?:\[[^\]]*\])+").sub
 # Messages in words that are known, dates year first, no counts between the results.
 SESSION = (
     "SET LANGUAGE us_english; SET DATEFORMAT ymd; SET NOCOUNT ON; SET XACT_ABORT ON;"
@@ -42,14 +105,114 @@ _SNAPSHOTS = text("SELECT snapshot_isolation_state FROM sys.databases WHERE data
 _TRIES = 3
 
 
-class MssqlEngine(ThreadedEngine):
-    """Threads as for SQLite; the driver stops a statement that takes too long."""
+class MssqlSpeech(Speech):
+    """SQL Server's spelling."""
 
-    speech = MssqlSpeech()
-    _ask = text("SELECT 1")
+    first_day = "1753-01-01"  # of its older kind of times
 
-    def __init__(self, address: URL, *, timeout: float, booking_timeout: float) -> None:
-        super().__init__(bookers=BOOKERS, timeout=timeout, booking_timeout=booking_timeout)
+    def searchable(self, expression: Expression) -> Expression:
+        raw = func.left(func.coalesce(_text(expression), _quoted("")), LONGEST_FOLDED)
+        plain: Expression = raw.collate(COLLATION)
+        for letter, several in WHOLE_LETTERS.items():
+            plain = func.replace(plain, _quoted(letter), _quoted(several))
+        marks = [_quoted(mark) for mark in PUNCTUATION]
+        # nosemgrep: sql-is-never-put-together-as-text - constants of ours
+        for mark in [*marks, *(literal_column(f"NCHAR({code})") for code in CONTROLS)]:
+            plain = func.replace(plain, mark, _quoted(" "))
+        return func.concat(_quoted(" "), plain).collate(COLLATION)
+
+    def trimmed(self, expression: Expression) -> Expression:
+        controls = ", ".join(f"NCHAR({code})" for code in CONTROLS)
+        # nosemgrep: sql-is-never-put-together-as-text - constants of ours
+        blanks: Expression = literal_column(f"CONCAT(N' ', {controls})")
+        return func.trim(blanks.op("FROM")(_text(expression)))
+
+    def exact(self, text: Expression) -> Expression:
+        return text.collate("Latin1_General_BIN2")
+
+    def number(self, expression: Expression) -> Expression:
+        bare = _text(expression)
+        for mark in (_quoted(" "), _quoted("'")):
+            bare = func.replace(bare, mark, _quoted(""))
+        pointed = func.nullif(func.replace(bare, _quoted(","), _quoted(".")), _quoted(""))
+        return func.try_convert(literal_column("DECIMAL(38, 15)"), pointed)
+
+    def undated(self, expression: Expression) -> Criterion:
+        digits = "[0-9][0-9]"
+        return _text(expression).not_like(_quoted(f"{digits}{digits}-{digits}-{digits}%"))
+
+    def explain(
+        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
+    ) -> tuple[TableAccess, ...]:
+        """Only whether everything in it is known: a plan is not to be had beside other work."""
+        shown = without_parameters(statement, list(parameters))
+        connection.exec_driver_sql("EXEC sp_describe_first_result_set @tsql = ?", (shown,)).all()
+        return ()
+
+    def kind(self, error: DBAPIError) -> ErrorKind:
+        said = str(error.orig).lower()
+        kinds = (kind for kind, parts in SENTENCES.items() if any(part in said for part in parts))
+        return next(kinds, ErrorKind.OTHER)
+
+    def code(self, error: DBAPIError) -> str:
+        """The driver's own fixed words for the SQLSTATE."""
+        return str(getattr(error.orig, "driver_error", "") or type(error.orig).__name__)
+
+    def complaint(self, error: DBAPIError) -> str | None:
+        if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
+            return None
+        said = getattr(error.orig, "ddbc_error", "") or error.orig
+        return one_line(_SOURCES("", str(said)))
+
+    def lock(self, connection: Connection, name: str) -> None:
+        left = max(0.0, connection.info.get(UNTIL, 0.0) - time.monotonic())
+        values = {"name": f"clinic-gateway:{name}"[:255], "wait": int(left * 1000)}
+        if connection.execute(_LOCK, values).scalar_one() < 0:
+            raise BackendUnavailable(SAID[ErrorKind.BUSY])
+
+    def rights(self, connection: Connection) -> Sequence[str]:
+        roles = connection.execute(_ROLES).scalars().all()
+        rights = connection.execute(_RIGHTS).scalars().all()
+        said = [f"the account has the role {each}" for each in roles]
+        return [*said, *(f"the account has {each} on the whole database" for each in rights)]
+
+    def clock(self, connection: Connection) -> ServerClock:
+        return ServerClock(*connection.execute(_CLOCK).one())
+
+
+class _Bare(MSSQLCompiler):
+    """Numbers as they are, as TOP wants them, and NULL for every other parameter."""
+
+    def visit_bindparam(self, bindparam: BindParameter[Any], *_: Any, **__: Any) -> str:
+        value = bindparam.effective_value
+        return str(value) if type(value) is int else "NULL"
+
+
+def without_parameters(statement: Executable, names: list[str]) -> str:
+    """The statement as a text that can be looked at by itself."""
+    dialect = MSDialect()  # type: ignore[no-untyped-call]  # it has no types
+    dialect.statement_compiler = _Bare
+    return str(statement.compile(dialect=dialect, column_keys=names or None))  # type: ignore[attr-defined]
+
+
+def _text(expression: Expression) -> Expression:
+    # 121: dates as YYYY-MM-DD HH:MM:SS
+    return func.convert(literal_column("NVARCHAR(4000)"), expression, literal_column("121"))
+
+
+def open_mssql(address: URL, *, timeout: float, booking_timeout: float) -> Engine:
+    driver = MssqlDriver(address)
+    return threaded_engine(
+        driver, readers=READERS, bookers=BOOKERS, timeout=timeout, booking_timeout=booking_timeout
+    )
+
+
+class MssqlDriver:
+    """A connection for each thread; the driver stops a statement that takes too long."""
+
+    def __init__(self, address: URL) -> None:
+        self.speech: Speech = MssqlSpeech()
+        self.ask = text("SELECT 1")
         self._engine = create_engine(
             address.set(drivername="mssql+mssqlpython"),
             isolation_level="AUTOCOMMIT",
@@ -58,39 +221,36 @@ class MssqlEngine(ThreadedEngine):
         self._local = threading.local()
         self._opened: set[Connection] = set()
 
-    async def aclose(self) -> None:
-        await super().aclose()
+    async def dispose(self) -> None:
         for connection in self._opened:
             connection.close()
         self._engine.dispose()
 
-    def _read(self, work: Work[T], deadline: float) -> T:
-        """Once more on a fresh connection where the thread's own was dead."""
-        for _ in range(_TRIES):
-            stage = _Stage()
-            try:
-                return self._transact(work, deadline, stage, booking=False)
-            except SQLAlchemyError as error:
-                if not (self._down(error) and stage.reused and time.monotonic() < deadline):
-                    raise self._translated(error, stage, booking=False) from error
-        raise AssertionError("a fresh connection is not reused")
+    def read(self, work: Work[T], deadline: float) -> T:
+        return self._run(work, deadline, booking=False)
 
-    def _book(self, work: Work[T], deadline: float) -> T:
-        """Once more after a deadlock, which left nothing."""
+    def book(self, work: Work[T], deadline: float) -> T:
+        return self._run(work, deadline, booking=True)
+
+    def _run(self, work: Work[T], deadline: float, *, booking: bool) -> T:
+        """Once more where the thread's connection was dead; a booking after a deadlock too."""
         tries = 0
         while True:
             tries += 1
-            stage = _Stage()
+            stage = _Stage(reused=getattr(self._local, "connection", None) is not None)
             try:
-                return self._transact(work, deadline, stage, booking=True)
+                return self._transact(work, deadline, stage, booking=booking)
             except SQLAlchemyError as error:
-                dead = self._down(error) and stage.reused and not stage.begun
-                again = self._kind(error) is Kind.AGAIN and tries < _TRIES
+                kind, code = ErrorKind.OTHER, type(error).__name__
+                if isinstance(error, DBAPIError):
+                    kind, code = self.speech.kind(error), self.speech.code(error)
+                dead = kind is ErrorKind.DOWN and stage.reused and not (booking and stage.begun)
+                again = booking and kind is ErrorKind.AGAIN and tries < _TRIES
                 if not (dead or again) or time.monotonic() >= deadline:
-                    raise self._translated(error, stage, booking=True) from error
+                    committing = stage.committing
+                    raise failed(kind, code, booking=booking, committing=committing) from error
 
     def _transact(self, work: Work[T], deadline: float, stage: "_Stage", *, booking: bool) -> T:
-        stage.reused = getattr(self._local, "connection", None) is not None
         try:
             connection = self._connection(deadline, booking=booking)
             connection.exec_driver_sql("BEGIN TRANSACTION")
@@ -136,23 +296,11 @@ class MssqlEngine(ThreadedEngine):
             connection.invalidate()
             connection.close()
 
-    def _kind(self, error: SQLAlchemyError) -> Kind:
-        return self.speech.kind(error) if isinstance(error, DBAPIError) else Kind.OTHER
 
-    def _down(self, error: SQLAlchemyError) -> bool:
-        return self._kind(error) is Kind.DOWN
-
-    def _translated(
-        self, error: SQLAlchemyError, stage: "_Stage", *, booking: bool
-    ) -> AdapterError:
-        code = type(error).__name__
-        if isinstance(error, DBAPIError):
-            code = self.speech.code(error)
-        return failed(self._kind(error), code, booking=booking, committing=stage.committing)
-
-
+@dataclass(slots=True)
 class _Stage:
     """How far a transaction has come."""
 
-    def __init__(self) -> None:
-        self.reused = self.begun = self.committing = False
+    reused: bool
+    begun: bool = False
+    committing: bool = False

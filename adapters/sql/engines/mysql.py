@@ -9,7 +9,12 @@ Its own statements an account may always stop (KILL).
 """
 
 import asyncio
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from math import ceil
 from typing import Any
 
@@ -17,31 +22,94 @@ import asyncmy
 from asyncmy.constants import FIELD_TYPE
 from asyncmy.converters import conversions
 from asyncmy.errors import MySQLError
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, Executable, case, cast, event, func, text
+from sqlalchemy.dialects.mysql import CHAR, DECIMAL
 from sqlalchemy.engine import URL
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.sql.engines.explained import explaining
-from adapters.sql.engines.mysql_speech import BEGIN_READ, LOCKS, MysqlSpeech
-from adapters.sql.engines.plain import plain_number
-from adapters.sql.engines.pooled import PooledEngine
+from adapters.base import BackendUnavailable
+from adapters.sql.engines.base import (
+    DATED,
+    PLAIN_NUMBER,
+    SAID,
+    UNTIL,
+    Criterion,
+    Engine,
+    ErrorKind,
+    Expression,
+    ServerClock,
+    Speech,
+    TableAccess,
+    explain,
+    one_line,
+    plain_number,
+    quoted,
+)
+from adapters.sql.engines.pool import connection_pool, pooled_engine
+from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
-_LIMIT = "clinic_limit"
+# In a connection's `info`: the names of the locks that it holds.
+_LOCKS = "clinic_locks"
+# It knows letters with and without their accents, and in both cases, as the same.
+COLLATION = "utf8mb4_unicode_ci"
+_NUMBERS = {
+    ErrorKind.DOWN: (
+        *(1021, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1047, 1049, 1053, 1077, 1079, 1080),
+        *(1129, 1130, 1152, 1153, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 1698, 1927),
+        *(2002, 2003, 2005, 2006, 2012, 2013, 2014, 2026, 2045, 2055, 4031),
+    ),
+    ErrorKind.TIMEOUT: (1317, 1969, 3024),
+    ErrorKind.BUSY: (1205, 1689, 3572),
+    ErrorKind.AGAIN: (1020, 1213, 1412),
+    ErrorKind.DUPLICATE: (1022, 1062, 1169, 1586),
+    ErrorKind.REFUSED: (
+        1048,
+        1216,
+        1217,
+        1264,
+        1292,
+        1364,
+        1366,
+        1406,
+        1451,
+        1452,
+        1644,
+        3819,
+        4025,
+    ),
+    ErrorKind.DENIED: (1142, 1143, 1227, 1370),
+    ErrorKind.STATEMENT: (
+        *(1046, 1051, 1052, 1054, 1055, 1060, 1064, 1066, 1096, 1103, 1109, 1111, 1140, 1146),
+        *(1166, 1222, 1241, 1242, 1247, 1248, 1267, 1270, 1271, 1305, 1327, 1356, 1370, 1582),
+        *(1583, 1584, 1630, 1824, 1935, 4078, 4079),
+    ),
+}
+KINDS = {number: kind for kind, numbers in _NUMBERS.items() for number in numbers}
+BEGIN_READ = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+_EXPLAIN = "EXPLAIN FORMAT=JSON"
+_NO_WRITE_HERE = 1792
+_LOCK = text("SELECT GET_LOCK(:name, :seconds)")
+_CLOCK = text(
+    "SELECT CAST(NOW() AS CHAR), CAST(UTC_TIMESTAMP() AS CHAR),"
+    " REPLACE(@@session.time_zone, 'SYSTEM', @@system_time_zone)"
+)
+_ENGINES = text(
+    "SELECT t.TABLE_NAME FROM information_schema.TABLES t"
+    " LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE"
+    " WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE'"
+    " AND COALESCE(e.TRANSACTIONS, 'NO') <> 'YES'"
+)
+_NEEDED = {"SELECT", "INSERT", "UPDATE", "USAGE", "SHOW VIEW", "EXECUTE", "PROXY"}
+_GRANT = re.compile(r"GRANT (.+?) ON (.+?) TO ", re.IGNORECASE).match
 _THREAD = "clinic_thread"
 # Seconds for a connection that is made only to stop another.
 _STOPPING = 2
-_WHOLE = (
-    FIELD_TYPE.TINY,
-    FIELD_TYPE.SHORT,
-    FIELD_TYPE.LONG,
-    FIELD_TYPE.LONGLONG,
-    FIELD_TYPE.INT24,
-    FIELD_TYPE.YEAR,
-)
+_WHOLE = ("TINY", "SHORT", "LONG", "LONGLONG", "INT24", "YEAR")
 # Dates and times have no decoder: they stay the server's texts, zero dates too.
 _CONVERSIONS: dict[Any, Any] = {
     **{kind: encode for kind, encode in conversions.items() if not isinstance(kind, int)},
-    **dict.fromkeys(_WHOLE, int),
+    **{getattr(FIELD_TYPE, name): int for name in _WHOLE},
     FIELD_TYPE.FLOAT: float,
     FIELD_TYPE.DOUBLE: float,
     FIELD_TYPE.DECIMAL: plain_number,
@@ -50,66 +118,165 @@ _CONVERSIONS: dict[Any, Any] = {
 _RELEASE = text("DO RELEASE_LOCK(:name)")
 
 
-def open_mysql(address: URL, *, timeout: float, booking_timeout: float) -> PooledEngine:
-    return PooledEngine(Mysql(address), timeout=timeout, booking_timeout=booking_timeout)
+class MysqlSpeech(Speech):
+    """The spelling of MySQL 8 and of MariaDB 10.2 and later."""
+
+    bits_are_letters = True
+
+    def searchable(self, expression: Expression) -> Expression:
+        plain = func.lower(func.left(func.coalesce(_text(expression), quoted("")), LONGEST_FOLDED))
+        for letter, several in WHOLE_LETTERS.items():
+            plain = func.replace(plain, quoted(letter), quoted(several))
+        bare = func.regexp_replace(plain, quoted("[[:space:][:punct:]]"), quoted(" "))
+        return func.concat(quoted(" "), bare).collate(COLLATION)
+
+    def trimmed(self, expression: Expression) -> Expression:
+        ends = quoted("^[[:space:]]+|[[:space:]]+$")
+        return func.regexp_replace(_text(expression), ends, quoted(""))
+
+    def exact(self, text: Expression) -> Expression:
+        return text.collate("utf8mb4_bin")
+
+    def number(self, expression: Expression) -> Expression:
+        bare = func.regexp_replace(_text(expression), quoted("[[:space:]']"), quoted(""))
+        plain = bare.op("REGEXP", is_comparison=True)(quoted(PLAIN_NUMBER))
+        pointed = func.replace(bare, quoted(","), quoted("."))
+        return case((plain, cast(pointed, DECIMAL(40, 15))))
+
+    def undated(self, expression: Expression) -> Criterion:
+        return _text(expression).op("NOT REGEXP", is_comparison=True)(quoted(DATED))
+
+    def explain(
+        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
+    ) -> tuple[TableAccess, ...]:
+        try:
+            found = explain(connection, _EXPLAIN, statement, parameters)
+        except DBAPIError as error:
+            if _number(error) != _NO_WRITE_HERE:
+                raise
+            # between two snapshots: in one that cannot write, what writes is not even explained
+            connection.exec_driver_sql("COMMIT")
+            try:
+                found = explain(connection, _EXPLAIN, statement, parameters)
+            finally:
+                connection.exec_driver_sql(BEGIN_READ)
+        return tuple(_accesses(json.loads(found.scalar_one())))
+
+    def kind(self, error: DBAPIError) -> ErrorKind:
+        return KINDS.get(_number(error), ErrorKind.OTHER)
+
+    def code(self, error: DBAPIError) -> str:
+        number = _number(error)
+        return str(number) if number else type(error.orig).__name__
+
+    def complaint(self, error: DBAPIError) -> str | None:
+        if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
+            return None
+        return one_line(getattr(error.orig, "args", ("",))[-1])
+
+    def lock(self, connection: Connection, name: str) -> None:
+        """A lock of the whole server, not of one database: so its name has the database's in it."""
+        database = connection.engine.url.database
+        digest = blake2b(f"{database}:{name}".encode(), digest_size=16).hexdigest()
+        seconds = max(0, ceil(connection.info.get(UNTIL, 0.0) - time.monotonic()))
+        full = f"clinic-gateway:{digest}"
+        if connection.scalar(_LOCK, {"name": full, "seconds": seconds}) != 1:
+            raise BackendUnavailable(SAID[ErrorKind.BUSY])
+        connection.info.setdefault(_LOCKS, []).append(full)
+
+    def rights(self, connection: Connection) -> Sequence[str]:
+        grants = connection.exec_driver_sql("SHOW GRANTS").scalars().all()
+        return [sentence for grant in grants for sentence in _too_much(grant)]
+
+    def clock(self, connection: Connection) -> ServerClock:
+        return ServerClock(*connection.execute(_CLOCK).one())
+
+    def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
+        without = {name.lower() for name in connection.execute(_ENGINES).scalars()}
+        return [each for each in tables if each.split(".")[-1].strip('`" ').lower() in without]
 
 
-class Mysql:
-    """The Driver of MySQL and MariaDB; TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
+def _text(expression: Expression) -> Expression:
+    return cast(expression, CHAR(charset="utf8mb4"))
+
+
+def _number(error: DBAPIError) -> int:
+    first = next(iter(getattr(error.orig, "args", ())), 0)
+    return first if isinstance(first, int) else 0
+
+
+def _too_much(grant: str) -> Iterator[str]:
+    found = _GRANT(grant)
+    if found is None:
+        return
+    granted = {each.split("(")[0].strip().upper() for each in found[1].split(",")}
+    more = sorted(granted - _NEEDED)
+    if more:
+        yield f"the account has {', '.join(more)} on {found[2]}"
+    if "WITH GRANT OPTION" in grant.upper():
+        yield f"the account may give its rights on {found[2]} to others"
+
+
+def _accesses(node: Any) -> Iterator[TableAccess]:
+    """The tables of a plan, wherever they stand in it: MySQL and MariaDB nest them differently."""
+    if isinstance(node, dict):
+        if "table_name" in node and "access_type" in node:
+            rows = node.get("rows_examined_per_scan", node.get("rows", 0))
+            scans = str(node["access_type"]).upper() == "ALL"
+            yield TableAccess(node["table_name"], scans, node.get("key", ""), int(rows or 0))
+        node = list(node.values())
+    for inner in node if isinstance(node, list) else ():
+        yield from _accesses(inner)
+
+
+def open_mysql(address: URL, *, timeout: float, booking_timeout: float) -> Engine:
+    return pooled_engine(MysqlDriver(address), timeout=timeout, booking_timeout=booking_timeout)
+
+
+class MysqlDriver:
+    """The PoolDriver of MySQL and MariaDB; TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
 
     begin_read = BEGIN_READ
     begin_booking = "START TRANSACTION READ WRITE"
 
     def __init__(self, address: URL) -> None:
-        self.speech = MysqlSpeech()
+        self.speech: Speech = MysqlSpeech()
         self._address = address.set(drivername="mysql+asyncmy")
         self._arguments: dict[str, Any] = {}
 
     def pool(self, size: int, *, booking: bool) -> AsyncEngine:
-        """As Driver says; the isolation is the session's, for all of a pool's transactions."""
+        """As PoolDriver says; the isolation is the session's, for all of a pool's transactions."""
         # what the desk commits meanwhile is seen when a booking looks again
         level = "READ COMMITTED" if booking else "REPEATABLE READ"
-        engine = create_async_engine(
+        engine = connection_pool(
             self._address,
-            isolation_level="AUTOCOMMIT",
-            pool_size=size,
-            max_overflow=0,
-            pool_reset_on_return=None,
-            connect_args={
-                "charset": "utf8mb4",
-                "conv": _CONVERSIONS,
-                "init_command": f"SET SESSION TRANSACTION ISOLATION LEVEL {level}",
-            },
+            size,
+            charset="utf8mb4",
+            conv=_CONVERSIONS,
+            init_command=f"SET SESSION TRANSACTION ISOLATION LEVEL {level}",
         )
-        explaining(engine.sync_engine)
         event.listen(engine.sync_engine, "do_connect", self._remember)
-        event.listen(engine.sync_engine, "connect", _number)
+        event.listen(engine.sync_engine, "connect", _remember_thread)
         return engine
 
     def _remember(self, *call: Any) -> None:
         """How a connection is made: another one may have to stop it."""
         self._arguments = dict(call[3])
 
-    def limit(self, connection: Connection, seconds: float) -> None:
-        tenths = int(seconds * 10) + 1
-        if connection.info.get(_LIMIT) == tenths:  # most calls have all of their time left
-            return
+    def limit(self, connection: Connection, tenths: int) -> None:
         mariadb = connection.dialect.is_mariadb  # type: ignore[attr-defined]
-        longest = (
-            f"max_statement_time = {tenths / 10}"
-            if mariadb
-            else f"max_execution_time = {tenths * 100}"
-        )
+        longest = f"max_execution_time = {tenths * 100}"
+        if mariadb:
+            longest = f"max_statement_time = {tenths / 10}"
         wait = ceil(tenths / 10)
         # nosemgrep: sql-is-never-put-together-as-text - numbers of ours
         connection.exec_driver_sql(
             f"SET SESSION {longest}, innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
         )
-        connection.info[_LIMIT] = tenths
 
     def settle(self, connection: Connection) -> None:
         """Named locks are the session's: they are let go when the transaction is over."""
-        names = connection.info.get(LOCKS, [])
+        names = connection.info.get(_LOCKS, [])
         while names:
             connection.execute(_RELEASE, {"name": names[-1]})
             names.pop()
@@ -130,6 +297,5 @@ class Mysql:
                     await other.ensure_closed()
 
 
-def _number(connection: Any, record: Any) -> None:
-    """The server's number of a new connection."""
+def _remember_thread(connection: Any, record: Any) -> None:
     record.info[_THREAD] = connection.driver_connection.thread_id()

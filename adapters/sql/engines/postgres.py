@@ -9,23 +9,93 @@ The smallest rights that an account needs:
     GRANT USAGE ON the sequences of those tables TO gateway;
 """
 
-from collections.abc import Callable
+import json
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
-from sqlalchemy import Connection, event
+from sqlalchemy import (
+    Connection,
+    Executable,
+    Numeric,
+    Text,
+    case,
+    cast,
+    event,
+    func,
+    literal_column,
+    text,
+)
 from sqlalchemy.engine import URL
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import as_text
-from adapters.sql.engines.explained import explaining
-from adapters.sql.engines.letters import ACCENTED, narrowed
-from adapters.sql.engines.plain import plain_number, plain_text
-from adapters.sql.engines.pooled import PooledEngine
-from adapters.sql.engines.postgres_speech import PostgresSpeech
+from adapters.sql.engines.base import (
+    DATED,
+    PLAIN_NUMBER,
+    Criterion,
+    Engine,
+    ErrorKind,
+    Expression,
+    ServerClock,
+    Speech,
+    TableAccess,
+    as_text,
+    explain,
+    one_line,
+    plain_number,
+    quoted,
+)
+from adapters.sql.engines.pool import connection_pool, pooled_engine
+from adapters.values.convert import LONGEST_FOLDED, fold
 
-_LIMIT = "clinic_limit"
+# By the beginning of the SQLSTATE; the longest that fits holds.
+KINDS = {
+    **dict.fromkeys(("08", "28", "3D", "53", "57P", "58", "25P03"), ErrorKind.DOWN),
+    "57014": ErrorKind.TIMEOUT,
+    "55P03": ErrorKind.BUSY,
+    "40": ErrorKind.AGAIN,
+    **dict.fromkeys(("23505", "23P01"), ErrorKind.DUPLICATE),
+    **dict.fromkeys(("23", "P0001"), ErrorKind.REFUSED),
+    "42501": ErrorKind.DENIED,
+    **dict.fromkeys(("42", "0A", "3F"), ErrorKind.STATEMENT),
+}
+# Besides: a constant of the statement that its type cannot read.
+_ABOUT_STATEMENTS = ("42", "0A", "3F", "22")
+_LOCK = text("SELECT pg_advisory_xact_lock(:number)")
+_CLOCK = text(
+    r"SELECT to_char(now(), 'YYYY-MM-DD HH24\:MI\:SS'),"
+    r" to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24\:MI\:SS'),"
+    " current_setting('TimeZone')"
+)
+_ROLE = text(
+    "SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,"
+    " has_database_privilege(current_database(), 'CREATE')"
+    " FROM pg_roles WHERE rolname = current_user"
+)
+_ROLE_SAYS = (
+    "the account is a superuser",
+    "the account may create other accounts",
+    "the account may create databases",
+    "the account may copy the whole database",
+    "the account passes by row level security",
+    "the account may create schemas",
+)
+_SCHEMAS = text(
+    "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%'"
+    " AND nspname <> 'information_schema' AND has_schema_privilege(oid, 'CREATE') ORDER BY 1"
+)
+_TABLES = text(
+    "SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p')"
+    " AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
+    " AND (has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE')"
+    " OR pg_has_role(c.relowner, 'USAGE')) ORDER BY 1"
+)
+MOST_NAMED = 5
 _NARROW = "clinic_narrow"
 # The encodings that lack letters, by PostgreSQL's names and by Python's.
 _CODECS = {
@@ -36,66 +106,170 @@ _CODECS = {
     "LATIN9": "iso8859-15",
     **{f"WIN{number}": f"cp{number}" for number in range(1250, 1259)},
 }
-# A transaction that a lost gateway left open ends by itself.
-_FORGOTTEN = "30000"
+_SETTINGS = {
+    "application_name": "clinic-gateway",
+    # a transaction that a lost gateway left open ends by itself
+    "idle_in_transaction_session_timeout": "30000",
+    # a page in the middle of a list would read what is joined from its beginning
+    "enable_mergejoin": "off",
+}
+
+_LETTERS = [chr(code) for code in (*range(0xC0, 0x180), *range(0x1E00, 0x1F00))]
+_MARKS = [chr(code) for code in (*range(0xA1, 0xC0), 0xD7, 0xF7, *range(0x2010, 0x2028))]
+_FOLDED = {letter: fold(letter)[1:] for letter in _LETTERS}
+_ONE_TO_ONE = {
+    letter: plain for letter, plain in _FOLDED.items() if len(plain) == 1 and plain != letter
+}
+_BLANKED = "".join(["\u00a0", *(mark for mark in _MARKS if fold(mark) == "  ")])
+# Accents that stand behind their letter.
+_COMBINING = "".join(chr(code) for code in range(0x300, 0x370) if unicodedata.combining(chr(code)))
+# Letters that stay as they are, the commonest first: a server goes through the table from its
+# beginning for each letter of a text, and so seldom gets far.
+_COMMON = "etaoinsrhldcumfpgwybvkxjqz "
+_STAYING = _COMMON + _COMMON.strip().upper()
+# For TRANSLATE: what has no letter at its place in PLAIN is left out.
+ACCENTED = _STAYING + "".join(_ONE_TO_ONE) + _BLANKED + _COMBINING
+PLAIN = _STAYING + "".join(_ONE_TO_ONE.values()) + " " * len(_BLANKED)
+# One letter that becomes several.
+_SEVERAL = {
+    letter: plain
+    for letter, plain in _FOLDED.items()
+    if len(plain) > 1 and plain.isascii() and plain.isalpha()
+}
 
 
-def open_postgres(address: URL, *, timeout: float, booking_timeout: float) -> PooledEngine:
-    return PooledEngine(Postgres(address), timeout=timeout, booking_timeout=booking_timeout)
+class PostgresSpeech(Speech):
+    """PostgreSQL's spelling, without any extension."""
+
+    def searchable(self, expression: Expression) -> Expression:
+        raw = func.left(func.coalesce(cast(expression, Text), quoted("")), LONGEST_FOLDED)
+        plain: Expression = func.translate(raw, quoted(ACCENTED), quoted(PLAIN))
+        for letter, several in _SEVERAL.items():
+            plain = func.replace(plain, quoted(letter), quoted(several))
+        marks = quoted("[[:space:][:punct:]]")
+        bare = func.regexp_replace(func.lower(plain), marks, quoted(" "), quoted("g"))
+        return quoted(" ").op("||")(bare)
+
+    def trimmed(self, expression: Expression) -> Expression:
+        return func.btrim(cast(expression, Text), literal_column(r"E' \t\n\r\f\x0b'"))
+
+    def exact(self, text: Expression) -> Expression:
+        return text.collate("C")
+
+    def number(self, expression: Expression) -> Expression:
+        shown = cast(expression, Text)
+        bare = func.regexp_replace(shown, quoted("[[:space:]']"), quoted(""), quoted("g"))
+        plain = bare.op("~", is_comparison=True)(quoted(PLAIN_NUMBER))
+        return case((plain, cast(func.replace(bare, quoted(","), quoted(".")), Numeric)))
+
+    def undated(self, expression: Expression) -> Criterion:
+        return cast(expression, Text).op("!~", is_comparison=True)(quoted(DATED))
+
+    def explain(
+        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
+    ) -> tuple[TableAccess, ...]:
+        with connection.begin_nested():  # an error would end the transaction
+            words = "EXPLAIN (FORMAT JSON)"
+            plan = explain(connection, words, statement, parameters).scalar_one()
+        return tuple(_accesses(json.loads(plan)[0]["Plan"]))
+
+    def kind(self, error: DBAPIError) -> ErrorKind:
+        code = self.code(error)
+        if code == "InvalidCachedStatementError":  # a table was changed: prepared anew it goes
+            return ErrorKind.AGAIN
+        known = [beginning for beginning in KINDS if code.startswith(beginning)]
+        return KINDS[max(known, key=len)] if known else ErrorKind.OTHER
+
+    def code(self, error: DBAPIError) -> str:
+        state = getattr(error.orig, "sqlstate", None)
+        return str(state) if state else type(error.orig).__name__
+
+    def complaint(self, error: DBAPIError) -> str | None:
+        if not self.code(error).startswith(_ABOUT_STATEMENTS):
+            return None
+        said = error.driver_exception
+        hint = getattr(said, "hint", None)
+        return one_line(f"{said}; {hint}" if hint else said)
+
+    def lock(self, connection: Connection, name: str) -> None:
+        digest = blake2b(f"clinic-gateway:{name}".encode(), digest_size=8).digest()
+        connection.execute(_LOCK, {"number": int.from_bytes(digest, signed=True)})
+
+    def clock(self, connection: Connection) -> ServerClock:
+        return ServerClock(*connection.execute(_CLOCK).one())
+
+    def rights(self, connection: Connection) -> Sequence[str]:
+        role = connection.execute(_ROLE).one()
+        said = [sentence for has, sentence in zip(role, _ROLE_SAYS, strict=True) if has]
+        if role[0]:  # and so everything else
+            return said[:1]
+        schemas = connection.execute(_SCHEMAS).scalars()
+        said += [f"the account may create tables in the schema {schema}" for schema in schemas]
+        tables = connection.execute(_TABLES).all()
+        owned = [name for name, owns in tables if owns]
+        if owned:
+            said.append(f"the account owns tables and may drop them: {_some(owned)}")
+        emptied = [name for name, owns in tables if not owns]
+        if emptied:
+            said.append(f"the account may delete rows: {_some(emptied)}")
+        return said
 
 
-class Postgres:
-    """The Driver of PostgreSQL; the address may carry what libpq knows: ?sslmode=require."""
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _accesses(node: dict[str, Any]) -> Iterator[TableAccess]:
+    inner = node.get("Plans", ())
+    if "Relation Name" in node:
+        indexes = [node.get("Index Name"), *(plan.get("Index Name") for plan in inner)]
+        index = next(filter(None, indexes), "")
+        scans = node["Node Type"] == "Seq Scan"
+        yield TableAccess(node["Relation Name"], scans, index, int(node["Plan Rows"]))
+    for plan in inner:
+        yield from _accesses(plan)
+
+
+def open_postgres(address: URL, *, timeout: float, booking_timeout: float) -> Engine:
+    driver = PostgresDriver(address)
+    return pooled_engine(driver, timeout=timeout, booking_timeout=booking_timeout)
+
+
+class PostgresDriver:
+    """The PoolDriver; the address may carry what libpq knows: ?sslmode=require."""
 
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # what the desk commits meanwhile is seen when a booking looks again
     begin_booking = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     def __init__(self, address: URL) -> None:
-        self.speech = PostgresSpeech()
+        self.speech: Speech = PostgresSpeech()
         dsn = address.set(drivername="postgresql")
         self._dsn = dsn.render_as_string(hide_password=False)
 
     def pool(self, size: int, *, booking: bool) -> AsyncEngine:
-        """As Driver says; reads and bookings part with their BEGIN."""
-        engine = create_async_engine(
-            "postgresql+asyncpg://",
-            isolation_level="AUTOCOMMIT",
-            pool_size=size,
-            max_overflow=0,
-            pool_reset_on_return=None,
-            connect_args={"async_creator_fn": self._connect},
-        )
-        explaining(engine.sync_engine)
+        """As PoolDriver says; reads and bookings part with their BEGIN."""
+        engine = connection_pool("postgresql+asyncpg://", size, async_creator_fn=self._connect)
         # after SQLAlchemy's own, so that these stay
-        event.listen(engine.sync_engine, "connect", _set_codecs)
+        event.listen(engine.sync_engine, "connect", _prepare)
         event.listen(engine.sync_engine, "before_cursor_execute", _narrowed, retval=True)
         return engine
 
     async def _connect(self, *_: Any, **__: Any) -> Any:
-        settings = {
-            "application_name": "clinic-gateway",
-            "idle_in_transaction_session_timeout": _FORGOTTEN,
-            # a page in the middle of a list would read what is joined from its beginning
-            "enable_mergejoin": "off",
-        }
         try:
-            return await asyncpg.connect(self._dsn, server_settings=settings)
+            return await asyncpg.connect(self._dsn, server_settings=_SETTINGS)
         except (asyncpg.UndefinedObjectError, asyncpg.InvalidParameterValueError) as error:
             raise BackendUnavailable(
                 "the server does not take an option that stands behind the ? of its address"
             ) from error
 
-    def limit(self, connection: Connection, seconds: float) -> None:
-        tenths = int(seconds * 10) + 1
-        if connection.info.get(_LIMIT) == tenths:  # most calls have all of their time left
-            return
+    def limit(self, connection: Connection, tenths: int) -> None:
         connection.exec_driver_sql(
             "SELECT set_config('statement_timeout', $1, false),"
             " set_config('lock_timeout', $1, false)",
             (f"{tenths}00",),
         )
-        connection.info[_LIMIT] = tenths
 
     def settle(self, connection: Connection) -> None:
         """Nothing: advisory locks end with their transaction."""
@@ -104,11 +278,24 @@ class Postgres:
         """Nothing: asyncpg asks the server to stop what is cancelled."""
 
 
-def _set_codecs(connection: Any, record: Any) -> None:
-    connection.run_async(_codecs)
+def _prepare(connection: Any, record: Any) -> None:
+    connection.run_async(_set_codecs)
     encoding = connection.driver_connection.get_settings().server_encoding
     if encoding in _CODECS:
-        record.info[_NARROW] = narrowed(_CODECS[encoding])
+        record.info[_NARROW] = list(_narrow_tables(_CODECS[encoding]))
+
+
+def _narrow_tables(codec: str) -> Iterator[tuple[str, str]]:
+    """What to write for the tables of letters, where an encoding lacks some of these."""
+
+    def has(letter: str) -> bool:
+        return bool(letter.encode(codec, errors="ignore"))
+
+    yield ACCENTED, "".join(filter(has, ACCENTED))
+    yield PLAIN, "".join(to for letter, to in zip(ACCENTED, PLAIN, strict=False) if has(letter))
+    for letter in _SEVERAL:
+        if not has(letter):
+            yield f"'{letter}'", "''"
 
 
 def _narrowed(*call: Any) -> tuple[str, Any]:
@@ -120,7 +307,7 @@ def _narrowed(*call: Any) -> tuple[str, Any]:
     return statement, parameters
 
 
-async def _codecs(raw: Any) -> None:
+async def _set_codecs(raw: Any) -> None:
     """Every value as the server's own text, and every parameter as a text that it reads itself."""
     for names, encode, decode in _TEXTS:
         for name in names.split():
@@ -134,20 +321,24 @@ async def _codecs(raw: Any) -> None:
         )
 
 
+def _plain_text(value: Any) -> str:
+    """A parameter as a text that any column can be compared with."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
 def _as_bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else plain_text(value).encode()
+    return value if isinstance(value, bytes) else _plain_text(value).encode()
 
 
 def _as_boolean(value: Any) -> str:
-    return {"1": "true", "0": "false"}.get(plain_text(value), plain_text(value))
+    return {"1": "true", "0": "false"}.get(_plain_text(value), _plain_text(value))
 
 
-_Codec = tuple[str, Callable[[Any], str], Callable[[str], Any]]
-_TEXTS: tuple[_Codec, ...] = (
+_TEXTS: tuple[tuple[str, Callable[[Any], str], Callable[[str], Any]], ...] = (
     ("bool", _as_boolean, lambda shown: shown == "t"),
-    ("int2 int4 int8 oid", plain_text, int),
-    ("float4 float8", plain_text, float),
-    ("numeric", plain_text, plain_number),
-    ("date time timetz timestamp timestamptz interval", plain_text, str),
-    ("uuid json jsonb xml money inet cidr macaddr bit varbit", plain_text, str),
+    ("int2 int4 int8 oid", _plain_text, int),
+    ("float4 float8", _plain_text, float),
+    ("numeric", _plain_text, plain_number),
+    ("date time timetz timestamp timestamptz interval", _plain_text, str),
+    ("uuid json jsonb xml money inet cidr macaddr bit varbit", _plain_text, str),
 )

@@ -2,7 +2,7 @@
 
 from string import ascii_letters
 
-from adapters.sql.engines.letters import ACCENTED, PLAIN
+from adapters.sql.engines.postgres import ACCENTED, PLAIN
 from adapters.values.convert import all_begin
 
 

@@ -16,7 +16,7 @@ from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine
 from adapters.sql.engines.base import Engine, given
-from adapters.sql.engines.mysql_speech import MysqlSpeech
+from adapters.sql.engines.mysql import MysqlSpeech
 from tests.adapters.servers import execute_async, mariadb_database, postgres_database
 
 POSTGRES = {

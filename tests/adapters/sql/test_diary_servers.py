@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 
 from adapters.base import Adapter, Query, Record, Watched
 from tests.adapters.sample_practice import NO_ASKING
-from tests.adapters.test_booking_servers import DAY, a_draft
+from tests.adapters.sql.test_booking_servers import DAY, a_draft
 from tests.races.practice import KINDS, ZONE, Practice, practice
 
 pytestmark = pytest.mark.long

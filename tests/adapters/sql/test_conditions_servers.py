@@ -12,8 +12,8 @@ from adapters.conformance.pages import let_be
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import ask, everything
 from tests.adapters.servers import mariadb_database, postgres_database
-from tests.adapters.test_narrowing import narrowed, of_values, statements
-from tests.adapters.test_sql_adapter_servers import MAPPING, SCHEMA, connect
+from tests.adapters.sql.test_conditions import narrowed, of_values, statements
+from tests.adapters.sql.test_sql_adapter_servers import MAPPING, SCHEMA, connect
 
 pytestmark = pytest.mark.long
 

@@ -13,7 +13,7 @@ from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
 from adapters.sample import MAPPING
 from adapters.sql.checks import checks_of
-from adapters.sql.engines.sqlite_speech import SqliteSpeech
+from adapters.sql.engines.sqlite import SqliteSpeech
 from tests.adapters.clinic import connect, run
 
 SAMPLE = MAPPING.read_text()

@@ -13,7 +13,7 @@ from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, 
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Verdict
 from adapters.values.times import instant_text
-from tests.adapters.test_booking_servers import a_draft
+from tests.adapters.sql.test_booking_servers import a_draft
 from tests.races.practice import KINDS, practice
 
 pytestmark = pytest.mark.long

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.asking import ASKING, Asking
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.threads import Threads
+from adapters.sql.engines.threads import ThreadLane
 
 
 def runner(work: Any, deadline: float) -> Any:
@@ -16,41 +16,41 @@ def runner(work: Any, deadline: float) -> Any:
 
 
 async def test_who_left_what_runs_leaves_no_thread_free_before_its_end() -> None:
-    threads, go, ran = Threads("some", 1, 0.2), threading.Event(), []
-    stuck = asyncio.create_task(threads.run(runner, lambda _: go.wait(10)))
+    threads, go, ran = ThreadLane("some", 1, 0.2, runner), threading.Event(), []
+    stuck = asyncio.create_task(threads.run(lambda _: go.wait(10)))
     await asyncio.sleep(0.05)
     stuck.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stuck
     with pytest.raises(BackendUnavailable, match="busy with other calls"):
-        await threads.run(runner, ran.append)
+        await threads.run(ran.append)
     go.set()
     async with asyncio.timeout(5):
         while threads._room.in_use:  # noqa: ASYNC110 - the thread tells nobody
             await asyncio.sleep(0.005)
-    await threads.run(runner, ran.append)
+    await threads.run(ran.append)
     await threads.aclose()
     assert len(ran) == 1
 
 
 async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind() -> None:
-    threads, ran = Threads("some", 1, 5.0), []
+    threads, ran = ThreadLane("some", 1, 5.0, runner), []
     for steps in range(4):
-        task = asyncio.create_task(threads.run(runner, ran.append))
+        task = asyncio.create_task(threads.run(ran.append))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    await threads.run(runner, ran.append)
+    await threads.run(ran.append)
     await threads.aclose()
     assert (threads._room.in_use, threads._room.waiting) == (0, 0)
 
 
 async def test_work_that_outlives_the_loop_harms_nobody() -> None:
-    threads, go = Threads("some", 1, 5.0), threading.Event()
+    threads, go = ThreadLane("some", 1, 5.0, runner), threading.Event()
 
     async def leave() -> None:
-        task = asyncio.create_task(threads.run(runner, lambda _: go.wait(10)))
+        task = asyncio.create_task(threads.run(lambda _: go.wait(10)))
         await asyncio.sleep(0.05)
         task.cancel()
 
@@ -60,13 +60,13 @@ async def test_work_that_outlives_the_loop_harms_nobody() -> None:
 
 
 async def test_partners_have_their_turns_at_the_threads() -> None:
-    threads, order = Threads("some", 1, 5.0), []
+    threads, order = ThreadLane("some", 1, 5.0, runner), []
 
     async def ask(partner: str) -> None:
         asking = Asking()
         asking.partner = partner
         ASKING.set(asking)
-        await threads.run(runner, lambda _: order.append(partner))
+        await threads.run(lambda _: order.append(partner))
 
     await asyncio.gather(*(ask(each) for each in "aaaab"))
     await threads.aclose()
@@ -76,7 +76,7 @@ async def test_partners_have_their_turns_at_the_threads() -> None:
 async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    threads, ran = Threads("some", 2, 5.0), []
+    threads, ran = ThreadLane("some", 2, 5.0, runner), []
 
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -85,9 +85,9 @@ async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
         full.setattr(threading.Thread, "start", none_left)
         for _ in range(3):
             with pytest.raises(BackendUnavailable, match="no thread can be had"):
-                await threads.run(runner, ran.append)
+                await threads.run(ran.append)
     for _ in range(3):
-        await threads.run(runner, ran.append)
+        await threads.run(ran.append)
     await threads.aclose()
     assert len(ran) == 3, "what was given up is not done later"
     assert threads._room.in_use == 0

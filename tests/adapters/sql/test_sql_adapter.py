@@ -165,7 +165,7 @@ async def test_a_page_and_a_record_cost_a_fixed_number_of_statements(
     adapter: SqlAdapter, database: Path
 ) -> None:
     said: list[str] = []
-    engine = adapter.driver.engine._engine
+    engine = await adapter.driver.engine.read(lambda connection: connection.engine)
     event.listen(engine, "before_cursor_execute", lambda *args: said.append(args[2]))
     wanted = {"clients": 1, "invoices": 3, "appointments": 1}
     for resource, statements in wanted.items():
@@ -386,7 +386,7 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
 
     slow = [asyncio.create_task(adapter.driver.engine.read(endless)) for _ in range(READERS)]
     await asyncio.sleep(0)
-    adapter.driver.engine._threads.readers._room._patience = 0.0
+    adapter.driver.engine.reader._room._patience = 0.0  # type: ignore[attr-defined]
     late = [
         asyncio.create_task(adapter.driver.engine.read(lambda _: asked.append(1)))
         for _ in range(MOST_WAITING)

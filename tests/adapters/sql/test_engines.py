@@ -24,8 +24,15 @@ from adapters.base import (
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine, wrong_with
-from adapters.sql.engines.base import MOST_WAITING, READERS, Engine, Kind, Speech, given
-from adapters.sql.engines.explained import explain
+from adapters.sql.engines.base import (
+    MOST_WAITING,
+    READERS,
+    Engine,
+    ErrorKind,
+    Speech,
+    explain,
+    given,
+)
 from adapters.values.convert import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until
@@ -256,8 +263,7 @@ async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server
 
 def _reading(engine: Engine) -> tuple[int, Any]:
     """How many reads run at once, and what has the patience of those that wait."""
-    threads = getattr(engine, "_threads", None)
-    room = (threads.readers if threads else engine._readers)._room  # type: ignore[attr-defined]
+    room = engine.reader._room  # type: ignore[attr-defined]
     return room._most, room
 
 
@@ -572,15 +578,15 @@ async def test_a_complaint_is_the_databases_sentence_and_the_transaction_goes_on
 
 
 async def test_a_duplicate_is_known_as_one(engine: Engine) -> None:
-    def work(connection: Connection) -> Kind:
+    def work(connection: Connection) -> ErrorKind:
         try:
             with connection.begin_nested():
                 connection.execute(text("INSERT INTO visit (id, vet) VALUES (1, 'X')"))
         except DBAPIError as error:
             return engine.speech.kind(error)
-        return Kind.OTHER
+        return ErrorKind.OTHER
 
-    assert await engine.book(work) is Kind.DUPLICATE
+    assert await engine.book(work) is ErrorKind.DUPLICATE
 
 
 async def test_the_clock_and_the_rights_of_the_account_are_told(

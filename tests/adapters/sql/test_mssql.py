@@ -8,9 +8,9 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
-from adapters.sql.engines import mssql_speech
-from adapters.sql.engines.base import Kind, given
-from adapters.sql.engines.mssql_speech import MssqlSpeech, without_parameters
+from adapters.sql.engines import mssql
+from adapters.sql.engines.base import ErrorKind, given
+from adapters.sql.engines.mssql import MssqlSpeech, without_parameters
 
 SPEECH = MssqlSpeech()
 VISITS = RowSource.model_validate({"from": "dbo.visit v JOIN [a b] x ON x.id = v.id",
@@ -67,7 +67,7 @@ def test_texts_are_searched_trimmed_and_looked_at_for_dates() -> None:
 
 
 def test_the_lock_is_the_transactions() -> None:
-    assert shown(mssql_speech._LOCK) == (
+    assert shown(mssql._LOCK) == (
         "DECLARE @got int; EXEC @got = sp_getapplock @Resource = ?, @LockMode = 'Exclusive',"
         " @LockOwner = 'Transaction', @LockTimeout = ?; SELECT @got"
     )
@@ -95,11 +95,11 @@ def _error(driver: str, server: str) -> DBAPIError:
 
 def test_what_the_server_says_is_understood_and_its_codes_quote_no_value() -> None:
     kinds = {
-        "Transaction (Process ID 5) was deadlocked on lock resources": Kind.AGAIN,
-        "Lock request time out period exceeded.": Kind.BUSY,
-        "Violation of UNIQUE KEY constraint 'u'. The duplicate key value is (061).": Kind.DUPLICATE,
-        "The SELECT permission was denied on the object 't'": Kind.DENIED,
-        "Invalid column name 'nothing'.": Kind.STATEMENT,
+        "Transaction (Process ID 5) was deadlocked on lock resources": ErrorKind.AGAIN,
+        "Lock request time out period exceeded.": ErrorKind.BUSY,
+        "Violation of UNIQUE KEY constraint 'u'. The duplicate key is (061).": ErrorKind.DUPLICATE,
+        "The SELECT permission was denied on the object 't'": ErrorKind.DENIED,
+        "Invalid column name 'nothing'.": ErrorKind.STATEMENT,
     }
     for said, kind in kinds.items():
         error = _error("Syntax error or access violation", said)
