@@ -7,12 +7,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.adapters.test_ids import GIVEN, Shelf
 
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Verdict
 from adapters.values.times import instant_text
+from tests.adapters.ids.test_ids import GIVEN
+from tests.adapters.shelf import Shelf
 from tests.adapters.sql.test_booking_servers import a_draft
 from tests.races.practice import KINDS, practice
 
