@@ -1,10 +1,16 @@
-"""The backend as one that is asked: proves who asks, judges the answer, hands over its JSON."""
+"""The backend as one that is asked: logs in, judges each answer, and hands over its JSON."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import math
+import re
+import time
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
 
 from adapters.base import (
     AdapterError,
@@ -15,28 +21,42 @@ from adapters.base import (
     Rejected,
     SlotTaken,
 )
-from adapters.mapping.models import BackendMap
-from adapters.rest.auth import Auth, Fixed, Token, basic
+from adapters.mapping.models import BackendMap, ErrorRule, Login
+from adapters.mapping.paths import path
 from adapters.rest.client import Client, Received, Request
-from adapters.rest.refusals import Rules, data_of
-from adapters.rest.templates import Templates, Values
+from adapters.rest.requests import Endpoint, Templates, TemplateValues
+from adapters.values.convert import Unreadable, whole
+
+T = TypeVar("T")
+U = TypeVar("U")
+# So many calls of one read are under way at the most.
+AT_ONCE = 8
+LONGEST_TEXT = 10_000
+# A token whose end nobody tells is used for so many seconds.
+USUAL_LIFETIME = 300
+# Renewed so many seconds before its end, or after four fifths of a short life.
+MARGIN = 30.0
+# Seconds between two logins of which the first did not help: more would lock the account.
+REST = 5.0
 
 # What is not good about an answer to a read, and to what writes.
-TO_A_READ: Mapping[str, type[AdapterError]] = {
-    "not found": NotFound,
+UNAVAILABLE: Mapping[str, type[AdapterError]] = {
     "unavailable": BackendUnavailable,
     "too busy": BackendUnavailable,
-    "broken for now": BackendUnavailable,
 }
-TO_A_WRITE: Mapping[str, type[AdapterError]] = {
+TO_A_LOGIN = {**UNAVAILABLE, "broken for now": BackendUnavailable}
+TO_A_READ = {**TO_A_LOGIN, "not found": NotFound}
+TO_A_WRITE = {
+    **UNAVAILABLE,
     "slot taken": SlotTaken,
     "not found": NotFound,
-    "rejected": Rejected,
-    "refused": Rejected,
-    "no such record": Rejected,
-    "logged out": Rejected,
-    "unavailable": BackendUnavailable,
-    "too busy": BackendUnavailable,
+    **dict.fromkeys(("rejected", "refused", "no such record", "logged out"), Rejected),
+}
+_USUAL = {
+    401: "logged out",
+    404: "no such record",
+    429: "too busy",
+    **dict.fromkeys((502, 503, 504), "broken for now"),
 }
 
 
@@ -49,49 +69,63 @@ class Answer:
     behind: Callable[[str], str] = str
 
 
+Params = Sequence[tuple[str, Any]]
+# Asks for a page: by further parameters, or by a link instead.
+Ask = Callable[[Params, str | None], Awaitable[Answer]]
+
+
 class Backend:
-    """Asks the practice system. `within` seconds is all that one request may take."""
+    """Asks the practice system, as the `backend` part of its mapping says."""
 
     def __init__(self, backend: BackendMap, templates: Templates, client: Client) -> None:
         self._client = client
-        self._rules = Rules(backend.errors)
-        self.linked = client.linked
-        secrets = templates.secrets
+        self._rules = [(_condition(rule), rule.means) for rule in backend.errors]
         fixed = {
-            name: str(templates.tree(each, {})(Values())) for name, each in backend.headers.items()
+            name: str(templates.tree(tree, {})(TemplateValues()))
+            for name, tree in backend.headers.items()
         }
         if backend.basic is not None:
-            fixed |= basic(*(secrets[name] for name in backend.basic))
-        self._auth: Auth = Fixed(fixed)
+            account = ":".join(templates.secrets[name] for name in backend.basic)
+            fixed["Authorization"] = f"Basic {b64encode(account.encode()).decode()}"
+        self._fixed = fixed
+        self._tokens = None
         if backend.login is not None:
-            self._login = templates.call(backend.login, {}).request(Values())
-            self._login_headers = fixed
-            self._auth = Token(backend.login, fixed, self._log_in)
+            self._login = templates.call(backend.login, {}).request(TemplateValues())
+            self._tokens = TokenHeaders(backend.login, fixed, self._log_in)
 
     async def log_in(self) -> float | None:
         """Get a token where one is needed: the seconds that it is good for; None without."""
-        await self._auth.headers()
-        return self._auth.lives
+        if self._tokens is None:
+            return None
+        await self._tokens.headers()
+        return self._tokens.lives
 
     async def read(self, request: Request, *, one: bool = False) -> Answer:
         """The answer to a question; with `one` a 404 says that there is no such record."""
-        judged = await self._asked(request, None)
-        if judged.means is None:
-            behind = partial(self._client.behind, request=request)
-            return Answer(judged.usable(), judged.received.link, behind)
-        if one and judged.means == "no such record":
+        reply = await self._asked(request, None)
+        if one and reply.means == "no such record":
             raise NotFound(f"{request.label}: there is none")
-        raise TO_A_READ.get(judged.means, BackendNonsense)(judged.said(request))
+        data = reply.usable(request, TO_A_READ, BackendNonsense)
+        return Answer(data, reply.received.link, partial(self._client.behind, request=request))
+
+    def pages(self, endpoint: Endpoint, values: TemplateValues, params: Params = ()) -> Ask:
+        """Asks for pages of that call; NotFound at once where it names what nobody has."""
+        endpoint.request(values, params)
+
+        def ask(more: Params, link: str | None) -> Awaitable[Answer]:
+            if link is None:
+                return self.read(endpoint.request(values, [*params, *more]))
+            return self.read(Request(label=endpoint.label, method="GET", target=link))
+
+        return ask
 
     async def write(self, request: Request, patience: float, *, bare: bool = False) -> Any:
         """The JSON that came of it; with `bare` an answer may be empty, as none is wanted."""
-        judged = await self._asked(request, patience)
-        if judged.means is not None:
-            raise TO_A_WRITE.get(judged.means, OutcomeUnknown)(judged.said(request))
-        if bare and not judged.received.body:
+        reply = await self._asked(request, patience)
+        if bare and reply.means is None and not reply.received.body:
             return None
         try:
-            return judged.usable()
+            return reply.usable(request, TO_A_WRITE, OutcomeUnknown)
         except BackendNonsense as error:
             raise OutcomeUnknown(str(error)) from error
 
@@ -99,59 +133,198 @@ class Backend:
         """Close every connection."""
         await self._client.aclose()
 
-    async def _asked(self, request: Request, patience: float | None) -> "_Judged":
+    async def _asked(self, request: Request, patience: float | None) -> "_Reply":
         """The answer and what it means; asked again with a new token where the old was refused."""
-        headers = await self._auth.headers()
+        if self._tokens is None:
+            return await self._sent(request, self._fixed, patience)
+        headers = await self._tokens.headers()
         clock = asyncio.get_running_loop().time
         begun = clock()
-        judged = self._judged(request, await self._sent(request, headers, patience))
-        if judged.means == "logged out" and await self._auth.renew(headers):
-            left = None if patience is None else patience - (clock() - begun)
-            if left is not None and left <= 0:
-                raise BackendUnavailable(f"{request.label}: no time was left after a new login")
-            again = await self._sent(request, await self._auth.headers(), left)
-            judged = self._judged(request, again)
-        return judged
-
-    def _judged(self, request: Request, received: Received) -> "_Judged":
-        try:
-            data, flaw = data_of(received, request.label), None
-        except BackendNonsense as error:
-            data, flaw = None, error
-        return _Judged(received, self._rules.meaning(received, data), data, flaw)
+        reply = await self._sent(request, headers, patience)
+        if reply.means != "logged out" or not await self._tokens.renew(headers):
+            return reply
+        left = None if patience is None else patience - (clock() - begun)
+        if left is not None and left <= 0:
+            raise BackendUnavailable(f"{request.label}: no time was left after a new login")
+        return await self._sent(request, await self._tokens.headers(), left)
 
     async def _sent(
         self, request: Request, headers: Mapping[str, str], patience: float | None
-    ) -> Received:
+    ) -> "_Reply":
         if patience is None or request.method == "GET":
-            return await self._client.read(request, headers)
-        return await self._client.write(request, headers, patience)
+            received = await self._client.read(request, headers)
+        else:
+            received = await self._client.write(request, headers, patience)
+        data = _json(received, request.label)
+        known = None if isinstance(data, BackendNonsense) else data
+        return _Reply(received, self._meaning(received, known), data)
+
+    def _meaning(self, received: Received, data: Any) -> str | None:
+        """What a rule says of the answer, else its status; None where it is a good one."""
+        text = received.body[:LONGEST_TEXT].decode(errors="replace") if self._rules else ""
+        for fits, means in self._rules:
+            if fits(received.status, data, text):
+                return means
+        status = received.status
+        if _is_good(status):
+            return None
+        return _USUAL.get(status, "broken" if status >= 500 or status < 200 else "refused")
 
     async def _log_in(self) -> Any:
-        received = await self._client.read(self._login, self._login_headers)
-        judged = self._judged(self._login, received)
-        if judged.means is None:
-            return judged.usable()
-        text = judged.said(self._login)
-        if TO_A_READ.get(judged.means) is BackendUnavailable:
-            raise BackendUnavailable(text)
-        raise BackendNonsense(f"{text}: see backend.user and backend.password")
+        reply = await self._sent(self._login, self._fixed, None)
+        try:
+            return reply.usable(self._login, TO_A_LOGIN, BackendNonsense)
+        except BackendNonsense as error:
+            if reply.means is None:
+                raise
+            raise BackendNonsense(f"{error}: see backend.user and backend.password") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """An answer, what it means (None for a good one), and its JSON, or why there is none."""
+class _Reply(NamedTuple):
+    """What came, what it means (None for a good one), and its JSON, or why there is none."""
 
     received: Received
     means: str | None
     data: Any
-    flaw: BackendNonsense | None
 
-    def usable(self) -> Any:
-        """The JSON; BackendNonsense where there is none."""
-        if self.flaw is not None:
-            raise self.flaw
+    def usable(
+        self, request: Request, errors: Mapping[str, type[AdapterError]], other: type[AdapterError]
+    ) -> Any:
+        """The JSON; raises what it means else, and BackendNonsense where there is none."""
+        if self.means is not None:
+            text = f"{request.label}: it answers {self.received.status}, {self.means}"
+            raise errors.get(self.means, other)(text)
+        if isinstance(self.data, BackendNonsense):
+            raise self.data
         return self.data
 
-    def said(self, request: Request) -> str:
-        return f"{request.label}: it answers {self.received.status}, {self.means}"
+
+def _json(received: Received, label: str) -> Any:
+    """The answer's JSON, or the BackendNonsense of what is none."""
+    if received.kind != "application/json" and not received.kind.endswith("+json"):
+        return BackendNonsense(f"{label}: the answer does not say that it is JSON")
+    if received.charset not in ("utf-8", "utf8", "us-ascii"):
+        return BackendNonsense(f"{label}: the answer is not in UTF-8")
+    try:
+        return orjson.loads(received.body)
+    except orjson.JSONDecodeError:
+        return BackendNonsense(f"{label}: the answer is not JSON")
+
+
+def _is_good(status: int) -> bool:
+    return 200 <= status < 300
+
+
+def _condition(rule: ErrorRule) -> Callable[[int, Any, str], bool]:
+    """Whether the rule is for an answer: its status, its JSON (None without), and its text."""
+    statuses = (rule.status,) if isinstance(rule.status, int) else rule.status
+    search = re.compile(rule.text, re.IGNORECASE).search if rule.text else None
+    where = path(rule.path) if rule.path else None
+
+    def fits(status: int, data: Any, text: str) -> bool:
+        if statuses is not None and status not in statuses:
+            return False
+        if where is None:  # a good answer may repeat what a partner wrote
+            return search is None or (not _is_good(status) and search(text) is not None)
+        try:
+            value = where(data)
+        except Unreadable:
+            return False
+        # as in JSON, 1 is not true
+        same = (type(value) is type(each) and value == each for each in rule.is_ or ())
+        if rule.is_ is not None and not any(same):
+            return False
+        return search is None or (
+            value is not None and search(str(value)[:LONGEST_TEXT]) is not None
+        )
+
+    return fits
+
+
+class TokenHeaders:
+    """Fixed headers, and a token that `ask` gets: the login call's answer, as JSON.
+
+    Renewed before it ends, and when it is refused; by one call, for which the others wait. A login
+    that was turned down, or whose token was, is not tried again for a while. `lives` is how many
+    seconds the token is good for; None while there is none.
+    """
+
+    def __init__(
+        self, login: Login, fixed: Mapping[str, str], ask: Callable[[], Awaitable[Any]]
+    ) -> None:
+        self._login = login
+        self._fixed = fixed
+        self._ask = ask
+        self._lock = asyncio.Lock()
+        self._headers: dict[str, str] = {}
+        self._until = -math.inf
+        self._turned_down: tuple[float, str] = (-math.inf, "")
+        self._refused_at = -math.inf
+        self.lives: float | None = None
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers with a token that still lives for a while."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                await self._renew()
+        return self._headers
+
+    async def renew(self, refused: Mapping[str, str]) -> bool:
+        """Whether there are other headers now than those that were refused."""
+        async with self._lock:
+            if self._until == -math.inf or self._headers == refused:
+                if time.monotonic() < self._refused_at + REST:
+                    return False
+                self._refused_at = time.monotonic()
+                await self._renew()
+        return True
+
+    async def _renew(self) -> None:
+        self._until = -math.inf
+        began = time.monotonic()
+        at, said = self._turned_down
+        if began < at + REST:
+            raise BackendNonsense(said)
+        try:
+            self._take(await self._ask(), began)
+        except BackendNonsense as error:
+            self._turned_down = (began, str(error))
+            raise
+
+    def _take(self, answer: Any, began: float) -> None:
+        login = self._login
+        try:
+            token = path(login.token)(answer)
+            seconds = path(login.seconds)(answer) if login.seconds else None
+        except Unreadable as error:
+            raise BackendNonsense("the login's answer cannot be read") from error
+        is_sendable = isinstance(token, str) and token.isascii() and token.isprintable()
+        if not is_sendable or not token:
+            raise BackendNonsense("the login's answer has no token: see backend.login.token")
+        lives = whole(seconds)
+        if lives is None or lives <= 0:
+            lives = login.lifetime or USUAL_LIFETIME
+        self.lives = lives
+        self._until = began + max(lives - MARGIN, lives * 0.8)
+        self._headers = {**self._fixed, login.header: login.form.format(token)}
+
+
+async def together(*asked: Coroutine[Any, Any, T]) -> list[T]:
+    """All answers in order; the first error is raised, and nothing is left behind."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def for_each(ask: Callable[[U], Awaitable[T]], values: Iterable[U]) -> list[T]:
+    """The same for each of the values, a few at a time."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def asked(value: U) -> T:
+        async with gate:
+            return await ask(value)
+
+    return await together(*(asked(value) for value in values))

@@ -20,12 +20,10 @@ from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.models import BookingMap, RowSource, StepMap
 from adapters.mapping.paths import path
-from adapters.rest.asking import asking, marked_by
 from adapters.rest.paging import MOST_ROWS, Endless, pager
-from adapters.rest.reading import ResourceReader
 from adapters.rest.records import RawValue
-from adapters.rest.templates import Values
-from adapters.rest.toolbox import Toolbox
+from adapters.rest.requests import TemplateValues
+from adapters.rest.resource import Components, ResourceCalls
 from adapters.values.convert import Unreadable
 
 # Seconds that must be left for a call that writes to be sent at all.
@@ -36,26 +34,20 @@ CANCELLED = "CANCELLED"
 class BookingCalls:
     """Makes, finds and withdraws appointments; `reader` reads them."""
 
-    def __init__(self, booking: BookingMap, reader: ResourceReader, tools: Toolbox) -> None:
+    def __init__(self, booking: BookingMap, reader: ResourceCalls, parts: Components) -> None:
         self._reader = reader
-        self._backend = tools.backend
+        self._backend = parts.backend
         self._appointment = booking.appointment
-        self._steps = [_Step(each, tools) for each in booking.steps]
+        self._steps = [_StepCall(step, parts) for step in booking.steps]
         find = booking.find or RowSource(get="/")  # the checker knows that there is one
-        self._find = tools.templates.call(find, DRAFT_FIELDS)
-        self._pager = pager(
-            find.page,
-            path(find.items),
-            marked_by(reader.maker.key),
-            self._find.label,
-        )
-        self.reference = None if booking.reference is None else path(booking.reference)
-        self._cancel = None
-        if booking.cancel is not None:
-            self._cancel = tools.templates.call(booking.cancel, DRAFT_FIELDS)
+        self._find = parts.templates.call(find, DRAFT_FIELDS)
+        self._pager = pager(find.page, path(find.items), reader.maker.key.mark, self._find.label)
+        self._reference = path(booking.reference) if booking.reference else None
+        cancel = booking.cancel
+        self._cancel = None if cancel is None else parts.templates.call(cancel, DRAFT_FIELDS)
 
     async def make(
-        self, values: Values, deadline: float, progress: BookingProgress, *, of_slot: bool
+        self, values: TemplateValues, deadline: float, progress: BookingProgress, *, of_slot: bool
     ) -> str:
         """Every call that is for such a time, in order; the public id of the appointment.
 
@@ -79,7 +71,9 @@ class BookingCalls:
             wrote = wrote or step.writes
         return self._made(values)
 
-    async def withdraw(self, values: Values, appointment: str | None, deadline: float) -> None:
+    async def withdraw(
+        self, values: TemplateValues, appointment: str | None, deadline: float
+    ) -> None:
         """Take the appointment back.
 
         BackendNonsense where the mapping says no way to; OutcomeUnknown where it may not be gone.
@@ -101,12 +95,12 @@ class BookingCalls:
         if record["status"] != CANCELLED:
             raise OutcomeUnknown("an appointment that was withdrawn still stands")
 
-    async def find(self, draft: Draft, values: Values) -> list[Record]:
+    async def find(self, draft: Draft, values: TemplateValues) -> list[Record]:
         """The appointments that the lookup gives, which carry the reference where one is kept.
 
         OutcomeUnknown where ours may be among what was not given.
         """
-        is_named = bool(draft.reference) and self.reference is not None
+        is_named = bool(draft.reference) and self._reference is not None
         found: list[Record] = []
         is_none = True
         async with aclosing(self._pages(values)) as pages:
@@ -119,9 +113,10 @@ class BookingCalls:
             raise OutcomeUnknown(f"{self._find.label}: the backend gives others than was asked for")
         return found
 
-    async def _pages(self, values: Values) -> AsyncGenerator[Sequence[Any], None]:
+    async def _pages(self, values: TemplateValues) -> AsyncGenerator[Sequence[Any], None]:
         """The rows of the lookup, page by page; OutcomeUnknown where there is no last one."""
-        ask = asking(self._backend, self._find, values)
+        ask = self._backend.pages(self._find, values)
+        endless = f"{self._find.label}: there is no end of what it gives"
         looked_at = 0
         try:
             async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
@@ -131,12 +126,9 @@ class BookingCalls:
                         return
                     looked_at += len(batch.rows)
                     if looked_at >= MOST_ROWS:
-                        raise self._endless()
+                        raise OutcomeUnknown(endless)
         except Endless as error:
-            raise self._endless() from error
-
-    def _endless(self) -> OutcomeUnknown:
-        return OutcomeUnknown(f"{self._find.label}: there is no end of what it gives")
+            raise OutcomeUnknown(endless) from error
 
     def _records(self, rows: Sequence[Any], reference: str) -> Iterator[Record]:
         for row in rows:
@@ -150,11 +142,11 @@ class BookingCalls:
     def _carries(self, row: Any, reference: str) -> bool:
         """Whether a row has the reference, where one is kept at all."""
         try:
-            return self.reference is None or self.reference(row) == reference
+            return self._reference is None or self._reference(row) == reference
         except Unreadable:  # what we wrote could be read
             return False
 
-    def _made(self, values: Values) -> str:
+    def _made(self, values: TemplateValues) -> str:
         """The new appointment's public id."""
         key = self._reader.maker.key.converter
         try:
@@ -165,26 +157,26 @@ class BookingCalls:
             raise OutcomeUnknown("the new appointment has no id")
         return public_id
 
-    async def _undo(self, values: Values, deadline: float, error: AdapterError) -> None:
+    async def _undo(self, values: TemplateValues, deadline: float, error: AdapterError) -> None:
         """After a booking that stopped halfway: what was made is withdrawn, if it is known."""
         if self._appointment not in values.made:
             raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
         await self.withdraw(values, None, deadline)
 
 
-class _Step:
-    def __init__(self, step: StepMap, tools: Toolbox) -> None:
+class _StepCall:
+    def __init__(self, step: StepMap, parts: Components) -> None:
         self._step = step
-        self._endpoint = tools.templates.call(step, DRAFT)
+        self._endpoint = parts.templates.call(step, DRAFT)
         self._keep = {name: RawValue(kept) for name, kept in step.keep.items()}
         self.writes = step.get is None
 
-    def is_for(self, values: Values, *, of_slot: bool) -> bool:
+    def is_for(self, values: TemplateValues, *, of_slot: bool) -> bool:
         """Whether a booking of a slot row, or of another time, has it."""
         asked = self._step.if_ is None or values.given[self._step.if_] is not None
         return asked and self._step.for_ in (None, "slot" if of_slot else "time")
 
-    async def run(self, backend: Any, values: Values, deadline: float) -> None:
+    async def run(self, backend: Any, values: TemplateValues, deadline: float) -> None:
         """Ask, and keep what later steps need."""
         request = self._endpoint.request(values)
         left = _left(deadline)
@@ -194,19 +186,19 @@ class _Step:
             data = await backend.write(request, left, bare=not self._keep)
         else:
             data = (await backend.read(request)).data
-        kept: Any = values.made
+        made: Any = values.made
         for name, raw in self._keep.items():
-            kept[name] = self._kept(raw, data)
+            made[name] = self._kept(raw, data)
 
     def _kept(self, raw: RawValue, data: Any) -> Any:
         try:
-            found = raw.read(data)
+            value = raw.read(data)
         except Unreadable:
-            found = None
-        if found is None or isinstance(found, dict | list | bool):
+            value = None
+        if value is None or isinstance(value, dict | list | bool):
             text = f"{self._endpoint.label}: the answer lacks what booking.steps keeps of it"
             raise OutcomeUnknown(text) if self.writes else BackendNonsense(text)
-        return found
+        return value
 
 
 def _left(deadline: float) -> float:

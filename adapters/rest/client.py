@@ -6,15 +6,15 @@ share pooled connections; what writes gets a connection of its own, that nobody 
 """
 
 import asyncio
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
 
 import aiohttp
-import orjson
 from yarl import URL
 
 from adapters.asking import ASKING
@@ -25,12 +25,14 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.rest.connections import connections
 from adapters.wrappers.unreachable import reason
 
 LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024
 CONNECT_PATIENCE = 1.0
+CONNECTIONS = 20
+KEPT_ALIVE = 5.0
+LOST_AFTER = 5_000  # milliseconds without a sign of life from the other side
 OWN_HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -40,16 +42,64 @@ CLOSED = "the gateway has closed its connections"
 _BROKEN = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Takes no connection on which something came unasked: it would pass for the next answer."""
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        while (kept := await super()._get(key, traces)) is not None:
+            if kept.protocol is not None and not kept.protocol.should_close:
+                break
+            kept.close()
+        return kept
+
+
+def connections(*, force_close: bool) -> aiohttp.ClientSession:
+    """Pooled connections, or with `force_close` a new one for each request."""
+    trace = aiohttp.TraceConfig()
+    trace.on_request_headers_sent.append(_note_sent)
+    session = aiohttp.ClientSession(
+        connector=_Connector(
+            limit=CONNECTIONS,
+            force_close=force_close,
+            socket_factory=_socket,
+            # where connections are closed at once, no time may be named
+            keepalive_timeout=None if force_close else KEPT_ALIVE,
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=False,
+        trace_configs=[trace],
+    )
+    # it would send a GET again by itself, beside our own once more
+    session._retry_connection = False  # noqa: SLF001 - there is no public way
+    return session
+
+
+def _socket(address: Any) -> socket.socket:
+    """A socket that notices a peer who is gone without a word."""
+    family, kind, protocol = address[:3]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER)
+    return made
+
+
+async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
+    context.trace_request_ctx.yes = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is sent. `label` names it in errors: it holds no value."""
+    """What is sent; `target` is its path behind the backend's address, with the query.
+
+    `label` names it in errors: it holds no value.
+    """
 
     label: str
     method: str
-    parts: tuple[str, ...] = ()
-    query: tuple[tuple[str, str], ...] = ()
-    body: Any = None
-    sends_body: bool = False
+    target: str = "/"
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,28 +154,23 @@ class Client:
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
         """The answer; a GET whose connection fails is sent once more."""
-        self._must_be_open(request)
-        if self._reads is None:
-            self._reads = connections(force_close=False)
-        sent = SimpleNamespace(yes=False)
-        with self._translated(request.label, sent, unsure=False):
+        with self._translated(request.label, unsure=False) as sent:
+            self._reads = self._reads or connections(force_close=False)
+            send = partial(self._send, self._reads, request, headers, self._timeout, sent)
             try:
-                return await self._send(self._reads, request, headers, self._timeout, sent)
+                return await send()
             except _BROKEN:
                 if request.method != "GET":
                     raise
-            self._must_be_open(request)
-            return await self._send(self._reads, request, headers, self._timeout, sent)
+            self._must_be_open(request.label)
+            return await send()
 
     async def write(
         self, request: Request, headers: Mapping[str, str], patience: float
     ) -> Received:
         """The answer to what is sent at most once; OutcomeUnknown where it went and none came."""
-        self._must_be_open(request)
-        if self._writes is None:
-            self._writes = connections(force_close=True)
-        sent = SimpleNamespace(yes=False)
-        with self._translated(request.label, sent, unsure=True):
+        with self._translated(request.label, unsure=True) as sent:
+            self._writes = self._writes or connections(force_close=True)
             return await self._send(self._writes, request, headers, patience, sent)
 
     async def aclose(self) -> None:
@@ -137,15 +182,17 @@ class Client:
         for content in self._arriving:  # the library forgets who reads them
             content.set_exception(aiohttp.ServerDisconnectedError())
 
-    def _must_be_open(self, request: Request) -> None:
+    def _must_be_open(self, label: str) -> None:
         if self._is_closed:
-            raise BackendUnavailable(f"{request.label}: {CLOSED}")
+            raise BackendUnavailable(f"{label}: {CLOSED}")
 
     @contextmanager
-    def _translated(self, label: str, sent: SimpleNamespace, *, unsure: bool) -> Iterator[None]:
-        """The library's errors in ours; where `unsure`, what was sent has an unknown end."""
+    def _translated(self, label: str, *, unsure: bool) -> Iterator[SimpleNamespace]:
+        """Raises the library's errors as ours; where `unsure`, what was sent has an unknown end."""
+        self._must_be_open(label)
+        sent = SimpleNamespace(yes=False)
         try:
-            yield
+            yield sent
         except AdapterError as error:
             if unsure:
                 raise OutcomeUnknown(str(error)) from error
@@ -157,41 +204,37 @@ class Client:
             # nobody gives it up: it waited for a connection, and there will be none
             raise BackendUnavailable(f"{label}: {CLOSED}") from error
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            said = f"{label}: {CLOSED if self._is_closed else _said(error)}"
+            kind, said = _translation(error)
+            if self._is_closed:
+                kind, said = BackendUnavailable, CLOSED
             if unsure:
-                kind: type[AdapterError] = OutcomeUnknown if sent.yes else BackendUnavailable
-            else:
-                kind = BackendUnavailable if self._is_closed else _kind(error)
-            raise kind(said) from error
+                kind = OutcomeUnknown if sent.yes else BackendUnavailable
+            raise kind(f"{label}: {said}") from error
 
     def behind(self, link: str, request: Request) -> str:
-        """A link that stands in the answer to a request, as a path behind the address.
-
-        BackendNonsense for one that leads away from the address.
-        """
+        """The target of a link in the answer to a request; BackendNonsense for one elsewhere."""
         home = self._base.raw_path.rstrip("/") + "/"
+        named = f"{request.label}: the link to the next page"
         try:
             url = self._url(request).join(URL(link))
             same = url.origin() == self._base.origin() and not url.fragment
         except ValueError as error:
-            said = "the link to the next page is no address"
-            raise BackendNonsense(f"{request.label}: {said}") from error
+            raise BackendNonsense(f"{named} is no address") from error
         if not same or not url.raw_path.startswith(home):
-            raise BackendNonsense(f"{request.label}: the link to the next page leads elsewhere")
+            raise BackendNonsense(f"{named} leads elsewhere")
         return url.raw_path_qs.removeprefix(home.removesuffix("/"))
 
-    def linked(self, behind: str, label: str) -> Request:
-        """The request of such a path."""
-        path, _, query = behind.partition("?")
-        parts = tuple(URL.build(path=each, encoded=True).path for each in path.split("/")[1:])
-        given = tuple(URL.build(query_string=query, encoded=True).query.items())
-        return Request(label=label, method="GET", parts=parts, query=given)
-
     def _url(self, request: Request) -> URL:
-        # each part is quoted by itself: a slash or a ? in an id stays within it
-        parts = "/".join(quote(part, safe="") for part in request.parts)
-        path = f"{self._base.raw_path.rstrip('/')}/{parts}"
-        return self._base.with_path(path, encoded=True).with_query(list(request.query) or None)
+        base = self._base
+        path, _, query = request.target.partition("?")
+        path = base.raw_path.rstrip("/") + path
+        return URL.build(  # of parts, so that no target names another host
+            scheme=base.scheme,
+            authority=base.raw_authority,
+            path=path,
+            query_string=query,
+            encoded=True,
+        )
 
     async def _send(
         self,
@@ -201,14 +244,13 @@ class Client:
         patience: float,
         sent: SimpleNamespace,
     ) -> Received:
-        data = orjson.dumps(request.body) if request.sends_body else None
-        kind = {"Content-Type": "application/json"} if request.sends_body else {}
+        kind = {} if request.body is None else {"Content-Type": "application/json"}
         traceparent = ASKING.get().traceparent
         trace = {"traceparent": traceparent} if traceparent else {}
         async with session.request(
             request.method,
             self._url(request),
-            data=data,
+            data=request.body,
             headers={**OWN_HEADERS, **kind, **trace, **headers},
             allow_redirects=False,
             # not `connect`: it would bound the wait for a connection in use too
@@ -236,35 +278,28 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
     chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
     if not chunked and "Content-Length" not in headers and response.status != 204:
         raise BackendNonsense(f"{label}: the answer has no length, so it may be cut off")
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(CHUNK):
+        body += chunk
+        if len(body) > LARGEST:
+            raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
     return Received(
         status=response.status,
         kind=response.content_type,
         charset=(response.charset or "utf-8").lower(),
         link=headers.get("Link", ""),
         date=headers.get("Date", ""),
-        body=await _body(response, label),
+        body=bytes(body),
     )
 
 
-async def _body(response: aiohttp.ClientResponse, label: str) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(CHUNK):
-        body += chunk
-        if len(body) > LARGEST:
-            raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
-    return bytes(body)
-
-
-def _kind(error: Exception) -> type[AdapterError]:
+def _translation(error: Exception) -> tuple[type[AdapterError], str]:
     if isinstance(error, TimeoutError):
-        return BackendTimeout
-    return BackendUnavailable if isinstance(error, (*_BROKEN, OSError)) else BackendNonsense
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return BackendTimeout, "no answer in time"
+    is_broken = isinstance(error, (*_BROKEN, OSError))
+    kind = BackendUnavailable if is_broken else BackendNonsense
+    name = type(error).__name__
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = reason(error) or f"the connection failed ({type(error).__name__})"
-        return f"it cannot be reached: {why}; see backend.url"
-    return f"the answer cannot be used ({type(error).__name__})"
+        why = reason(error) or f"the connection failed ({name})"
+        return kind, f"it cannot be reached: {why}; see backend.url"
+    return kind, f"the answer cannot be used ({name})"

@@ -7,8 +7,9 @@ from typing import Any
 from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only, Record
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.conversion import Conversion
+from adapters.mapping.converters import Converters
 from adapters.mapping.models import FilterParameter, ListCall, ResourceMap, ValueSource
-from adapters.rest.templates import Templates, Values, text_of
+from adapters.rest.requests import TemplateValues, text_of
 from adapters.values.convert import all_begin
 
 
@@ -17,41 +18,40 @@ class NothingFits(Exception):
 
 
 class FilterParams:
-    """The parameters that a list call takes."""
+    """The parameters that a list call takes; `names` are the fields it can be filtered by.
+
+    `needs_values` where the list cannot be asked for without a filter.
+    """
 
     def __init__(
-        self, resource: ResourceMap, shapes: Mapping[str, FieldShape], templates: Templates
+        self, resource: ResourceMap, shapes: Mapping[str, FieldShape], converters: Converters
     ) -> None:
         call = resource.list_ or ListCall(get="/")
         self._by = call.filters
         self._in_path = frozenset(name for name in call.names if name in shapes)
-        self._templates = templates
+        self.needs_values = bool(self._in_path)
         self._conversions = {
-            name: _conversion(call.filters.get(name), resource.fields.get(name), shapes[name])
-            for name in shapes
-            if name in resource.fields
+            name: _conversion(call.filters.get(name), source)
+            for name, source in resource.fields.items()
         }
+        self._converters = converters
         self._shapes = shapes
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
-        self.names = frozenset(call.sift) | self._in_path | frozenset(searched)
-        self.names |= {name for name in call.filters if name != SEARCH}
-        self._sifted = frozenset(call.sift) | {"id"}
+        names = {*call.filters, *call.sift, *self._in_path, *searched}
+        self.names = frozenset(names - {SEARCH})
+        self._sifted = {*call.sift, "id"}
         self._is_listed = resource.list_ is not None
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether the list cannot be asked for without a filter."""
-        return bool(self._in_path)
 
     def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
         """What is asked of the backend; what it cannot serve is left to `fits`."""
-        return [pair for each in filters for pair in self._pairs(each)]
+        pairs = map(self._param, filters)
+        return [pair for pair in pairs if pair is not None]
 
     def narrowed(self, filters: Sequence[Filter], only: Only) -> list[Filter]:
         """The filters, and those conditions that the backend has a parameter for."""
-        asked = {name for each in filters for name in each.fields}
-        more = (each for each in map(self._as_filter, only) if each is not None)
-        return [*filters, *(each for each in more if each.fields[0] not in asked)]
+        asked = {name for wanted in filters for name in wanted.fields}
+        more = (wanted for wanted in map(self._as_filter, only) if wanted is not None)
+        return [*filters, *(wanted for wanted in more if wanted.fields[0] not in asked)]
 
     def narrows(self, condition: Condition) -> bool:
         """Whether lists can leave out what it does: asked for, or sifted."""
@@ -70,33 +70,31 @@ class FilterParams:
         is_one = condition.test == "in" and len(condition.value) == 1
         return Filter("equals", (name,), condition.value[0]) if is_one else None
 
-    def in_path(self, filters: Iterable[Filter]) -> Values:
+    def in_path(self, filters: Iterable[Filter]) -> TemplateValues:
         """The values in the call's path; BackendNonsense where one that it needs is not asked."""
-        given = {each.fields[0]: each.value for each in filters if each.match == "equals"}
+        given = {wanted.fields[0]: wanted.value for wanted in filters if wanted.match == "equals"}
         if not self._in_path <= given.keys():
             needed = ", ".join(sorted(self._in_path))
             raise BackendNonsense(f"this list can only be asked for by {needed}")
-        return Values(given)
+        return TemplateValues(given)
 
-    def _pairs(self, wanted: Filter) -> Iterable[tuple[str, Any]]:
-        if wanted.match == SEARCH:
-            by = self._by.get(SEARCH)
-            if by is not None and set(wanted.fields) <= set(by.fields or ()):
-                yield by.query, wanted.value
-            return
-        name = wanted.fields[0]
+    def _param(self, wanted: Filter) -> tuple[str, Any] | None:
+        name = SEARCH if wanted.match == SEARCH else wanted.fields[0]
         by = self._by.get(name)
         if by is None or name in self._in_path:
-            return
+            return None
+        if name == SEARCH:
+            is_served = set(wanted.fields) <= set(by.fields or ())
+            return (by.query, wanted.value) if is_served else None
         raw = self._raw(name, wanted)
-        if raw is not None:
-            yield by.query, raw if by.form is None else by.form.format(text_of(raw))
+        if raw is None:
+            return None
+        return by.query, raw if by.form is None else by.form.format(text_of(raw))
 
     def _raw(self, name: str, wanted: Filter) -> Any:
         """The value as the backend writes it; None where one parameter cannot say it."""
-        shape = self._shapes[name]
-        conversion = self._conversions[name]
-        converter: Any = self._templates.converters.make(conversion, shape)
+        shape, conversion = self._shapes[name], self._conversions[name]
+        converter: Any = self._converters.make(conversion, shape)
         if wanted.match == "since":
             return converter.since(wanted.value)
         if shape.format == "boolean" and conversion.yes is None:
@@ -108,24 +106,21 @@ class FilterParams:
         return raw[0] if len(raw) == 1 or shape.format == "uuid" else None
 
 
-def _conversion(
-    by: FilterParameter | None, found: ValueSource | None, shape: FieldShape
-) -> Conversion:
+def _conversion(by: FilterParameter | None, source: ValueSource) -> Conversion:
     """The filter's own way of writing, where it has one, else the field's."""
-    if by is not None and by.model_fields_set - {"query", "form", "fields"}:
-        return by
-    return found if found is not None else Conversion()
+    is_own = by is not None and by.model_fields_set - {"query", "form", "fields"}
+    return by if by is not None and is_own else source
 
 
 def fits(record: Record, filters: Iterable[Filter]) -> bool:
     """Whether a record is what was asked for, whatever the backend made of the parameters."""
-    return all(_fits(record, each) for each in filters)
+    return all(_fits(record, wanted) for wanted in filters)
 
 
 def _fits(record: Record, wanted: Filter) -> bool:
     if wanted.match == SEARCH:
         return all_begin(wanted.value, (record[name] for name in wanted.fields))
-    found = record[wanted.fields[0]]
+    value = record[wanted.fields[0]]
     if wanted.match == "since":
-        return found is not None and datetime.fromisoformat(found) >= wanted.value
-    return bool(found == wanted.value)
+        return value is not None and datetime.fromisoformat(value) >= wanted.value
+    return bool(value == wanted.value)

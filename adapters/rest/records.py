@@ -24,83 +24,78 @@ _OF_TEXTS = frozenset({"text", "code", "email", "split text"})
 class RawValue:
     """What a path finds, and `match` takes of it: a plain value, or a list of them."""
 
-    def __init__(self, found: ValueSource | KeptValue) -> None:
-        self._path = path(found.source if isinstance(found, KeptValue) else found.text)
-        self._match = re.compile(found.match).search if found.match else None
-        plus = getattr(found, "plus", None)
+    def __init__(self, source: ValueSource | KeptValue) -> None:
+        self._path = path(source.source if isinstance(source, KeptValue) else source.text)
+        self._match = re.compile(source.match).search if source.match else None
+        plus = getattr(source, "plus", None)
         self._plus = path(plus) if plus else None
 
     def read(self, value: Any) -> Any:
         """The raw value; None where there is none. Unreadable where `match` fits nothing."""
-        raw = self._matched(value)
-        return raw if self._plus is None else (raw, self._plus(value))
-
-    def _matched(self, value: Any) -> Any:
         raw = self._path(value)
-        if self._match is None or raw is None or raw == "":
-            return raw
-        # an expression that tries again from every character takes long over a long text
-        taken = self._match(raw) if isinstance(raw, str) and len(raw) <= LONGEST_MATCHED else None
-        if taken is None:
-            raise Unreadable
-        return taken[1]
+        if self._match is not None and raw is not None and raw != "":
+            # an expression that tries again from every character takes long over a long text
+            is_short = isinstance(raw, str) and len(raw) <= LONGEST_MATCHED
+            taken = self._match(raw) if is_short else None
+            if taken is None:
+                raise Unreadable
+            raw = taken[1]
+        return raw if self._plus is None else (raw, self._plus(value))
 
 
 class FoundValue:
     """A value of an answer, converted."""
 
-    def __init__(
-        self, found: ValueSource, shape: FieldShape, converter: Converter, name: str
-    ) -> None:
-        self._raw = RawValue(found)
+    def __init__(self, source: ValueSource, shape: FieldShape, converter: Converter) -> None:
+        self._raw = RawValue(source)
         self.converter = converter
         self._many = shape.many
-        self._of_texts = name in _OF_TEXTS
-        self._key = shape.format == "uuid"
+        self._of_texts = conversion_name(source, shape) in _OF_TEXTS
+        self._is_key = shape.format == "uuid"
 
     def read(self, value: Any) -> Any:
         """The value in its JSON form; Unreadable, also for what is no plain value."""
         raw = self.plain(value)
-        if isinstance(raw, list):
-            if not self._many:
-                raise Unreadable
-            return [text for text in map(_text, raw) if text is not None]
-        return self.converter.decode(raw)
+        if not isinstance(raw, list):
+            return self.converter.decode(raw)
+        if not self._many or any(isinstance(item, dict | list) for item in raw):
+            raise Unreadable
+        return [text for text in map(_TEXT.decode, raw) if text is not None]
 
     def plain(self, value: Any) -> Any:
         """The raw value, which no converter has seen."""
         raw = self._raw.read(value)
-        if isinstance(raw, dict) or (isinstance(raw, bool) and self._key):
+        if isinstance(raw, dict) or (isinstance(raw, bool) and self._is_key):
             raise Unreadable
         if isinstance(raw, bool) and self._of_texts:
             return str(raw).lower()
         return raw
 
+    def mark(self, row: Any) -> Any:
+        """The raw value, which tells rows apart; None where it can't be read."""
+        try:
+            return self.plain(row)
+        except Unreadable:
+            return None
 
-def _text(raw: Any) -> str | None:
-    if isinstance(raw, dict | list):
-        raise Unreadable
-    return _TEXT.decode(raw)
-
-
-class FoundValues:
-    """Makes found values."""
-
-    def __init__(self, converters: Converters) -> None:
-        self.converters = converters
-
-    def make(self, found: ValueSource, shape: FieldShape) -> FoundValue:
-        converter = self.converters.make(found, shape, columns=len(found.expressions))
-        return FoundValue(found, shape, converter, conversion_name(found, shape))
-
-    def key(self, found: ValueSource, resource: str) -> FoundValue:
-        """The same for the own id of a resource, or of a list such as invoices/lines."""
-        return key_of(found, self.converters.ids(resource))
+    def shown(self, value: Any) -> Any:
+        """The value in its JSON form; None where it can't be read."""
+        try:
+            return self.read(value)
+        except Unreadable:
+            return None
 
 
-def key_of(found: ValueSource, ids: PublicIds) -> FoundValue:
+def found_value(converters: Converters, source: ValueSource, shape: FieldShape) -> FoundValue:
+    """The value as the mapping says to read it, or as its format is read."""
+    return FoundValue(
+        source, shape, converters.make(source, shape, columns=len(source.expressions))
+    )
+
+
+def own_id(source: ValueSource, ids: PublicIds) -> FoundValue:
     """A record's own id."""
-    return FoundValue(found, FieldShape(format="uuid"), Id(ids, own=True), "id")
+    return FoundValue(source, FieldShape(format="uuid"), Id(ids, own=True))
 
 
 class Fields:
@@ -110,62 +105,46 @@ class Fields:
         self.prefix, self.has_id = plan.prefix, plan.has_id
         self.blank: Record = dict.fromkeys(plan.names)
         self.by_name = {
-            each.name: FoundValue(each.source, each.shape, each.converter, each.conversion)
-            for each in plan.fields
+            field.name: FoundValue(field.source, field.shape, field.converter)
+            for field in plan.fields
         }
-        self.key = None if plan.key is None else key_of(plan.key, plan.ids)
+        self.key = None if plan.key is None else own_id(plan.key, plan.ids)
 
 
 class RecordMaker:
-    """Makes the records of one resource."""
+    """Makes the records of one resource; `key` is a record's own id."""
 
     def __init__(self, plan: RowPlan, resource: ResourceMap, report: Report) -> None:
         self.name = plan.resource
+        self.key = own_id(resource.key, plan.ids)
         self._report = report
         self._where = path(plan.where) if plan.where else None
         self.fields = Fields(plan)
+        self._judged_by = {**self.fields.by_name, "id": self.key}
         self.lists = [
             (name, path(nested.items or "@"), Fields(plan.lists[name]))
             for name, nested in resource.lists.items()
         ]
-        self._no_lists = plan.list_names
+        self._no_lists: Record = dict.fromkeys(plan.list_names)
 
-    @property
-    def key(self) -> FoundValue:
-        """The record's own id."""
-        if self.fields.key is None:
-            raise TypeError(self.name)
-        return self.fields.key
-
-    def lets_be(self, value: Any, only: Only) -> bool:
+    def meets(self, value: Any, only: Only) -> bool:
         """Whether the conditions hold of a record as the backend gives it; nothing is reported."""
-        return all_hold(only, lambda name: self._shown(name, value))
-
-    def _shown(self, name: str, value: Any) -> Any:
-        found = self.key if name == "id" else self.fields.by_name[name]
-        try:
-            return found.read(value)
-        except Unreadable:
-            return None
+        return all_hold(only, lambda name: self._judged_by[name].shown(value))
 
     def exists(self, value: Any) -> bool:
         """Whether the mapping's condition holds."""
-        if self._where is None:
-            return True
         try:
-            return holds(self._where(value))
+            return self._where is None or holds(self._where(value))
         except Unreadable as error:
             raise BackendNonsense(f"where of {self.name} cannot be asked of its records") from error
 
     def record(self, value: Any) -> Record | None:
         """The record; None, reported, where it has no usable id."""
         record = self._filled(self.fields, value, "")
-        if record is None:
-            return None
-        for name in self._no_lists:
-            record[name] = None
-        for name, items, fields in self.lists:
-            record[name] = self._children(name, items, fields, value, record["id"])
+        if record is not None:
+            record |= self._no_lists
+            for name, items, fields in self.lists:
+                record[name] = self._children(name, items, fields, value, record["id"])
         return record
 
     def _children(
@@ -181,21 +160,18 @@ class RecordMaker:
             self._report(Trouble("unreadable", self.name, name, owner))
             return None
         made = (self._filled(fields, row, owner) for row in rows)
-        return [each for each in made if each is not None]
+        return [record for record in made if record is not None]
 
     def _filled(self, fields: Fields, value: Any, owner: str) -> Record | None:
         record = dict(fields.blank)
         if fields.has_id:
-            try:
-                record["id"] = fields.key.read(value) if fields.key is not None else None
-            except Unreadable:
-                record["id"] = None
+            record["id"] = None if fields.key is None else fields.key.shown(value)
             if record["id"] is None:
                 self._report(Trouble("no id", self.name, f"{fields.prefix}id", owner))
                 return None
-        for name, each in fields.by_name.items():
+        for name, found in fields.by_name.items():
             try:
-                record[name] = each.read(value)
+                record[name] = found.read(value)
             except Unreadable as error:
                 at = owner or record.get("id") or ""
                 self._report(Trouble(error.kind, self.name, fields.prefix + name, at))

@@ -297,7 +297,7 @@ async def test_a_backend_over_http_is_told_of_the_question_that_asks_it(
     asking = traces.begin("create_appointment", (GIVEN,))
     ASKING.set(asking)
     question = asking.begin("create_appointment", "appointments")
-    request = Request(label="x", method="POST", sends_body=True, body={})
+    request = Request(label="x", method="POST", body=b"{}")
     await client.write(request, {}, 3)
     await client.read(Request(label="x", method="GET"), {})
     asking.end(question, "answered")

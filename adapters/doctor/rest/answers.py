@@ -11,7 +11,7 @@ from adapters.documents.document import Place
 from adapters.examination import Finding
 from adapters.mapping.models import ListCall
 from adapters.rest.paging import NoArray, may_be_empty
-from adapters.rest.reading import ResourceReader
+from adapters.rest.resource import ResourceCalls
 
 # Records looked at where all are asked for, and where each costs a call.
 ALL, DETAILED = 20_000, 60
@@ -25,7 +25,7 @@ def answers(case: RestCase) -> Iterator[CheckStep]:
         yield CheckStep("calls", name, looking(_resource, case, reader), place)
 
 
-async def _resource(case: RestCase, reader: ResourceReader) -> AsyncIterator[Finding]:
+async def _resource(case: RestCase, reader: ResourceCalls) -> AsyncIterator[Finding]:
     call = case.core.mapping.resources[reader.name].list_
     if call is None or reader.listing() is None:
         text = "no list without an id: its values were not looked at"
@@ -54,7 +54,7 @@ def _most(case: RestCase, call: ListCall) -> int:
 
 
 def _unanswered(
-    case: RestCase, reader: ResourceReader, call: ListCall, error: AdapterError
+    case: RestCase, reader: ResourceCalls, call: ListCall, error: AdapterError
 ) -> Finding:
     place: Place = ("resources", reader.name, "list")
     if isinstance(error, NoArray):
@@ -64,7 +64,7 @@ def _unanswered(
     return case.failed("calls", reader.name, short(error), (*place, call.method))
 
 
-async def _one(case: RestCase, reader: ResourceReader, raws: list[Any]) -> AsyncIterator[Finding]:
+async def _one(case: RestCase, reader: ResourceCalls, raws: list[Any]) -> AsyncIterator[Finding]:
     """Some records of the list, read again by their ids."""
     one = case.core.mapping.resources[reader.name].one
     if one is None:

@@ -26,7 +26,7 @@ def login(case: RestCase) -> Iterator[CheckStep]:
 async def _token(case: RestCase, call: Login) -> AsyncIterator[Finding]:
     place = ("backend", "login", call.method)
     try:
-        lives = await case.adapter.tools.backend.log_in()
+        lives = await case.adapter.parts.backend.log_in()
     except AdapterError as error:
         case.is_shut = True
         yield case.failed("login", "token", short(error), place)

@@ -15,7 +15,7 @@ from adapters.examination import Finding
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.client import Client, Received, Request
 from adapters.rest.paging import NoArray, may_be_empty
-from adapters.rest.reading import ResourceReader
+from adapters.rest.resource import ResourceCalls
 from adapters.rest.session import RestSession
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class RestCase(DoctorCase):
         """With no time for all calls together: each has its own."""
         return await self.adapter.driver.look(flow)
 
-    def looked_at(self) -> Iterator[tuple[str, ResourceReader]]:
+    def looked_at(self) -> Iterator[tuple[str, ResourceCalls]]:
         """The resources of which there are records."""
         for name, reader in self.adapter.readers.items():
             if self.raws.get(name):
@@ -109,7 +109,7 @@ class RestCase(DoctorCase):
         gone, more = await self._lost(reader, asked)
         return ids - set(unsure) | set(asked), gone, (hidden | more) & ids
 
-    async def _lost(self, reader: ResourceReader, ids: list[str]) -> tuple[set[str], set[str]]:
+    async def _lost(self, reader: ResourceCalls, ids: list[str]) -> tuple[set[str], set[str]]:
         """Those that lead to nothing at all, and those that `where` hides."""
         gone, hidden = set(), set()
         await self.adapter.learn(reader.name, ids)

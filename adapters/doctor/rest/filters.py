@@ -13,7 +13,7 @@ from adapters.examination import Finding
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.models import FilterParameter
 from adapters.rest.filters import NothingFits, fits
-from adapters.rest.reading import ResourceReader
+from adapters.rest.resource import ResourceCalls
 
 FEW = 10
 _word = re.compile(r"[^\W_]{2,}").search
@@ -38,7 +38,7 @@ async def _sifted(case: RestCase, name: str, fields: tuple[str, ...]) -> AsyncIt
 
 
 async def _filter(
-    case: RestCase, reader: ResourceReader, field: str, by: FilterParameter
+    case: RestCase, reader: ResourceCalls, field: str, by: FilterParameter
 ) -> AsyncIterator[Finding]:
     subject, place = f"{reader.name}.{field}", ("resources", reader.name, "list", "filters", field)
     wanted = _wanted(case, reader.name, field, by)
@@ -61,7 +61,7 @@ async def _filter(
         yield case.ok("filters", subject, text)
 
 
-async def _first(reader: ResourceReader, wanted: Any) -> list[Any]:
+async def _first(reader: ResourceCalls, wanted: Any) -> list[Any]:
     """The first rows that the backend gives for it."""
     listing = reader.listing(wanted)
     if listing is None:
@@ -72,7 +72,7 @@ async def _first(reader: ResourceReader, wanted: Any) -> list[Any]:
     return []
 
 
-def _made(reader: ResourceReader, row: Any) -> Record | None:
+def _made(reader: ResourceCalls, row: Any) -> Record | None:
     try:
         return reader.made(row)
     except NotFound:

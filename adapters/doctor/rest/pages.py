@@ -11,10 +11,9 @@ from adapters.doctor.rest.case import RestCase, looking, records
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
 from adapters.mapping.models import Paging
-from adapters.rest.backend import Answer
-from adapters.rest.paging import Ask, Pager, Params
-from adapters.rest.reading import ResourceReader
-from adapters.rest.rows import Rows
+from adapters.rest.backend import Answer, Ask, Params
+from adapters.rest.paging import Pager
+from adapters.rest.resource import ResourceCalls, RowList
 
 # What a partner gets who names no limit.
 USUAL = 50
@@ -36,7 +35,7 @@ def pages(case: RestCase) -> Iterator[CheckStep]:
         yield CheckStep("pages", name, looking(_list, case, reader, place), place)
 
 
-async def _list(case: RestCase, reader: ResourceReader, place: Place) -> AsyncIterator[Finding]:
+async def _list(case: RestCase, reader: ResourceCalls, place: Place) -> AsyncIterator[Finding]:
     call = case.core.mapping.resources[reader.name].list_
     listing = reader.listing()
     if call is None or listing is None:
@@ -97,7 +96,7 @@ def _wrong(
 
 
 async def _order(
-    case: RestCase, name: str, listing: tuple[Rows, Ask], first: Asked
+    case: RestCase, name: str, listing: tuple[RowList, Ask], first: Asked
 ) -> AsyncIterator[Finding]:
     pager = listing[0].pager
     again = pager.marks(pager.rows(await listing[1](first.params, first.link)))
@@ -108,7 +107,7 @@ async def _order(
         yield case.warning("pages", name, text, place, remedy=remedy)
 
 
-async def _cost(case: RestCase, reader: ResourceReader) -> Finding:
+async def _cost(case: RestCase, reader: ResourceCalls) -> Finding:
     before, begun = len(case.client.seen), time.monotonic()
     page = await reader.page((), USUAL, None)
     calls, seconds = len(case.client.seen) - before, time.monotonic() - begun

@@ -10,9 +10,9 @@ from adapters.doctor.findings import rows
 from adapters.doctor.rest.case import RestCase, looking, records
 from adapters.doctor.values import Tally, judged, unmapped
 from adapters.examination import Finding
-from adapters.rest.reading import ResourceReader
+from adapters.rest.checks import written_paths
 from adapters.rest.records import Fields
-from adapters.rest.unfilled import written_paths
+from adapters.rest.resource import ResourceCalls
 from adapters.values.convert import Unreadable
 
 
@@ -24,7 +24,7 @@ def values(case: RestCase) -> Iterator[CheckStep]:
             yield CheckStep("values", name, run, ("resources", name))
 
 
-async def _resource(case: RestCase, reader: ResourceReader) -> AsyncIterator[Finding]:
+async def _resource(case: RestCase, reader: ResourceCalls) -> AsyncIterator[Finding]:
     name, place = reader.name, ("resources", reader.name)
     raws = [each for each in case.raws[name] if isinstance(each, dict)]
     odd = len(case.raws[name]) - len(raws)
@@ -82,7 +82,7 @@ def _id_in(fields: Fields, raw: Any) -> str | None:
 
 
 def _lists(
-    case: RestCase, reader: ResourceReader, owned: list[tuple[str | None, Any]]
+    case: RestCase, reader: ResourceCalls, owned: list[tuple[str | None, Any]]
 ) -> Iterator[Finding]:
     """The lists inside the records."""
     for name, items, fields in reader.maker.lists:
@@ -108,7 +108,7 @@ def _lists(
             yield case.warning("rows", subject, text, (*place, "items"))
 
 
-def _ids(case: RestCase, reader: ResourceReader, known: list[Any]) -> Iterator[Finding]:
+def _ids(case: RestCase, reader: ResourceCalls, known: list[Any]) -> Iterator[Finding]:
     place = ("resources", reader.name, "key")
     shown = [reader.id_of(each) for each in known]
     lost = shown.count(None)
@@ -130,7 +130,7 @@ def _nothing(case: RestCase, name: str, count: int) -> Finding:
     return case.warning("rows", name, "0 records: the list is empty", ("resources", name, "list"))
 
 
-def _unmapped(case: RestCase, reader: ResourceReader) -> Iterator[Finding]:
+def _unmapped(case: RestCase, reader: ResourceCalls) -> Iterator[Finding]:
     shapes = case.shapes[reader.name]
     names = dict.fromkeys(each.split("[].")[0] for each in shapes)
     mapped = [*reader.maker.fields.by_name, *(each[0] for each in reader.maker.lists)]

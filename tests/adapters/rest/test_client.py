@@ -8,9 +8,10 @@ import time
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
-from adapters.rest import client, connections
+from adapters.rest import client
 from adapters.rest.client import Client, Request, address_problem
-from tests.adapters.rest.asking import ASK, WRITE, asking
+from adapters.rest.requests import target
+from tests.adapters.rest.backends import ASK, WRITE, asking
 from tests.adapters.rest.raw import Talk, head, http, raw
 
 UNUSABLE = {
@@ -138,7 +139,7 @@ async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.2)
-    monkeypatch.setattr(connections, "CONNECTIONS", 1)
+    monkeypatch.setattr(client, "CONNECTIONS", 1)
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.3)
@@ -193,7 +194,7 @@ async def _in_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 async def test_what_is_under_way_when_it_is_closed_ends_as_unavailable(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECTIONS", 1)
+    monkeypatch.setattr(client, "CONNECTIONS", 1)
     async with raw(talk) as server, asking(server.url, patience=5.0) as backend:
         reads = [asyncio.create_task(backend.read(ASK)) for _ in range(3)]
         writes = [asyncio.create_task(backend.write(WRITE, 5.0)) for _ in range(2)]
@@ -241,9 +242,8 @@ async def test_nothing_is_kept_followed_or_taken_from_the_environment(
 
 
 async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
-    request = Request(
-        label="", method="GET", parts=("things", "a/b?c=d#e\r\n%2e é"), query=(("q", "a&b=c +"),)
-    )
+    whole = target(("things", "a/b?c=d#e\r\n%2e é"), [("q", "a&b=c +")])
+    request = Request(label="", method="GET", target=whole)
     async with raw(http()) as server, asking(server.url) as backend:
         await backend.read(request)
         line = server.seen[0].partition("\r\n")[0]
@@ -251,14 +251,17 @@ async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
         assert line == f"GET {path}?q=a%26b%3Dc+%2B HTTP/1.1"
 
 
+async def test_no_target_leads_to_another_host() -> None:
+    away = Request(label="", method="GET", target="@elsewhere.example.org/")
+    async with raw(http()) as server, asking(server.url.removesuffix("/api")) as backend:
+        await backend.read(away)
+        assert f"Host: {server.url.split('/')[2]}\r\n" in server.seen[0]
+
+
 def test_a_link_is_followed_on_the_backend_alone() -> None:
     backend = Client("https://cloud.example.org/api", timeout=1.0)
     for link in ("/api/things?after=a%26b", "?after=a%26b", "things?after=a%26b"):
-        behind = backend.behind(link, ASK)
-        assert behind == "/things?after=a%26b"
-        following = backend.linked(behind, "")
-        assert (following.method, following.parts) == ("GET", ("things",))
-        assert following.query == (("after", "a&b"),)
+        assert backend.behind(link, ASK) == "/things?after=a%26b"
     for link in (
         "https://elsewhere.example.org/api/things",
         "http://cloud.example.org/api/things",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import LONGEST_AFTER, BackendNonsense, IdTable
-from adapters.rest.places import LONGEST_KEPT, SHELF, Places
+from adapters.rest.paging import LONGEST_KEPT, SHELF, PlaceShelf
 from tests.adapters.clinic import SECRET, ask
 from tests.adapters.rest.cloud import connect, listening, new_cloud
 from tests.adapters.rest.ill_clouds import WordyCloud
@@ -71,20 +71,20 @@ async def test_a_link_is_kept_without_the_backends_address(
 
 async def test_a_place_that_the_store_does_not_know_is_said() -> None:
     place = json.dumps(["x" * LONGEST_AFTER, ""])
-    name = await Places(SECRET, Shelf()).short(place)
+    name = await PlaceShelf(SECRET, Shelf()).short(place)
     for table in (Shelf(), None):
         with pytest.raises(BackendNonsense, match="Begin the list anew"):
-            await Places(SECRET, table).whole(name)
+            await PlaceShelf(SECRET, table).whole(name)
 
 
 async def test_a_place_without_bounds_is_not_kept() -> None:
     shelf = Shelf()
     with pytest.raises(BackendNonsense, match="too long"):
-        await Places(SECRET, shelf).short(json.dumps(["x" * LONGEST_KEPT]))
+        await PlaceShelf(SECRET, shelf).short(json.dumps(["x" * LONGEST_KEPT]))
     assert shelf.kept == {}
 
 
 async def test_a_kept_place_has_another_name_under_another_secret() -> None:
     place = json.dumps(["x" * LONGEST_AFTER, ""])
-    names = {await Places(secret, None).short(place) for secret in (SECRET, bytes(32))}
+    names = {await PlaceShelf(secret, None).short(place) for secret in (SECRET, bytes(32))}
     assert len(names) == 2

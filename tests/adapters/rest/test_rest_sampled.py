@@ -11,7 +11,7 @@ from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
 from adapters.rest.adapter import RestAdapter
-from adapters.rest.together import AT_ONCE
+from adapters.rest.backend import AT_ONCE
 from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import NOW, ask
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced

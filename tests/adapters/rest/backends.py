@@ -9,10 +9,10 @@ from adapters.mapping.converters import Converters
 from adapters.mapping.models import BackendMap
 from adapters.rest.backend import Backend
 from adapters.rest.client import Client, Request
-from adapters.rest.templates import Templates
+from adapters.rest.requests import Templates
 
-ASK = Request(label="GET /things", method="GET", parts=("things",))
-WRITE = Request(label="POST /things", method="POST", parts=("things",), body={}, sends_body=True)
+ASK = Request(label="GET /things", method="GET", target="/things")
+WRITE = Request(label="POST /things", method="POST", target="/things", body=b"{}")
 SECRETS = {"user": "gateway", "password": "correct horse", "token": "t0ken"}
 
 

@@ -1,0 +1,146 @@
+"""Calls of the mapping made into requests: values written as the backend writes them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from yarl import URL
+
+from adapters.base import BackendNonsense, FieldShape, NotFound
+from adapters.mapping.conversion import Conversion, conversion_name
+from adapters.mapping.converters import Converters
+from adapters.mapping.models import CallMap, SentValue, Tree
+from adapters.rest.client import Request
+
+Shapes = Mapping[str, FieldShape]
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateValues:
+    """What a call is filled with: by name in the gateway's form, and as the backend gave it."""
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    made: Mapping[str, Any] = field(default_factory=dict)
+
+
+Fill = Callable[[TemplateValues], Any]
+
+
+class Templates:
+    """Makes templates of a mapping; `shapes` are always those of the values' names."""
+
+    def __init__(self, converters: Converters, secrets: Mapping[str, str]) -> None:
+        self.converters = converters
+        self.secrets = secrets
+
+    def call(self, call: CallMap, shapes: Shapes) -> "Endpoint":
+        """The call with what it is filled with."""
+        body: Tree | None = getattr(call, "body", None)
+        return Endpoint(
+            method=call.method.upper(),
+            label=f"{call.method.upper()} {call.path}",
+            parts=[self._part(part, shapes) for part in call.path.split("/")[1:]],
+            query=[(name, self.tree(tree, shapes)) for name, tree in call.query.items()],
+            body=None if body is None else self.tree(body, shapes),
+        )
+
+    def tree(self, tree: Tree, shapes: Shapes) -> Fill:
+        """JSON whose values are put in when it is filled."""
+        root: Any = tree.root
+        if isinstance(root, SentValue):
+            return self._value(root, shapes)
+        if isinstance(root, dict):
+            members = {name: self.tree(inner, shapes) for name, inner in root.items()}
+            return lambda values: {name: fill(values) for name, fill in members.items()}
+        if isinstance(root, list):
+            items = [self.tree(inner, shapes) for inner in root]
+            return lambda values: [fill(values) for fill in items]
+        return lambda values: root
+
+    def _value(self, value: SentValue, shapes: Shapes) -> Fill:
+        fill, form = self._source(value, shapes), value.form
+        if form is None:
+            return fill
+
+        def formed(values: TemplateValues) -> Any:
+            inner = fill(values)
+            return None if inner is None else form.format(text_of(inner))
+
+        return formed
+
+    def _source(self, value: SentValue, shapes: Shapes) -> Fill:
+        named = getattr(value, value.origin)
+        if value.origin == "made":
+            return lambda values: values.made[named]
+        if value.origin in ("constant", "secret"):
+            constant = self.secrets[named] if value.origin == "secret" else named
+            return lambda values: constant
+        return self._written(named, value, shapes[named])
+
+    def _part(self, part: str, shapes: Shapes) -> Fill:
+        if not part.startswith("{"):
+            return lambda values: part
+        name = part[1:-1]
+        if name in shapes:
+            return self._written(name, Conversion(), shapes[name])
+        return lambda values: values.made[name]
+
+    def _written(self, name: str, conversion: Conversion, shape: FieldShape) -> Fill:
+        """The value of that name in the backend's own writing; None where there is none."""
+        converter = self.converters.make(conversion, shape)
+        plain_json = conversion_name(conversion, shape) == "boolean" and conversion.yes is None
+
+        def fill(values: TemplateValues) -> Any:
+            value = values.given.get(name)
+            if value is None or (plain_json and isinstance(value, bool)):
+                return value
+            raw = converter.encode(value)
+            if raw:
+                return raw[0]
+            if shape.format == "uuid":
+                raise NotFound(f"{name} names nothing")
+            raise BackendNonsense(f"the mapping has no way to write this {name}")
+
+        return fill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A call of the mapping, ready to be filled."""
+
+    method: str
+    label: str
+    parts: list[Fill]
+    query: list[tuple[str, Fill]]
+    body: Fill | None
+
+    def request(self, values: TemplateValues, more: Iterable[tuple[str, Any]] = ()) -> Request:
+        """The request; `more` are further parameters."""
+        query = [*((name, fill(values)) for name, fill in self.query), *more]
+        return Request(
+            label=self.label,
+            method=self.method,
+            target=target([_path_part(fill(values)) for fill in self.parts], query),
+            body=None if self.body is None else orjson.dumps(self.body(values)),
+        )
+
+
+def _path_part(value: Any) -> str:
+    part = "" if value is None else text_of(value)
+    if part in (".", ".."):
+        raise NotFound("no id looks like that")
+    return part
+
+
+def target(parts: Iterable[str], query: Iterable[tuple[str, Any]]) -> str:
+    """A path and its query; each part is quoted, so that a slash or a ? in an id stays within."""
+    path = "".join(f"/{quote(part, safe='')}" for part in parts)
+    pairs = [(name, text_of(value)) for name, value in query if value is not None]
+    return f"{path}?{URL.build(query=pairs).raw_query_string}" if pairs else path
+
+
+def text_of(value: Any) -> str:
+    """A value as it stands in an address."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
