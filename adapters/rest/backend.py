@@ -231,7 +231,7 @@ def _condition(rule: ErrorRule) -> Callable[[int, Any, str], bool]:
         except Unreadable:
             return False
         # as in JSON, 1 is not true
-        same = (type(value) is type(each) and value == each for each in rule.is_ or ())
+        same = (type(value) is type(other) and value == other for other in rule.is_ or ())
         if rule.is_ is not None and not any(same):
             return False
         return search is None or (

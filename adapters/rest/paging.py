@@ -282,7 +282,7 @@ class CursorPages(Pager):
             rows, marks = self.marked(answer)
             following = self._following(answer)
             fresh = _behind(marks, mark) or 0
-            places = [_place(token, each) for each in marks]
+            places = [_place(token, row) for row in marks]
             if following is None:
                 yield Batch(rows=rows[fresh:], places=places[fresh:], last=True)
                 return

@@ -128,12 +128,12 @@ class ResourceCalls:
 
     async def listed(self, public_ids: Collection[str], only: Only = ()) -> dict[str, Record]:
         """Those of the records that are in the list: it is read once, as far as needed."""
-        wanted = {each for each in public_ids if self.maker.key.converter.encode(each)}
+        wanted = {key for key in public_ids if self.maker.key.converter.encode(key)}
         found: dict[str, Record] = {}
         after: str | None = None
         while wanted.difference(found):
             page = await self._page((), MOST_ROWS, after, only)
-            found.update((each["id"], each) for each in page.records if each["id"] in wanted)
+            found |= {record["id"]: record for record in page.records if record["id"] in wanted}
             after = page.after
             if after is None:
                 break

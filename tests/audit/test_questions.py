@@ -9,22 +9,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from alembic import command
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, update
 
-from gateway.audit.chains import Chains
-from gateway.audit.entries import ChainHead
 from gateway.audit.index import Index, forget, forget_all
 from gateway.audit.questions import Days, Gap, IndexState, brought_up, deeds, losses, readers
-from gateway.store import open_store
-from gateway.store.migrations import configuration
 from gateway.store.tables import (
     audit_calls,
     audit_chains,
     audit_days,
     audit_reads,
     audit_views,
-    metadata,
 )
 from tests.audit.chains import KEY, START, Machine, Process, entry, expire, machine
 from tests.audit.stores import postgres, sqlite
@@ -169,24 +163,3 @@ async def test_of_another_machine_it_is_told_what_is_not_in_the_index(
             await each.store.aclose()
         for process in processes:
             process.killed()
-
-
-async def test_an_upgrade_keeps_the_chains_and_makes_the_index_anew(store_place: str) -> None:
-    store = open_store(store_place)
-    async with store.begin() as connection:
-        await connection.run_sync(metadata.drop_all)
-        await connection.exec_driver_sql("DROP TABLE alembic_version")
-        await connection.run_sync(lambda it: command.upgrade(configuration(it), "0007"))
-        old = (
-            "INSERT INTO audit_chains VALUES ('c', 'p', 'h', 1, '2026-11-20T09:00:00.000000Z', 7,"
-            " 'ab', NULL, 0, NULL, 0, '', NULL, '2026-11-20', 400)"
-        )
-        await connection.execute(text(old))
-        await connection.execute(text("INSERT INTO audit_calls VALUES (1, 2, 'a', '', 3, 4, 5)"))
-    await store.migrate()
-    [chain] = await Chains(store).known()
-    assert (chain.id, chain.head, chain.begun) == ("c", ChainHead(7, b"\xab"), START)
-    assert await losses(store) == []
-    async with store.begin() as connection:
-        assert (await connection.execute(select(audit_calls))).all() == []
-    await store.aclose()

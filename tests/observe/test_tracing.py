@@ -21,7 +21,8 @@ from adapters.rest.client import Client, Request
 from gateway.app import build
 from gateway.observe import otlp
 from gateway.observe.traces import Traces, read
-from gateway.settings import Settings, StartRefused, TracingSettings
+from gateway.settings import Settings, StartRefused
+from gateway.settings.model import TracingSettings
 from tests.conftest import Begin, Template
 from tests.partner import Partner
 from tests.web.test_observers import lines_of
