@@ -1,34 +1,39 @@
 """The diary's sources: hours that open nothing, rows that block by mistake, overlaps."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 
 from adapters.base import AdapterError, Record
-from adapters.doctor.case import CheckStep, DoctorCase
-from adapters.doctor.findings import FindingMaker, agreeing, rows, weighed
-from adapters.doctor.hours import hours_read, today
+from adapters.doctor.case import CheckStep, DoctorCase, FindingMaker, agreeing, counted, weighed
 from adapters.doctor.values import TOLERABLE
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
 from adapters.mapped.diary import Block, BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Session
 from adapters.mapped.slots import Interval
+from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
 from adapters.values.convert import Unreadable
 
 MINUTE = timedelta(minutes=1)
 # What does not block, or no longer.
 PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
-# A time of an appointment, and its public id.
-Booked = tuple[Interval, str]
-# What blocks each vet, by public id, with the appointments that are known to.
-Blocks = dict[str, list[tuple[Interval, str | None]]]
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_WEEK = range(1, 8)
+# So many different weeks, and so many days with hours of their own, are told.
+MOST_WEEKS, MOST_DAYS = 12, 7
+# Times that can be read: what is wrong with such a row is its day.
+_FINE = {"start": "08:00", "end": "09:00"}
+# A time that is taken, and the public id of its appointment, where it is known to be one.
+Taken = tuple[Interval, str | None]
+# What blocks each vet, by public id.
+Blocks = dict[str, list[Taken]]
 
 
-def diary(case: DoctorCase, ahead: timedelta) -> Iterator[CheckStep]:
-    """Hours, vets, slot rows, what blocks so far ahead, and the appointments to come."""
+def diary(case: DoctorCase) -> Iterator[CheckStep]:
+    """Hours, vets, slot rows, what blocks, and the appointments to come."""
     if case.is_lost("resources", "vets") or case.is_lost("diary"):
         return
     own = case.core.diary
@@ -41,15 +46,13 @@ def diary(case: DoctorCase, ahead: timedelta) -> Iterator[CheckStep]:
     yield CheckStep("diary", "vet", lambda _: _everybodys(case))
     for slots in own.free:
         place = ("diary", "slots", slots.number)
-        yield CheckStep("diary", "slots", partial(_slots, case, slots, place, ahead), place)
+        yield CheckStep("diary", "slots", partial(_slots, case, slots, place), place)
     blocked: Blocks = {vet: [] for vet in case.vets()}
     for busy in own.busy:
         place = ("diary", "busy", busy.number)
-        run = partial(_busy, case, busy, place, ahead, blocked)
-        yield CheckStep("diary", "busy", run, place)
+        yield CheckStep("diary", "busy", partial(_busy, case, busy, place, blocked), place)
     if own.busy and not case.is_lost("resources", "appointments"):
-        run_missed = partial(_missed, case, ahead, blocked)
-        yield CheckStep("diary", "busy", run_missed, ("diary", "busy"))
+        yield CheckStep("diary", "busy", partial(_missed, case, blocked), ("diary", "busy"))
 
 
 async def _calendars(case: DoctorCase, session: Session) -> list[Calendar]:
@@ -68,16 +71,16 @@ def _everybodys(case: DoctorCase) -> Iterator[Finding]:
     """The sources whose rows count for every vet, as they name none."""
     if not _several(case):
         return
-    said, remedy = case.core.mapping.diary, "name it, unless they are meant for everybody"
+    mapped, remedy = case.core.mapping.diary, "name it, unless they are meant for everybody"
     texts: dict[str, tuple[Sequence[Owned], str]] = {
-        "hours": (said.hours, "no `vet` here: each row opens every vet's day"),
-        "busy": (said.busy, "no `vet` here: each row blocks every vet"),
+        "hours": (mapped.hours, "no `vet` here: each row opens every vet's day"),
+        "busy": (mapped.busy, "no `vet` here: each row blocks every vet"),
     }
     for name, (sources, text) in texts.items():
         for number, source in enumerate(sources):
-            if source.from_ is None or source.owner is not None or _of_nobody(source, sources):
-                continue
-            yield case.warning("diary", name, text, ("diary", name, number), remedy=remedy)
+            named = source.from_ is None or source.owner is not None
+            if not named and not _of_nobody(source, sources):
+                yield case.warning("diary", name, text, ("diary", name, number), remedy=remedy)
 
 
 def _of_nobody(source: Owned, sources: Sequence[Owned]) -> bool:
@@ -103,35 +106,29 @@ async def _hours(
         except AdapterError as error:
             yield case.refused("diary", "hours", place, error, [calendar.vet])
             return
-    for finding in _hours_read(case, source, place, [*chain.from_iterable(read.values())]):
+    for finding in _rows_read(case, source, place, [*chain.from_iterable(read.values())]):
         yield finding
 
 
-def _hours_read(
-    case: DoctorCase, source: HoursSource, place: Place, found: Sequence[HoursRow | None]
+def _rows_read(
+    case: DoctorCase, source: HoursSource, place: Place, rows: Sequence[HoursRow | None]
 ) -> Iterator[Finding]:
-    named, total = "weekday" if source.hours.weekday else "day", len(found)
-    odd = [row for row in found if row is None or not _reads(source, row._replace(**_FINE))]
-    bad = [row for row in found if row not in odd and row and not _reads(source, row)]
-    if not found:
+    odd = [row for row in rows if row is None or not _reads(source, row._replace(**_FINE))]
+    bad = [row for row in rows if row not in odd and row and not _reads(source, row)]
+    if not rows:
         yield case.warning("diary", "hours", "no row: nobody works by this source", place)
-    remedies = {
-        "weekday": "weekday is 1 Monday to 7 Sunday (see `codes`)",
-        "": "start and end read HH:MM, day YYYY-MM-DD",
-    }
+    elif not odd and not bad:
+        text = f"{counted(len(rows), 'row')} of working hours {agreeing(len(rows), 'are')} read"
+        yield case.ok("diary", "hours", text)
+    named = "weekday" if source.hours.weekday else "day"
     for name, some in ((named, odd), ("start", bad)):
         if some:
-            text = f"{rows(len(some))} of {total:,} cannot be read, and open nothing"
-            remedy = remedies.get(name, remedies[""])
-            verdict = weighed(len(some), total, most=TOLERABLE)
+            text = f"{counted(len(some), 'row')} of {len(rows):,} cannot be read, and open nothing"
+            remedy = "start and end read HH:MM, day YYYY-MM-DD"
+            if name == "weekday":
+                remedy = "weekday is 1 Monday to 7 Sunday (see `codes`)"
+            verdict = weighed(len(some), len(rows), most=TOLERABLE)
             yield case.judged(verdict, "diary", "hours", text, (*place, name), remedy=remedy)
-    if found and not odd and not bad:
-        text = f"{rows(total)} of working hours {agreeing(total, 'are')} read"
-        yield case.ok("diary", "hours", text)
-
-
-# Times that can be read: what is wrong with such a row is its day.
-_FINE = {"start": "08:00", "end": "09:00"}
 
 
 def _reads(source: HoursSource, row: HoursRow) -> bool:
@@ -143,169 +140,170 @@ def _reads(source: HoursSource, row: HoursRow) -> bool:
 
 
 async def _idle(case: DoctorCase, session: Session) -> AsyncIterator[Finding]:
+    """The hours as they were read, and vets without any."""
     own = case.core.diary
     shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
-    without = [vet for vet, shown in shifts.items() if not shown]
-    for finding in hours_read(case, shifts, today(case.examination.now, own.zone)):
+    for finding in hours_read(case, shifts, case.examination.now.astimezone(own.zone).date()):
         yield finding
-    yield idle(case, without, len(shifts), ("diary", "hours", 0), hopeless=not own.free)
+    idle, known = [vet for vet, shown in shifts.items() if not shown], len(shifts)
+    if not idle:
+        yield case.ok("diary", "vets", f"{known} vets, each with working hours")
+        return
+    text, verdict = f"{len(idle)} of {known} vets have no working hours", Verdict.WARNING
+    if len(idle) == known and not own.free:
+        verdict, text = Verdict.FAILED, f"{text}: nothing can be booked"
+    place, remedy = ("diary", "hours", 0), "is `vet` the key of vets?"
+    yield case.judged(verdict, "diary", "vets", text, place, remedy=remedy, ids=idle)
 
 
-def _span(case: DoctorCase, calendar: Calendar, ahead: timedelta) -> DiarySpan:
+def hours_read(
+    maker: FindingMaker, shifts: Mapping[str, Sequence[Shift]], day: date
+) -> Iterator[Finding]:
+    """The hours of vets by their public ids, those of the same hours together."""
+    alike: dict[str, list[str]] = {}
+    for vet, own in shifts.items():
+        if own:
+            alike.setdefault(said(own, day), []).append(vet)
+    for text, vets in list(alike.items())[:MOST_WEEKS]:
+        yield maker.ok("diary", "hours", f"{counted(len(vets), 'vet')}: {text}", ids=vets)
+    if len(alike) > MOST_WEEKS:
+        yield maker.ok("diary", "hours", f"and {len(alike) - MOST_WEEKS} other weeks of hours")
+
+
+def said(shifts: Sequence[Shift], first: date) -> str:
+    """`Mon-Fri 09:00-17:00; Sat 09:00-12:00`; hours of one day with their date."""
+    weekly = {
+        day: _times(shift for shift in shifts if shift.day is None and shift.weekday == day)
+        for day in _WEEK
+    }
+    parts = []
+    for times, alike in groupby(_WEEK, weekly.__getitem__):
+        if times:
+            days = [DAYS[day - 1] for day in alike]
+            parts.append(f"{'-'.join(dict.fromkeys((days[0], days[-1])))} {times}")
+    dates = sorted({shift.day for shift in shifts if shift.day and shift.day >= first})
+    for day in dates[:MOST_DAYS]:
+        times = _times(shift for shift in shifts if shift.day == day)
+        parts.append(f"{DAYS[day.weekday()]} {day.isoformat()} {times}")
+    if len(dates) > MOST_DAYS:
+        parts.append(f"and {len(dates) - MOST_DAYS} later days")
+    return "; ".join(parts) or f"no day from {first.isoformat()} on"
+
+
+def _times(shifts: Iterable[Shift]) -> str:
+    spans = sorted({(shift.start, shift.end) for shift in shifts})
+    ends = ("24:00" if end == time() else f"{end:%H:%M}" for _, end in spans)
+    return ", ".join(f"{start:%H:%M}-{end}" for (start, _), end in zip(spans, ends, strict=True))
+
+
+def _span(case: DoctorCase, calendar: Calendar) -> DiarySpan:
     now = case.examination.now
-    return DiarySpan(calendar, Interval(now, now + ahead), case.core.diary.default)
+    return DiarySpan(calendar, Interval(now, now + case.ahead), case.core.diary.default)
 
 
 async def _slots(
-    case: DoctorCase, source: SlotsSource, place: Place, ahead: timedelta, session: Session
+    case: DoctorCase, source: SlotsSource, place: Place, session: Session
 ) -> AsyncIterator[Finding]:
     case.troubles.clear()
     count = 0
     for calendar in await _calendars(case, session):
         try:
-            count += len(await source.read(session, _span(case, calendar, ahead)))
+            count += len(await source.read(session, _span(case, calendar)))
         except AdapterError as error:
             yield case.refused("diary", "slots", place, error, [calendar.vet])
             return
     if case.troubles:
-        text = f"{rows(len(case.troubles))} cannot be read, and are free for nobody"
+        text = f"{counted(len(case.troubles), 'row')} cannot be read, and are free for nobody"
         yield case.failed("diary", "slots", text, (*place, "start"))
     elif not count:
-        text = f"no row in {ahead.days} days: nothing is free by this source"
+        text = f"no row in {case.ahead.days} days: nothing is free by this source"
         yield case.warning("diary", "slots", text, place)
     else:
-        yield case.ok("diary", "slots", f"{rows(count)} in {ahead.days} days")
+        yield case.ok("diary", "slots", f"{counted(count, 'row')} in {case.ahead.days} days")
 
 
 async def _busy(
-    case: DoctorCase,
-    source: BusySource,
-    place: Place,
-    ahead: timedelta,
-    blocked: Blocks,
-    session: Session,
+    case: DoctorCase, source: BusySource, place: Place, blocked: Blocks, session: Session
 ) -> AsyncIterator[Finding]:
     case.troubles.clear()
-    owner = "schedule" if source.busy.schedule is not None else "vet"
     read: dict[str, list[Block]] = {}
     for calendar in await _calendars(case, session):
         whose = _whose(source.busy, calendar)
         if whose not in read:
             try:
-                found = await source.read(session, _span(case, calendar, ahead))
+                found = await source.read(session, _span(case, calendar))
             except AdapterError as error:
                 yield case.refused("diary", "busy", place, error, [calendar.vet])
                 return
             read[whose] = [block for row in found for block in row]
-        blocked[calendar.vet] += [_named(session, block) for block in read[whose]]
+        blocked[calendar.vet] += [_taken(session, block) for block in read[whose]]
     count = sum(map(len, read.values()))
     if case.troubles:
-        text = f"{rows(len(case.troubles))} cannot be read, and block whatever they may mean"
+        rows = counted(len(case.troubles), "row")
+        text = f"{rows} cannot be read, and block whatever they may mean"
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
         yield case.failed("diary", "busy", text, (*place, "start"), remedy=remedy)
     else:
-        text = f"{rows(count)} {agreeing(count, 'block')} the next {ahead.days} days"
+        text = f"{counted(count, 'row')} {agreeing(count, 'block')} the next {case.ahead.days} days"
         yield case.ok("diary", "busy", f"{text} or a part of them")
     if "" in read and _several(case):
         return  # whose each row is nobody says, so that none need be over another
-    likely = ([b for b in blocks if b.is_likely and b.key is not None] for blocks in read.values())
-    booked = [[_named(session, block) for block in blocks] for blocks in likely]
-    known = [[(time, shown) for time, shown in own if shown is not None] for own in booked]
-    for finding in overlaps(case, known, case.examination.now, place, owner):
-        yield finding
+    over: list[str] = []
+    for blocks in read.values():
+        booked = [_taken(session, block) for block in blocks if block.is_likely]
+        over += _over(booked, case.examination.now)
+    if over:
+        owner = "schedule" if source.busy.schedule is not None else "vet"
+        text = f"{len(over)} appointments to come lie over another of the same {owner}"
+        remedy = "the desk should part them; or some of them do not block: see `where`"
+        yield case.warning("diary", "overlaps", text, place, ids=over, remedy=remedy)
 
 
-def _named(session: Session, block: Block) -> tuple[Interval, str | None]:
+def _taken(session: Session, block: Block) -> Taken:
     return block.interval, None if block.key is None else session.appointment(block.key)
 
 
-def _missed(
-    case: DoctorCase, ahead: timedelta, blocked: Blocks, session: Session
-) -> Iterator[Finding]:
+def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
+    """Those appointments to come that begin before another one of the same diary has ended."""
+    latest: tuple[Interval, str] | None = None
+    known = ((taken, shown) for taken, shown in booked if shown is not None)
+    for taken, shown in sorted(known):
+        if taken.end <= now:
+            continue
+        # in an hour that comes twice one appointment may be at either time
+        if latest is not None and latest[0].overlaps(taken) and latest[1] != shown:
+            yield shown
+        if latest is None or taken.end > latest[0].end:
+            latest = taken, shown
+
+
+def _missed(case: DoctorCase, blocked: Blocks, session: Session) -> Iterator[Finding]:
     """Whether appointments to come block: what busy does not see is offered again."""
     records = case.records(session, "appointments")
-    coming = to_come(records, case.examination.now, ahead)
-    known = [each for each in coming if each["vetId"] in blocked]
+    known = [each for each in records if each["vetId"] in blocked and _is_to_come(case, each)]
     by_key = case.core.diary.knows_appointments
     lost = [each["id"] for each in known if not _blocks(each, blocked[each["vetId"]], by_key)]
-    return missed(case, lost, len(known))
+    if lost:
+        text = f"{len(lost)} of {len(known)} appointments to come block nothing: offered again"
+        verdict = weighed(len(lost), len(known), most=TOLERABLE)
+        remedy, place = "see `where`, `vet` and `start` there", ("diary", "busy")
+        yield case.judged(verdict, "diary", "busy", text, place, ids=lost, remedy=remedy)
+    elif known:
+        yield case.ok("diary", "busy", f"{len(known)} appointments to come block their time")
 
 
-def _blocks(
-    appointment: Record, blocks: Iterable[tuple[Interval, str | None]], by_key: bool
-) -> bool:
+def _is_to_come(case: DoctorCase, record: Record) -> bool:
+    """Whether an appointment begins within the time that is looked at, and still stands."""
+    if not record["scheduledAt"] or not record["id"] or record["status"] in PAST:
+        return False
+    begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
+    return case.examination.now < begins < case.examination.now + case.ahead
+
+
+def _blocks(appointment: Record, blocks: Iterable[Taken], by_key: bool) -> bool:
     begins = datetime.fromisoformat(appointment["scheduledAt"])
     beginning = Interval(begins, begins + MINUTE)
     return any(
-        time.overlaps(beginning) and (not by_key or shown == appointment["id"])
-        for time, shown in blocks
+        taken.overlaps(beginning) and (not by_key or shown == appointment["id"])
+        for taken, shown in blocks
     )
-
-
-def to_come(records: Iterable[Record], now: datetime, ahead: timedelta) -> list[Record]:
-    """The appointments that begin before so much time has gone by, and still stand."""
-    found = []
-    for record in records:
-        if not record["scheduledAt"] or not record["id"] or record["status"] in PAST:
-            continue
-        begins = datetime.fromisoformat(record["scheduledAt"])
-        if now < begins.astimezone(UTC) < now + ahead:
-            found.append(record)
-    return found
-
-
-def overlaps(
-    maker: FindingMaker,
-    diaries: Iterable[Iterable[Booked]],
-    now: datetime,
-    place: Place,
-    whose: str = "vet",
-) -> Iterator[Finding]:
-    """Appointments that begin before another one of the same diary has ended.
-
-    `whose` is a diary: a vet, or a schedule.
-    """
-    over = [each for own in diaries for each in _over(own, now)]
-    if over:
-        text = f"{len(over)} appointments to come lie over another of the same {whose}"
-        remedy = "the desk should part them; or some of them do not block: see `where`"
-        yield maker.warning("diary", "overlaps", text, place, ids=over, remedy=remedy)
-
-
-def _over(own: Iterable[Booked], now: datetime) -> Iterator[str]:
-    latest: Booked | None = None
-    for time, shown in sorted(own):
-        if time.end <= now:
-            continue
-        # in an hour that comes twice one appointment may be at either time
-        if latest is not None and latest[0].overlaps(time) and latest[1] != shown:
-            yield shown
-        if latest is None or time.end > latest[0].end:
-            latest = time, shown
-
-
-def missed(maker: FindingMaker, ids: Sequence[str], looked: int) -> Iterator[Finding]:
-    """What it means that the appointments `ids`, of so many to come, block nothing."""
-    if ids:
-        text = f"{len(ids)} of {looked} appointments to come block nothing: offered again"
-        verdict = weighed(len(ids), looked, most=TOLERABLE)
-        remedy, place = "see `where`, `vet` and `start` there", ("diary", "busy")
-        yield maker.judged(verdict, "diary", "busy", text, place, ids=ids, remedy=remedy)
-    elif looked:
-        yield maker.ok("diary", "busy", f"{looked} appointments to come block their time")
-
-
-def idle(
-    maker: FindingMaker, ids: Sequence[str], known: int, place: Place, *, hopeless: bool
-) -> Finding:
-    """What it means that the vets `ids`, of so many, have no working hours.
-
-    It is `hopeless` where free times come from nothing else.
-    """
-    if not ids:
-        return maker.ok("diary", "vets", f"{known} vets, each with working hours")
-    text, verdict = f"{len(ids)} of {known} vets have no working hours", Verdict.WARNING
-    if len(ids) == known and hopeless:
-        verdict, text = Verdict.FAILED, f"{text}: nothing can be booked"
-    remedy = "is `vet` the key of vets?"
-    return maker.judged(verdict, "diary", "vets", text, place, remedy=remedy, ids=ids)

@@ -6,66 +6,61 @@ values, what leads where, pages, filters, the diary, clocks, and what a booking 
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
-from functools import partial
 
 from adapters.base import Trouble
-from adapters.doctor.case import Look, examined
-from adapters.doctor.clocks import newest
+from adapters.doctor import surveyed
+from adapters.doctor.case import Look, examined, single
+from adapters.doctor.clocks import newest, zones
 from adapters.doctor.diary import diary
-from adapters.doctor.links import links
-from adapters.doctor.rest.answers import answers
-from adapters.doctor.rest.booking import booking
-from adapters.doctor.rest.calls import clock, login, logins, speed
-from adapters.doctor.rest.case import RestCase, WatchedClient
-from adapters.doctor.rest.filters import filters
-from adapters.doctor.rest.pages import pages
-from adapters.doctor.rest.survey import left_out
-from adapters.doctor.rest.values import paths, values
-from adapters.doctor.todos import todos
-from adapters.doctor.zones import zones
+from adapters.doctor.rest.calls import (
+    RestCase,
+    WatchedClient,
+    answers,
+    booking,
+    clock,
+    login,
+    renewal,
+    speed,
+)
+from adapters.doctor.rest.lists import filters, pages
+from adapters.doctor.rest.records import omissions, paths, values
+from adapters.doctor.values import links
 from adapters.examination import Examination, Finding, Survey
 from adapters.rest.adapter import RestAdapter
 
 # Seconds that one call may take, so that a slow one is found out and not given up.
 PATIENCE = 20.0
-AHEAD, MOST_VETS = timedelta(days=14), 10
 LOOKS: tuple[Look, ...] = (
-    login, answers, paths, values, links, pages, filters, partial(diary, ahead=AHEAD), zones, clock,
-    newest, booking, logins, speed,
+    login, answers, single("mapping", "paths", paths), values,
+    links, pages, filters, diary, zones, single("clock", "server", clock), newest, booking,
+    single("login", "renewal", renewal), single("calls", "speed", speed),
 )  # fmt: skip
 
 
 async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Finding]:
-    """Yields what is found; a look that fails is a finding, and the others go on.
-
-    It opens connections of its own, which have more time than a call's.
-    """
+    """Yields what is found, through connections of its own, which have more time than a call's."""
     troubles: list[Trouble] = []
     options = adapter.options
     patience = max(PATIENCE, options.timeout)
     client = WatchedClient(options.url, timeout=patience)
     own = RestAdapter(replace(options, report=troubles.append, timeout=patience), client)
     case = RestCase(
+        document=own.core.document,
         adapter=own,
-        core=own.core,
-        client=client,
         examination=examination,
-        shapes=options.shapes,
         troubles=troubles,
-        most_vets=MOST_VETS,
+        client=client,
         patience=options.timeout,
     )
     own.core.converters.keep_no_ids()
     try:
-        for left in todos(case):
-            yield left
-        async for found in examined(case, LOOKS):
-            yield found
+        async for finding in examined(case, LOOKS):
+            yield finding
     finally:
         await own.aclose()
 
 
 async def survey(adapter: RestAdapter) -> Survey:
     """Returns the members of a sample of records that no field is made of; AdapterErrors."""
-    return await left_out(adapter)
+    found = [omission async for omission in omissions(adapter)]
+    return surveyed(adapter.core.mapping.resources, found)

@@ -12,140 +12,121 @@ from sqlalchemy import Connection, Executable, Select, event, func, literal_colu
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter
-from adapters.doctor.case import CheckStep
-from adapters.doctor.findings import rows
-from adapters.doctor.sql.account import quoted
-from adapters.doctor.sql.blame import NAME, blamed
-from adapters.doctor.sql.case import SqlCase
+from adapters.doctor.case import CheckStep, counted
+from adapters.doctor.sql.booking import quoted
+from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Finding, Verdict
 from adapters.mapped.repeated import KnownTimes
+from adapters.mapping.models import BusyMap
 from adapters.sql.booking import named_table
 from adapters.sql.columns import sql
-from adapters.sql.records import SqlReader
 from adapters.sql.session import SqlSession
 
 # Rows of a table that may be read for one call, and those from which on it fails a partner.
 BIG, HUGE = 5_000, 100_000
 # Filters by which a partner may ask, of fields that refer to another resource.
 REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
+_NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
 _NO_ALIAS = "ON|WHERE|LEFT|RIGHT|INNER|CROSS|JOIN|ORDER|GROUP|LIMIT|FULL|HAVING|UNION"
 _TABLES = re.compile(
-    rf"(?:\b(?:FROM|JOIN)\s+|,\s*)((?:{NAME}\.)?{NAME})"
+    rf"(?:\b(?:FROM|JOIN)\s+|,\s*)((?:{_NAME}\.)?{_NAME})"
     rf"(?:\s+(?:AS\s+)?(?!(?:{_NO_ALIAS})\b)(\w+))?",
     re.IGNORECASE,
 ).findall
 _QUOTES = '"`[]'
 
-Call = Callable[[SqlSession], Awaitable[Any]]
-
 
 @dataclass(frozen=True, slots=True)
-class AskedCall:
-    """A call whose statements are looked at: `places` say where each of them comes from."""
+class ExplainedCall:
+    """A call whose statements are looked at: `places` say where each of them comes from.
+
+    Of one that is not `strict` what goes along an index may go through the whole table.
+    """
 
     what: str
     subject: str
-    call: Call
+    call: Callable[[SqlSession], Awaitable[Any]]
     places: tuple[Place, ...]
     strict: bool = True
 
 
 def plans(case: SqlCase) -> Iterator[CheckStep]:
     """One look at each kind of call."""
-    for asked in _calls(case):
-        run = partial(_plan, case=case, asked=asked)
-        yield CheckStep("plans", asked.subject, run, asked.places[0])
+    for call in (*_of_resources(case), *_filtered(case), *_of_diary(case), *_of_booking(case)):
+        yield CheckStep("plans", call.subject, partial(_plan, case, call), call.places[0])
     for number, busy in enumerate(case.core.mapping.diary.busy):
         place = ("diary", "busy", number)
         if busy.end is not None and busy.longest is None and not case.is_lost(*place):
-            look = partial(_unbounded, case=case, source=busy.from_ or "", place=place)
-            yield CheckStep("plans", "busy", look, place)
+            yield CheckStep("plans", "busy", partial(_unbounded, case, busy, place), place)
 
 
-def _calls(case: SqlCase) -> Iterator[AskedCall]:
+def _of_resources(case: SqlCase) -> Iterator[ExplainedCall]:
     for name, reader in case.readers():
-        yield from _of_resource(case, name, reader)
+        records = [record for record in case.samples.get(name, ()) if record.get("id")]
+        # of more than a million hashed ids some have been forgotten again
+        records = [record for record in records if reader.table.ids.keys(record["id"])]
+        if not records:
+            continue
+        shown = records[len(records) // 2]["id"]
+        nested = (("resources", name, "lists", children.name) for children in reader.children)
+        places = (("resources", name), *nested)
+        one = partial(SqlSession.one, resource=name, public_id=shown)
+        yield ExplainedCall("a single read", name, one, places)
+        yield ExplainedCall("a page", name, _page(name), places, strict=False)
+
+
+def _page(name: str, *filters: Filter) -> Callable[[SqlSession], Awaitable[Any]]:
+    return lambda session: session.page(name, filters, 50, None, ())
+
+
+def _filtered(case: SqlCase) -> Iterator[ExplainedCall]:
     for name, field in REFERRING:
-        yield from _filtered(case, name, field)
-    yield from _of_diary(case)
+        values = [record[field] for record in case.samples.get(name, ()) if record[field]]
+        if values and not case.is_lost("resources", name):
+            page = _page(name, Filter("equals", (field,), values[0]))
+            places = (("resources", name, "fields", field),)
+            yield ExplainedCall(f"a list by {field}", name, page, places, strict=False)
 
 
-def _of_resource(case: SqlCase, name: str, reader: SqlReader) -> Iterator[AskedCall]:
-    records = [each for each in case.samples.get(name, ()) if each.get("id")]
-    # of more than a million hashed ids some have been forgotten again
-    records = [each for each in records if reader.table.ids.keys(each["id"])]
-    if not records:
-        return
-    shown = records[len(records) // 2]["id"]
-    nested = tuple(("resources", name, "lists", each.name) for each in reader.children)
-    places = (("resources", name), *nested)
-    yield AskedCall("a single read", name, lambda session: session.one(name, shown), places)
-    yield AskedCall(
-        "a page", name, lambda session: session.page(name, (), 50, None, ()), places, strict=False
-    )
+def _of_diary(case: SqlCase) -> Iterator[ExplainedCall]:
+    vets, now, diary = case.vets(), case.examination.now, case.core.diary
+    if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
+        day = now.astimezone(diary.zone).date() + timedelta(days=1)
+        wanted = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
+        slots = partial(diary.slots, values=wanted, now=now, known=KnownTimes())
+        yield ExplainedCall("a day's slots", "slots", slots, (("diary",),))
 
 
-def _filtered(case: SqlCase, name: str, field: str) -> Iterator[AskedCall]:
-    wanted = next((each[field] for each in case.samples.get(name, ()) if each[field]), None)
-    if wanted is None or case.is_lost("resources", name):
-        return
-    filters = [Filter("equals", (field,), wanted)]
-    place = ("resources", name, "fields", field)
-    yield AskedCall(
-        f"a list by {field}",
-        name,
-        partial(_page, name=name, filters=filters),
-        (place,),
-        strict=False,
-    )
-
-
-def _of_diary(case: SqlCase) -> Iterator[AskedCall]:
-    known = case.vets()
-    if known and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
-        now = case.examination.now
-        day = now.astimezone(case.core.diary.zone).date() + timedelta(days=1)
-        wanted = {"vetId": known[0], "date": day, "appointmentTypeId": None}
-        yield AskedCall(
-            "a day's slots",
-            "slots",
-            lambda session: case.core.diary.slots(session, wanted, now, KnownTimes()),
-            (("diary",),),
-        )
+def _of_booking(case: SqlCase) -> Iterator[ExplainedCall]:
     reference = case.core.mapping.booking.reference
-    if (
-        reference is not None
-        and not case.is_lost("booking")
-        and not case.is_lost("resources", "appointments")
-    ):
-        reader = case.adapter.readers["appointments"]
-        mark = sql(reference)
-        yield AskedCall(
-            "a look for a reference",
-            "booking",
-            lambda session: _marked(session, reader, mark),
-            (("booking", "reference"),),
-        )
+    lost = case.is_lost("booking") or case.is_lost("resources", "appointments")
+    if reference is None or lost:
+        return
+    reader, mark = case.adapter.readers["appointments"], sql(reference)
+
+    async def marked(session: SqlSession) -> None:
+        reader.marked(session.connection, mark, "0" * 16, 1)
+
+    places = (("booking", "reference"),)
+    yield ExplainedCall("a look for a reference", "booking", marked, places)
 
 
-async def _plan(session: SqlSession, case: SqlCase, asked: AskedCall) -> AsyncIterator[Finding]:
-    connection = session.connection
-    with _heard(connection) as statements:
-        await asked.call(session)
-    found = []
+async def _plan(case: SqlCase, call: ExplainedCall, session: SqlSession) -> AsyncIterator[Finding]:
+    with _heard(session.connection) as statements:
+        await call.call(session)
+    found = {}
     for number, (statement, parameters) in enumerate(list(statements)):
-        place = asked.places[min(number, len(asked.places) - 1)]
-        found += list(_scans(connection, case, asked, place, statement, parameters))
-    for finding in {(each.text, each.place): each for each in found}.values():
+        place = call.places[min(number, len(call.places) - 1)]
+        for finding in _scans(session.connection, case, call, place, statement, parameters):
+            found[finding.text, finding.place] = finding
+    for finding in found.values():
         yield finding
     if not found:
-        many = "1 statement" if len(statements) == 1 else f"{len(statements)} statements"
-        yield case.ok(
-            "plans",
-            asked.subject,
-            f"{asked.what}: {many}, no big table is read whole",
-        )
+        many = counted(len(statements), "statement")
+        text = f"{call.what}: {many}, no big table is read whole"
+        yield case.ok("plans", call.subject, text)
 
 
 @contextmanager
@@ -166,58 +147,41 @@ def _heard(connection: Connection) -> Iterator[list[tuple[Executable, dict[str, 
 def _scans(
     connection: Connection,
     case: SqlCase,
-    asked: AskedCall,
+    call: ExplainedCall,
     place: Place,
     statement: Executable,
     parameters: dict[str, Any],
 ) -> Iterator[Finding]:
-    written = str(statement)
     for step in case.speech.explain(connection, statement, parameters):
-        if not step.scans or (
-            place[0] == "resources" and not asked.strict and _in_order(step.index)
-        ):
+        # a page that is read along an index ends with the page
+        in_order = place[0] == "resources" and not call.strict and step.index
+        if not step.scans or in_order:
             continue
-        table, alias = _real(step.table, written)
+        table, alias = _real(step.table, str(statement))
         count = _count(connection, table)
         if count <= BIG:
             continue
-        at, columns = blamed(case, place, alias, table)
-        verdict = Verdict.FAILED if asked.strict and count > HUGE else Verdict.WARNING
+        at, columns = _blamed(case, place, alias, table)
+        verdict = Verdict.FAILED if call.strict and count > HUGE else Verdict.WARNING
         many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
-        remedy = _index(connection, table, columns)
-        said = f"{asked.what} reads the whole of {table}, {many} rows"
-        yield case.judged(
-            verdict,
-            "plans",
-            asked.subject,
-            said,
-            at,
-            remedy=remedy or "compare plain columns, which an index can serve",
-        )
-
-
-def _index(connection: Connection, table: str, columns: list[str]) -> str:
-    """The statement that makes the index; "" where there is nothing to be indexed."""
-    if not columns:
-        return ""
-    name = "_".join([table.rpartition(".")[2], *columns])
-    bare = re.sub(r"\W+", "_", name).strip("_").lower()
-    return f"CREATE INDEX {bare} ON {quoted(connection, table)} ({', '.join(columns)})"
-
-
-def _in_order(index: str) -> bool:
-    """A page that is read along an index ends with the page."""
-    return bool(index)
+        text = f"{call.what} reads the whole of {table}, {many} rows"
+        remedy = "compare plain columns, which an index can serve"
+        if columns:
+            name = "_".join([table.rpartition(".")[2], *columns])
+            bare = re.sub(r"\W+", "_", name).strip("_").lower()
+            on = f"{quoted(connection, table)} ({', '.join(columns)})"
+            remedy = f"CREATE INDEX {bare} ON {on}"
+        yield case.judged(verdict, "plans", call.subject, text, at, remedy=remedy)
 
 
 def _real(name: str, written: str) -> tuple[str, str]:
     """The table behind a name in a plan, and the name by which the statement knows it."""
     for table, alias in _TABLES(written):
         schema, _, bare = table.rpartition(".")
-        named = name if bare.strip(_QUOTES).lower() == name.lower() else bare.strip(_QUOTES)
-        if name.lower() in (alias.lower(), bare.strip(_QUOTES).lower()):
-            whole = f"{schema.strip(_QUOTES)}.{named}" if schema else named
-            return whole, alias or bare.strip(_QUOTES)
+        bare = bare.strip(_QUOTES)
+        if name.lower() in (alias.lower(), bare.lower()):
+            named = name if bare.lower() == name.lower() else bare
+            return f"{schema.strip(_QUOTES)}.{named}" if schema else named, alias or bare
     return name, name
 
 
@@ -232,18 +196,66 @@ def _count(connection: Connection, table: str) -> int:
         return 0
 
 
-def _unbounded(session: SqlSession, case: SqlCase, source: str, place: Place) -> Iterator[Finding]:
-    table = source.split(maxsplit=1)[0]
-    count = _count(session.connection, table)
+def _unbounded(
+    case: SqlCase, busy: BusyMap, place: Place, session: SqlSession
+) -> Iterator[Finding]:
+    count = _count(session.connection, (busy.from_ or "").split(maxsplit=1)[0])
     if count > BIG:
-        said = f"it holds {rows(min(count, HUGE))} or more, and says nowhere how long one can last"
+        rows = counted(min(count, HUGE), "row")
+        text = f"it holds {rows} or more, and says nowhere how long one can last"
         remedy = "write `longest` (days), so that an index on start serves"
-        yield case.warning("plans", "busy", said, place, remedy=remedy)
+        yield case.warning("plans", "busy", text, place, remedy=remedy)
 
 
-async def _marked(session: SqlSession, reader: SqlReader, mark: Any) -> None:
-    reader.marked(session.connection, mark, "0" * 16, 1)
+def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:
+    """What of the mapping makes it scan, and the columns that an index should have."""
+    for at, expressions in _compared(case, place, table):
+        matches = filter(None, map(_COLUMN, expressions))
+        columns = [each[2] for each in matches if (each[1] or alias).lower() == alias.lower()]
+        if columns:
+            return at, columns
+    for at, written in _pieces(case, place):
+        # what a piece of SQL compares with something else's
+        either = rf"\b{re.escape(alias)}\.(\w+)\s*=|=\s*{re.escape(alias)}\.(\w+)\b"
+        found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
+        if found:
+            return at, list(dict.fromkeys(found))[:2]
+    return place, []
 
 
-async def _page(session: SqlSession, name: str, filters: Sequence[Filter]) -> None:
-    await session.page(name, filters, 50, None, ())
+def _compared(case: SqlCase, place: Place, table: str) -> Iterator[tuple[Place, Sequence[str]]]:
+    """Expressions of that table's rows that the gateway itself compares, by their places."""
+    mapping = case.core.mapping
+    if place[0] == "diary":
+        named = re.compile(rf"\b{re.escape(table.strip(chr(34)))}\b", re.IGNORECASE).search
+        for kind in ("busy", "slots", "hours"):
+            for number, source in enumerate(getattr(mapping.diary, kind)):
+                if named(source.from_ or ""):
+                    owner = [source.owner.text] if source.owner else []
+                    starts = kind != "hours"
+                    at = ("diary", kind, number, *(["start"] if starts else []))
+                    yield at, [*owner, *([source.start.text] if starts else [])]
+    elif place[0] == "booking":
+        yield place, [mapping.booking.reference or ""]
+    else:
+        resource = mapping.resources[str(place[1])]
+        if "fields" in place:
+            yield place, resource.fields[str(place[3])].source
+        elif "lists" in place:
+            yield (*place, "parent"), resource.lists[str(place[3])].parent or ()
+        else:
+            yield (*place, "key"), resource.key.source
+
+
+def _pieces(case: SqlCase, place: Place) -> Iterator[tuple[Place, str]]:
+    """The SQL of the mapping there, piece by piece."""
+    if place[0] != "resources":
+        return
+    mapped: Any = case.core.mapping.resources[str(place[1])]
+    base = place[:2]
+    if "lists" in place:
+        mapped, base = mapped.lists[str(place[3])], place[:4]
+    for name, field in mapped.fields.items():
+        yield (*base, "fields", name), " ".join(field.expressions)
+    yield (*base, "from"), mapped.from_
+    yield (*base, "where"), mapped.where or ""

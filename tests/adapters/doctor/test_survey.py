@@ -1,16 +1,18 @@
-"""What a database has and no field is made of is told by table; what gets out is never named."""
+"""What a practice system has and no field is made of is named; what gets out never is."""
 
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.base import AdapterOptions
-from adapters.doctor.sql import survey
+from adapters.doctor import rest, sql
 from adapters.examination import Survey
+from adapters.rest.adapter import RestAdapter
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
 from tests.adapters.clinic import copy_to
+from tests.adapters.rest.cloud import connect, replaced
 
 
 async def survey_of(folder: Path, mapping: str, *statements: str) -> Survey:
@@ -30,7 +32,7 @@ async def survey_of(folder: Path, mapping: str, *statements: str) -> Survey:
         )
     )
     try:
-        return await survey(adapter)
+        return await sql.survey(adapter)
     finally:
         await adapter.aclose()
 
@@ -90,3 +92,34 @@ async def test_each_has_its_line_in_the_mapping(tmp_path: Path) -> None:
     found = (await survey_of(tmp_path, text)).left_out
     [clients] = [each for each in found if each.source == "the table PERSONNES"]
     assert text.splitlines()[clients.line - 1].strip() == "from: PERSONNES p"
+
+
+async def members_left_out(adapter: RestAdapter) -> dict[str, tuple[str, ...]]:
+    found = await rest.survey(adapter)
+    return {each.resource: each.names for each in found.left_out}
+
+
+async def test_a_member_that_no_field_is_made_of_is_named(adapter: RestAdapter) -> None:
+    found = await members_left_out(adapter)
+    assert "archived" in found["clients"]
+    for path in ("href", "name", "name.first", "mail", "phones", "address", "address.street"):
+        assert path not in found["clients"]
+
+
+async def test_a_member_is_named_once_nothing_reads_it_any_more(url: str, tmp_path: Path) -> None:
+    change = replaced(("      email: mail\n", ""))
+    adapter = connect(url, tmp_path, change)
+    assert "mail" in (await members_left_out(adapter))["clients"]
+    filled = (await rest.survey(adapter)).filled["clients"]
+    assert "email" not in filled
+    assert "lastName" in filled
+    await adapter.aclose()
+
+
+async def test_the_names_in_an_expression_count_as_read(url: str, tmp_path: Path) -> None:
+    change = replaced(
+        ("      firstName: name.first\n", "      firstName: name.first || archived\n")
+    )
+    adapter = connect(url, tmp_path, change)
+    assert "archived" not in (await members_left_out(adapter)).get("clients", ())
+    await adapter.aclose()

@@ -182,7 +182,7 @@ FAULTS = [
         "asked for again, has other rows or another order", kind=ShufflingCloud,
     ),
     Fault(
-        "hours that cannot be read", "diary", FAILED, "weekday: {source: day",
+        "hours that cannot be read", "diary", FAILED, "start: open",
         "cannot be read, and open nothing", work_in_words,
         together=2,
     ),

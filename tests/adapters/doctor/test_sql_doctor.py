@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import create_engine, literal_column, select, text
 
-from adapters.doctor.sql import examine, pages
+from adapters.doctor.sql import examine, rows
 from adapters.draft import draft_mapping
 from adapters.examination import Examination, Finding, Verdict
 from adapters.sample import MAPPING
@@ -547,9 +547,9 @@ async def test_all_rows_are_looked_at_page_by_page(
     assert {each.check for each in whole if each.verdict is not Verdict.OK} >= {
         "values", "links", "clock"
     }  # fmt: skip
-    monkeypatch.setattr(pages, "PAGE", 50)
+    monkeypatch.setattr(rows, "PAGE", 50)
     assert await looked_at() == whole
-    monkeypatch.setattr(pages, "KEPT", 40)
+    monkeypatch.setattr(rows, "KEPT", 40)
     few = [each for each in await looked_at() if each.check in ("values", "links", "clock")]
     assert few == [each for each in whole if each.check in ("values", "links", "clock")]
 
@@ -557,7 +557,7 @@ async def test_all_rows_are_looked_at_page_by_page(
 async def test_rows_of_one_key_are_never_parted_between_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "PAGE", 3)
+    monkeypatch.setattr(rows, "PAGE", 3)
     engine = create_engine(f"sqlite:///{tmp_path}/keys.db")
     key = SimpleNamespace(key=Columns(["k"]))
     with engine.connect() as connection:
@@ -567,7 +567,7 @@ async def test_rows_of_one_key_are_never_parted_between_pages(
         statement = select(literal_column("k")).select_from(text("keyed"))
         found = [
             [row[0] for row in page]
-            for page in pages.pages(connection, statement, key, most=None)  # type: ignore[arg-type]
+            for page in rows.pages(connection, statement, key, most=None)  # type: ignore[arg-type]
         ]
     assert [*chain.from_iterable(found)] == [1, 2, 3, 3, *[4] * 7, 5, 6]
     assert all(not set(one) & set(next_) for one, next_ in pairwise(found))

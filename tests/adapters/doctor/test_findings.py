@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.doctor.findings import FindingMaker, agreeing
-from adapters.doctor.hours import DAYS, hours_read, said
-from adapters.doctor.links import Leads, led
-from adapters.doctor.todos import MOST_COMMENTS, todos
-from adapters.doctor.values import Tally, unlinked
-from adapters.documents.document import Document, parse_document
+from adapters.doctor.case import MOST_COMMENTS, FindingMaker, agreeing, todos
+from adapters.doctor.diary import DAYS, hours_read, said
+from adapters.doctor.values import FieldTally, Leads, as_it_is, fields_judged, led
+from adapters.documents.document import parse_document
 from adapters.examination import Verdict
 from adapters.mapping.hours import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
@@ -29,15 +27,8 @@ booking:
 """
 
 
-class Maker(FindingMaker):
-    """Makes findings about one mapping."""
-
-    def __init__(self, text: str = "version: 2") -> None:
-        self.file = parse_document(text.encode(), "mine.yaml")
-
-    @property
-    def document(self) -> Document:
-        return self.file
+def maker(text: str = "version: 2") -> FindingMaker:
+    return FindingMaker(document=parse_document(text.encode(), "mine.yaml"))
 
 
 def week(days: str, start: str, end: str) -> list[Shift]:
@@ -79,24 +70,24 @@ def test_hours_are_said_as_a_person_says_them(shifts: list[Shift], shown: str) -
 
 def test_vets_of_the_same_hours_are_told_together_and_many_weeks_are_cut() -> None:
     same = {"a": week("1", "09:00", "17:00"), "b": week("1", "09:00", "17:00"), "c": []}
-    [only] = hours_read(Maker(), same, MONDAY)
+    [only] = hours_read(maker(), same, MONDAY)
     assert (only.verdict, only.text, only.ids) == (
         Verdict.OK,
         "2 vets: Mon 09:00-17:00",
         ("a", "b"),
     )
     many = {str(each): week("1", "09:00", f"17:{each}") for each in range(10, 30)}
-    *_, last = hours_read(Maker(), many, MONDAY)
+    *_, last = hours_read(maker(), many, MONDAY)
     assert last.text == "and 8 other weeks of hours"
 
 
 def test_a_decision_that_was_left_open_is_named_at_its_place() -> None:
-    found = [(each.verdict, each.place, each.subject) for each in todos(Maker(MAPPING))]
+    found = [(each.verdict, each.place, each.subject) for each in todos(maker(MAPPING))]
     assert found == [
         (Verdict.WARNING, "mine.yaml:4:45", "appointments.reason.codes.A"),
         (Verdict.FAILED, "mine.yaml:9:24", "booking.steps.0.branch"),
     ]
-    assert all(each.remedy for each in todos(Maker(MAPPING)))
+    assert all(each.remedy for each in todos(maker(MAPPING)))
 
 
 def test_a_comment_with_an_open_decision_is_told_once_for_each_line() -> None:
@@ -109,7 +100,7 @@ diary:  # no TODOS here
     a = '#TODO' # TODO of the text
   note: "a # TODO"  # TODO
 """
-    found = [each for each in todos(Maker(text)) if each.subject == "comments"]
+    found = [each for each in todos(maker(text)) if each.subject == "comments"]
     assert {each.verdict for each in found} == {Verdict.WARNING}
     assert [(each.place.partition(":")[2], each.text) for each in found] == [
         ("10:3", "TODO in a comment: is this all?"),
@@ -122,7 +113,7 @@ diary:  # no TODOS here
 @pytest.mark.parametrize(("more", "said"), [(1, "1 line more"), (5, "5 lines more")])
 def test_of_many_open_comments_the_first_are_told(more: int, said: str) -> None:
     text = "version: 2\n" + "# TODO: this\n" * (MOST_COMMENTS + more)
-    *told, last = todos(Maker(text))
+    *told, last = todos(maker(text))
     assert [each.place for each in told] == [
         f"mine.yaml:{line}:3" for line in range(2, MOST_COMMENTS + 2)
     ]
@@ -131,12 +122,12 @@ def test_of_many_open_comments_the_first_are_told(more: int, said: str) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    [MAPPING_OF_THE_SAMPLE, *sorted(Path(__file__).parents[2].glob("examples/*/mapping.yaml"))],
+    [MAPPING_OF_THE_SAMPLE, *sorted(Path(__file__).parents[3].glob("examples/*/mapping.yaml"))],
     ids=lambda file: file.parent.name,
 )
 def test_no_mapping_that_is_shipped_leaves_a_decision_open(file: Path) -> None:
     assert "#" in file.read_text("utf-8")
-    assert [*todos(Maker(file.read_text("utf-8")))] == []
+    assert [*todos(maker(file.read_text("utf-8")))] == []
 
 
 @pytest.mark.parametrize(
@@ -152,12 +143,14 @@ def test_no_mapping_that_is_shipped_leaves_a_decision_open(file: Path) -> None:
 def test_a_value_is_told_to_be_alike_in_all_of_many_rows(
     values: list[str | None], *, is_told: bool
 ) -> None:
-    tally = Tally()
+    tally = FieldTally(as_it_is)
     for each in values:
-        tally.take(lambda raw: raw, each, None, is_time=False)
+        tally.take(each, None)
     place = ("resources", "appointments")
-    found = unlinked(Maker(MAPPING), place, "appointments", "reason", tally, len(values))
-    assert [each.place for each in found] == ["mine.yaml:4:15"] * is_told
+    tallies, several = {"reason": tally}, len(values)
+    found = fields_judged(maker(MAPPING), place, "appointments", tallies, several, {"reason"})
+    said = [each.place for each in found if "same value" in each.text]
+    assert said == ["mine.yaml:4:15"] * is_told
 
 
 @pytest.mark.parametrize(
@@ -185,4 +178,4 @@ def test_a_verb_goes_with_its_count(count: int, several: str, said: str) -> None
     ],
 )
 def test_a_finding_about_one_row_speaks_of_one(leads: Leads, said: str) -> None:
-    assert led(Maker(MAPPING), "patients.clientId", (), "clients", leads).text == said
+    assert led(maker(MAPPING), "patients.clientId", (), "clients", leads).text == said

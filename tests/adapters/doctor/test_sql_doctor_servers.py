@@ -16,7 +16,7 @@ from sqlalchemy import Connection, literal_column, select, text
 from sqlalchemy.engine import make_url
 
 from adapters.base import AdapterOptions
-from adapters.doctor.sql import examine, pages
+from adapters.doctor.sql import examine, rows
 from adapters.examination import Examination, Finding, Verdict
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.columns import Columns
@@ -335,7 +335,7 @@ FAULTS = [
         FAILED,
         "- sequence: visit_no",
         'relation "visit_no" does not exist',
-        mapping=(("writes:\n", "writes:\n    - sequence: visit_no\n      name: number\n"),),
+        mapping=(("steps:\n", "steps:\n    - sequence: visit_no\n      name: number\n"),),
     ),
     Fault(
         "a booking table without transactions",
@@ -483,12 +483,12 @@ async def test_a_planted_fault_is_named_at_its_line(
 async def test_rows_without_a_key_come_once_wherever_the_server_sorts_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pages, "PAGE", 3)
+    monkeypatch.setattr(rows, "PAGE", 3)
     keyed = SimpleNamespace(key=Columns(["k"]))
     statement = select(literal_column("k")).select_from(text("keyed"))
 
     def all_pages(connection: Connection) -> list[Any]:
-        found = pages.pages(connection, statement, keyed, most=None)  # type: ignore[arg-type]
+        found = rows.pages(connection, statement, keyed, most=None)  # type: ignore[arg-type]
         return [row[0] for page in islice(found, 20) for row in page]
 
     keys = "INSERT INTO keyed VALUES (1), (2), (2), (3), (4), (5), (NULL), (NULL)"

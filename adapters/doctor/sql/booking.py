@@ -1,0 +1,294 @@
+"""What a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, insert, null, select, text, update
+from sqlalchemy.exc import DBAPIError
+
+from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
+from adapters.doctor.case import CheckStep, agreeing, short, told
+from adapters.doctor.sql.rows import SqlCase
+from adapters.doctor.values import LONGEST_CODE, code_of
+from adapters.documents.document import Place
+from adapters.examination import Finding
+from adapters.mapped.booked import DECEASED
+from adapters.mapped.repeated import KnownTimes
+from adapters.mapped.session import BookingProgress, complete
+from adapters.mapping.conversion import DRAFT_FIELDS
+from adapters.mapping.models import NAMED, StepMap
+from adapters.sql.booking import named_table
+from adapters.sql.engines.base import ErrorKind
+from adapters.sql.session import SqlSession
+from adapters.values.convert import Unreadable
+
+_USAGE = "GRANT USAGE ON SEQUENCE, as the page on connecting shows"
+# Columns that are numbered by themselves (identity) need no right.
+_SERIAL = text(
+    "SELECT has_sequence_privilege(pg_get_serial_sequence(CAST(:name AS text),"
+    " CAST(:number AS text)), 'USAGE') FROM pg_attribute WHERE attidentity = ''"
+    " AND attrelid = to_regclass(CAST(:name AS text)) AND attname = CAST(:number AS text)"
+)
+_GRANTS = "take from it what the page on connecting does not grant"
+# Days in which a free time is looked for.
+DAYS = 14
+REASON = "Contrôle"
+MOST_PATIENTS = 200
+_FIELDS: Place = ("resources", "appointments", "fields")
+
+
+def account(case: SqlCase) -> Iterator[CheckStep]:
+    """One look at the rights, and one at each table that a booking writes."""
+    yield CheckStep("rights", "account", partial(_too_much, case))
+    booking = case.core.mapping.booking
+    for number, write in enumerate(booking.steps):
+        place = ("booking", "steps", number)
+        if case.is_lost(*place):
+            continue
+        look = _may_write if write.table else _may_count
+        subject = write.table or write.sequence or ""
+        yield CheckStep("rights", subject, partial(look, case, place, write), place)
+        if write.counter is not None and not NAMED(write.where or ""):
+            run = partial(_one_counter, case, place, write)
+            yield CheckStep("booking", write.counter, run, place)
+    for name in booking.without_transactions:
+        said = f"{name} may be without transactions: a booking that stops there is deleted by hand"
+        yield told(case.warning("booking", name, said, ("booking", "without_transactions")))
+
+
+def _too_much(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
+    more = case.speech.rights(session.connection)
+    for sentence in more:
+        said = f"{sentence}, which it does not need"
+        yield case.warning("rights", "account", said, remedy=_GRANTS)
+    if not more:
+        yield case.ok("rights", "account", "it may do no more than it needs")
+
+
+def _may_write(
+    case: SqlCase, place: Place, write: StepMap, session: SqlSession
+) -> Iterator[Finding]:
+    """The whole statement is explained: some rights are only looked at for all its columns."""
+    columns = list(write.values) or [write.column or ""]
+    rows = named_table(write.table, columns)
+    nothing: dict[str, ColumnElement[Any]] = {column: null() for column in columns}
+    statement = insert(rows).values(nothing) if write.insert else update(rows).values(nothing)
+    what = "insert into" if write.insert else "update"
+    try:
+        case.speech.explain(session.connection, statement, {})
+    except DBAPIError as error:
+        if case.speech.kind(error) is not ErrorKind.DENIED:
+            raise
+        said = f"the account may not {what} {write.table}"
+        remedy = f"GRANT {'INSERT' if write.insert else 'UPDATE'} ON {write.table}"
+        yield case.failed("rights", write.table, said, place, remedy=remedy)
+        return
+    if column := _unnumbered(session.connection, write):
+        said = f"the account may not use the sequence of {write.table}.{column}"
+        yield case.failed("rights", write.table, said, place, remedy=_USAGE)
+    else:
+        yield case.ok("rights", write.table, f"the account may {what} it", place)
+
+
+def _may_count(
+    case: SqlCase, place: Place, write: StepMap, session: SqlSession
+) -> Iterator[Finding]:
+    name, connection = write.sequence or "", session.connection
+    may = connection.dialect.name != "postgresql" or connection.scalar(
+        select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
+    )
+    if may:
+        yield case.ok("rights", name, "the account may use it", place)
+    else:
+        said = f"the account may not use the sequence {name}"
+        yield case.failed("rights", name, said, place, remedy=f"GRANT USAGE ON SEQUENCE {name}")
+
+
+def quoted(connection: Connection, name: str) -> str:
+    """A name of the mapping's as the database takes it in a statement."""
+    preparer = connection.dialect.identifier_preparer
+    return ".".join(preparer.quote(part) for part in name.split("."))
+
+
+def _unnumbered(connection: Connection, write: StepMap) -> str:
+    """The first column of a new row whose sequence the account may not use; "" for none.
+
+    PostgreSQL alone asks.
+    """
+    if connection.dialect.name != "postgresql" or write.insert is None:
+        return ""
+    table = quoted(connection, write.insert)
+    for column in write.keys:
+        given = {"name": table, "number": column}
+        if column not in write.values and connection.scalar(_SERIAL, given) is False:
+            return column
+    return ""
+
+
+def _one_counter(
+    case: SqlCase, place: Place, write: StepMap, session: SqlSession
+) -> Iterator[Finding]:
+    rows = named_table(write.table, [write.column or ""])
+    # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
+    which = text(f"({write.where or '1 = 1'})")
+    count = session.connection.scalar(select(func.count()).select_from(rows).where(which))
+    if count == 1:
+        yield case.ok("booking", write.table, "its counter is one row", place)
+        return
+    said = f"the counter is {count} rows, and must be one: no booking can be written"
+    remedy = "see what its `where` finds"
+    yield case.failed("booking", write.table, said, (*place, "where"), remedy=remedy)
+
+
+@dataclass(slots=True)
+class _Undone(Exception):
+    """Raised when the booking is made, so that the engine undoes it."""
+
+    record: Record = field(default_factory=dict)
+
+
+async def rehearsal(case: SqlCase) -> AsyncIterator[Finding]:
+    """Tries each vet's next free time until one works; says what was written and undone."""
+    try:
+        yield await _rehearsed(case)
+    except AdapterError as error:
+        said = f"no booking could be tried: {short(error)}"
+        yield case.failed("booking", "rehearsal", said)
+
+
+async def _rehearsed(case: SqlCase) -> Finding:
+    if case.lost:
+        said = "no booking was tried, as the database lacks what the mapping names"
+        return case.warning("booking", "rehearsal", said)
+    tables = [step.table for step in case.core.mapping.booking.steps if step.table]
+    unsafe = await case.engine.read(lambda c: list(case.speech.transactional(c, tables)))
+    if unsafe:
+        said = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
+        return case.warning("booking", "rehearsal", said, ("booking", "steps"))
+    for vet in case.vets():
+        draft = await case.run(partial(_draft, case, vet))
+        found = None if draft is None else await _booked(case, draft)
+        if found is not None:
+            return found
+    said = f"nothing was booked: no vet has a free time in the next {DAYS} days"
+    return case.warning("booking", "rehearsal", said)
+
+
+async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
+    """A draft that fits the vet's next free time; None where there is none."""
+    patient = await _patient(case, session)
+    kind = next((each["id"] for each in case.samples.get("appointmentTypes", ())), None)
+    now, diary = case.examination.now, case.core.diary
+    today = now.astimezone(diary.zone).date()
+    for ahead in range(DAYS + 1):
+        wanted = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
+        free = await diary.slots(session, wanted, now, KnownTimes())
+        if free and patient:
+            return Draft(
+                client_id=patient["clientId"],
+                patient_id=patient["id"],
+                vet_id=vet,
+                scheduled_at=datetime.fromisoformat(free[0]["startTime"]),
+                appointment_type_id=kind,
+                reason=REASON,
+                is_urgent=False,
+                now=now,
+                reference=secrets.token_hex(8),
+            )
+    return None
+
+
+async def _patient(case: SqlCase, session: SqlSession) -> Record | None:
+    """An animal that has not died, of a client who exists."""
+    for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
+        if patient.get("status") == DECEASED:
+            continue
+        try:
+            await session.exists("clients", patient["clientId"] or "")
+        except (NotFound, ValueError):
+            continue
+        return patient
+    return None
+
+
+async def _booked(case: SqlCase, draft: Draft) -> Finding | None:
+    """What came of it; None where the time was taken meanwhile."""
+    done, begun, also = BookingProgress(), time.monotonic(), ""
+
+    def work(connection: Connection) -> Any:
+        nonlocal done, also
+        done = BookingProgress()
+        session = case.adapter.driver.session(connection, done)
+        try:
+            record = complete(case.core.bookings.book(session, draft, KnownTimes()))
+        except BackendNonsense:
+            also = _status(connection, case, done)
+            raise
+        raise _Undone(record)
+
+    try:
+        await case.engine.book(work)
+    except SlotTaken:
+        return None
+    except AdapterError as error:
+        place = done.place if isinstance(error, BackendNonsense) else ()
+        said = f"it was refused, and undone: {short(error)}{also}"
+        name = place[-1] if place[:3] == _FIELDS else ""
+        if isinstance(name, str) and name in DRAFT_FIELDS:
+            said += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
+            place = place if _is_written(case, name) else ("booking", "steps")
+        return case.failed("booking", "rehearsal", said, place)
+    except _Undone as undone:
+        seconds = time.monotonic() - begun
+        return await _gone(case, undone.record, done, seconds)
+    raise AssertionError("a rehearsal always raises")
+
+
+def _is_written(case: SqlCase, name: str) -> bool:
+    """Whether a booking writes it at all: an end may be written as minutes."""
+    names = {name, "minutes"} if name == "endTime" else {name}
+    return any(
+        value.draft in names or names & {*NAMED(value.sql or "")}
+        for write in case.core.mapping.booking.steps
+        for value in write.values.values()
+    )
+
+
+def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:
+    """Which code the new appointment's status has, where that is what was refused."""
+    key = done.made.get(case.core.mapping.booking.appointment)
+    if done.place != (*_FIELDS, "status") or key is None:
+        return ""
+    reader = case.adapter.readers["appointments"]
+    table = reader.table
+    row = connection.execute(reader.every_row.where(table.key.among([key]))).first()
+    if row is None:
+        return ""
+    column = table.by_name["status"]
+    raw = column.take(row, table.key.width + dict(table.offsets)["status"])
+    code = code_of(raw)
+    if len(code) > LONGEST_CODE:
+        return ""
+    try:
+        return f": {code or repr(code)}, which is {column.converter.decode(raw)}"
+    except Unreadable:
+        return f": {code or repr(code)}, which its codes do not name"
+
+
+async def _gone(case: SqlCase, record: Record, done: BookingProgress, seconds: float) -> Finding:
+    """Whether it is truly undone."""
+    try:
+        await case.run(lambda session: session.one("appointments", record["id"]))
+    except NotFound:
+        tables = list(dict.fromkeys(done.tables))
+        written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"
+        said = f"booked in {seconds * 1000:.0f} ms and undone: {written}, and nothing"
+        said += " of it is left; numbers that the database counts by itself may have moved on"
+        return case.ok("booking", "rehearsal", said)
+    said = "the booking was made, and could NOT be undone: delete it by hand"
+    return case.failed("booking", "rehearsal", said, ("booking",), ids=[record["id"]])

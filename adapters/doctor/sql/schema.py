@@ -1,0 +1,212 @@
+"""A database beside its mapping: the names that it lacks, the columns left out, and its clock."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from adapters.doctor import Omission
+from adapters.doctor.clocks import beside
+from adapters.doctor.sql.rows import SqlCase
+from adapters.documents.document import Place
+from adapters.examination import Finding
+from adapters.mapped.adapter import Core
+from adapters.mapping.models import ListMap, ResourceMap
+from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
+from adapters.sql.session import SqlSession
+
+_IN_SQLITE = text(
+    "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p"
+    " WHERE m.type IN ('table', 'view')"
+)
+_IN_SCHEMA = text(
+    "SELECT CAST(table_name AS CHAR(128)), CAST(column_name AS CHAR(128))"
+    " FROM information_schema.columns WHERE table_schema NOT IN"
+    " ('information_schema', 'pg_catalog', 'mysql', 'sys', 'performance_schema')"
+)
+# How the databases name what they do not know.
+_UNKNOWN = (
+    (re.compile(r"""no such table: ["`\[]?([\w.]+)""", re.IGNORECASE), "table"),
+    (re.compile(r"relation \"([^\"]+)\" does not exist"), "table"),
+    (re.compile(r"Table '([^']+)' doesn't exist"), "table"),
+    (re.compile(r"Invalid object name '([^']+)'"), "table"),
+    (re.compile(r"""no such column: ["`\[]?([\w.]+)"""), "column"),
+    (re.compile(r"has no column named (\w+)"), "column"),
+    (re.compile(r"column \"?([\w.]+)\"? (?:of relation \"\w+\" )?does not exist"), "column"),
+    (re.compile(r"Unknown column '([^']+)'"), "column"),
+    (re.compile(r"Invalid column name '([^']+)'"), "column"),
+)
+_BARE = re.compile(r"[^\W\d]\w*").fullmatch
+_WORDS = re.compile(r"\w+").findall
+# A name, with what stands before its dot: a table or an alias.
+_NAMES = re.compile(r"(?:(\w+)[\"`\]]?\s*\.\s*)?[\"`\[]?(\w+)").findall
+_ALIASES = re.compile(
+    r"(?:\bfrom\b|\bjoin\b|^|,)\s*([\w.]+)\s+(?:as\s+)?(\w+)", re.IGNORECASE
+).findall
+_SELECTS = re.compile(r"\bselect\b", re.IGNORECASE).search
+_QUOTED = re.compile(r"'(?:[^']|'')*'").sub
+# The wall clock of the server, by the names that the engines have for it.
+_now = re.compile(
+    r"\b(?:NOW|GETDATE|SYSDATE|SYSDATETIME)\s*\(|\bCURRENT_TIMESTAMP\b|\bLOCALTIME(?:STAMP)?\b",
+    re.IGNORECASE,
+).search
+NEAR = 3
+# What a subject need not say.
+_GROUPS = ("resources", "fields", "lists")
+
+KnownColumns = dict[str, list[str]]
+
+
+def names(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
+    """Whether the database has every table and column, and which names are near."""
+    mapping, ids = case.core.mapping, case.adapter.converters.ids
+    faults = list(mismatches_in(session.connection, mapping, case.speech, ids))
+    known = _columns(session.connection) if faults else {}
+    for fault in faults:
+        # what of the mapping cannot be read without it
+        rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
+        if not fault.only_sampled:
+            case.lost.add(rows)
+        subject = ".".join(str(part) for part in fault.place if part not in _GROUPS)
+        remedy = _remedy(fault, known, str(_said_at(case, rows)), _said_at(case, fault.place))
+        judged = case.warning if fault.only_sampled else case.failed
+        check = "rights" if fault.denied else "mapping"
+        said = fault.text + cut_short(case.document, fault.place)
+        yield judged(check, subject, said, fault.place, remedy=remedy)
+    if not faults:
+        count = len(list(checks_of(mapping)))
+        yield case.ok("mapping", "names", f"the database knows all {count} names and expressions")
+
+
+def _said_at(case: SqlCase, place: Place) -> Any:
+    """What the file has at the place; None where that is no place of the file."""
+    found = case.document.data
+    for part in place:
+        is_list = isinstance(found, list) and isinstance(part, int)
+        if is_list or (isinstance(found, dict) and part in found):
+            found = found[part]
+        elif part != 0:  # of a list that has one member only, the member may stand alone
+            return None
+    return found
+
+
+def _columns(connection: Connection) -> KnownColumns:
+    """The tables and their columns; nothing where the database does not say."""
+    statement = _IN_SQLITE if connection.dialect.name == "sqlite" else _IN_SCHEMA
+    found: KnownColumns = {}
+    try:
+        for table, column in connection.execute(statement):
+            found.setdefault(str(table).strip(), []).append(str(column).strip())
+    except DBAPIError:
+        return {}
+    return found
+
+
+def _remedy(fault: SchemaMismatch, known: KnownColumns, part: str, said: Any) -> str:
+    if fault.denied:
+        return "grant it to the gateway's account"
+    for pattern, kind in _UNKNOWN:
+        if found := pattern.search(fault.text):
+            near = _near(found[1], known, part, kind)
+            return f"near: {', '.join(near)}" if near else _quoted(found[1], fault.place, said)
+    return ""
+
+
+def _quoted(word: str, place: Place, said: Any) -> str:
+    """What to write where a bare word stands that is meant as the value itself."""
+    bare = said["source"] if isinstance(said, dict) and "source" in said else said
+    if not {"fields", "values"} & {*place} or not isinstance(bare, str) or not _BARE(bare):
+        return ""
+    if bare.lower() != word.lower():
+        return ""
+    return f"a fixed text is written \"'{bare}'\", in both kinds of quotes"
+
+
+def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
+    """Near names: tables, or the columns of the tables that this part of the mapping names."""
+    alias, _, bare = word.rpartition(".")
+    near = list(known)
+    if kind == "column":
+        named = {name.lower() for name in _WORDS(part)}
+        near = [each for table, own in known.items() if table.lower() in named for each in own]
+    spelt = {name.lower(): name for name in near}
+    close = [spelt[name] for name in get_close_matches(bare.lower(), list(spelt), NEAR, 0.5)]
+    return [f"{alias}.{name}" for name in close] if alias and kind == "column" else close
+
+
+def clock(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
+    """The database's clock and zone beside this machine's and the clinic's."""
+    shown, here = case.speech.clock(session.connection), datetime.now(UTC)
+    utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
+    clinic = here.astimezone(case.core.diary.zone).replace(tzinfo=None)
+    said = "the database uses this machine's zone"
+    if shown.zone:
+        said = f"the server's zone is {shown.zone}"
+    spelt = _now_in(case.document.data)
+    if spelt and abs(local - clinic) > timedelta(minutes=15):
+        zone = case.core.mapping.zone
+        said += f", so {spelt} in the mapping is not the clinic's time ({zone})"
+    yield beside(case, (utc - here.replace(tzinfo=None)).total_seconds(), said)
+
+
+def _now_in(data: Any) -> str:
+    """How the mapping's SQL asks for the server's own time, "" where it does not."""
+    if isinstance(data, str):
+        found = _now(data)
+        return found[0].replace("(", "()") if found else ""
+    members = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return next(filter(None, map(_now_in, members)), "")
+
+
+def omissions(connection: Connection, core: Core) -> Iterator[Omission]:
+    """The columns of the tables that resources name, of which no field is made."""
+    resources = core.mapping.resources
+    for name, columns in _columns(connection).items():
+        table = name.lower().rpartition(".")[2]
+        readers = [each for each in resources if _reads(resources[each], table)]
+        used = {column for each in readers for column in _used(resources[each], table)}
+        left = [column for column in columns if column.lower() not in used]
+        if readers and left:
+            place = core.document.problem(("resources", readers[0], "from"), "")
+            yield Omission(readers[0], f"the table {name}", left, place)
+
+
+def _parts(resource: ResourceMap) -> list[ResourceMap | ListMap]:
+    return [resource, *resource.lists.values()]
+
+
+def _expressions(part: ResourceMap | ListMap) -> Iterator[str]:
+    """All SQL that makes a value; what joins rows makes none, but a sub-select may."""
+    yield from part.key.source if part.key else ()
+    if _SELECTS(part.from_ or ""):
+        yield part.from_ or ""
+    if isinstance(part, ListMap):
+        yield from part.parent or ()
+    for field in part.fields.values():
+        yield from field.expressions
+
+
+def _reads(resource: ResourceMap, table: str) -> bool:
+    """Whether the resource reads the table at all."""
+    texts = (sql for part in _parts(resource) for sql in (part.from_ or "", *_expressions(part)))
+    return any(name.lower() == table for sql in texts for pair in _NAMES(sql) for name in pair)
+
+
+def _used(resource: ResourceMap, table: str) -> Iterator[str]:
+    """The columns of the table that make a value; a bare name may be of any table."""
+    for part in _parts(resource):
+        for sql in _expressions(part):
+            pairs = [
+                (name.lower().rpartition(".")[2], alias.lower())
+                for name, alias in _ALIASES(f"{part.from_} {sql}")
+            ]
+            # by the alias of another table a name cannot be one of this table
+            own = {alias for name, alias in pairs if name == table}
+            others = {alias for _, alias in pairs} - own
+            for before, name in _NAMES(_QUOTED(" ", sql)):
+                if before.lower() not in others:
+                    yield name.lower()
