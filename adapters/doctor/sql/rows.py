@@ -4,7 +4,6 @@ No more than a page of rows is held at a time, however large the table is.
 """
 
 import re
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -151,23 +150,6 @@ def _of_both_ends(
     return first[: most // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
 
 
-class SampleEnds:
-    """The first and the last of so many records as are taken, in their order."""
-
-    def __init__(self) -> None:
-        self._first: list[Record] = []
-        self._last: deque[Record] = deque(maxlen=KEPT)
-
-    def take(self, records: Iterable[Record]) -> None:
-        for record in records:
-            kept = self._first if len(self._first) < KEPT else self._last
-            kept.append(record)
-
-    @property
-    def records(self) -> list[Record]:
-        return [*self._first, *self._last]
-
-
 def _tallies(table: KeyedRows) -> dict[str, FieldTally]:
     return {
         column.name: FieldTally(column.converter.decode, is_time=is_time(column.converter))
@@ -197,12 +179,14 @@ def values(case: SqlCase) -> Iterator[CheckStep]:
 
 def _resource(case: SqlCase, reader: SqlReader, session: SqlSession) -> Iterator[Finding]:
     name, table, mapped = reader.name, reader.table, case.core.mapping.resources[reader.name]
-    tallies, keys, sample, count = _tallies(table), DoubledKeys(table), SampleEnds(), 0
+    tallies, keys, count = _tallies(table), DoubledKeys(table), 0
+    sample: list[Record] = []
     for found in pages(session.connection, reader.every_row, table, most=case.examination.rows):
         keys.take(found)
-        sample.take(_records(table, found, tallies))
+        sample += _records(table, found, tallies)
+        del sample[KEPT:-KEPT]
         count += len(found)
-    case.samples[name] = sample.records
+    case.samples[name] = sample
     yield from keys.findings(session.connection, case, reader)
     if not count:
         yield _nothing(session.connection, case, name, mapped)
@@ -291,9 +275,11 @@ def _list(
     parent = Columns(nested.parent or ())
     statement = rows_of(nested, *table.selected(), *parent.labelled("parent_key"))
     offset = table.key.width + sum(column.width for column in table.columns)
-    tallies, sample, count, lost = _tallies(table), SampleEnds(), 0, 0
+    tallies, count, lost = _tallies(table), 0, 0
+    sample: list[Record] = []
     for found in pages(session.connection, statement, table, most=case.examination.rows):
-        sample.take(_records(table, found, tallies))
+        sample += _records(table, found, tallies)
+        del sample[KEPT:-KEPT]
         parents = [_referred(reader.table, parent.take(row, offset)) for row in found]
         ids = {shown for shown in parents if shown}
         gone, _ = case.lost_ids(session.connection, reader.name, ids)
@@ -303,7 +289,7 @@ def _list(
         text = "no row: its table is empty, or `where` is not right"
         yield case.warning("rows", subject, text, place)
         return
-    case.samples[subject] = sample.records
+    case.samples[subject] = sample
     yield from fields_judged(case, place, subject, tallies, count, _selecting(nested))
     if lost:
         verdict, remedy = weighed(lost, count, most=ORPHANS), "is `parent` the record's key?"
