@@ -14,7 +14,7 @@ from adapters.sample import MAPPING
 from gateway.backend import shapes
 from gateway.cli import main
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MAPPINGS = {"sql": MAPPING, "rest": ROOT / "examples" / "json_cloud" / "mapping.yaml"}
 CREDENTIALS = ("user", "password")
 HOURS = """\

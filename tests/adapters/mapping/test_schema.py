@@ -17,7 +17,7 @@ from adapters.sample import MAPPING
 from gateway.backend import shapes
 from gateway.cli import main
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # The third example speaks JSON, by a mapping of another kind.
 SQL = [
     MAPPING,

@@ -25,11 +25,11 @@ from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import connect as connect_sql
 from tests.adapters.clinic import copy_to, run
+from tests.adapters.mapped.walls import DAY, MINUTE, Row, Walls, Week
 from tests.adapters.rest.cloud import MAPPING as CLOUD_MAPPING
 from tests.adapters.rest.cloud import connect as connect_cloud
 from tests.adapters.rest.cloud import listening, new_cloud
 from tests.adapters.shelf import Times
-from tests.adapters.walls import DAY, MINUTE, Row, Walls, Week
 
 ZONES = {
     "Europe/Paris": (2024, 2040),
