@@ -56,7 +56,7 @@ class SystemDriver(Protocol):
         """Let go of every connection."""
 
 
-class RecordReader(Protocol):
+class PlannedReader(Protocol):
     """What the core knows of how one resource is read."""
 
     @property
@@ -74,7 +74,7 @@ class Core:
     mapping: MappingFile
     document: Document
     converters: Converters
-    readers: Mapping[str, RecordReader]
+    readers: Mapping[str, PlannedReader]
     diary: Diary
     bookings: BookingFlow
     hours: RepeatedHours
