@@ -105,7 +105,7 @@ OPERATION = (
         method="GET",
         path="/by-the-recipe",
         permission=Permission.CONSULTATION_READ,
-        returns=CONSULTATION,
+        returns=resources.CONSULTATION,
         many=True,
         paged=True,
     ),

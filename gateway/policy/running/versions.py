@@ -109,9 +109,9 @@ class Versions:
     ) -> Event | None:
         """Returns the last such decision, unless the opposite or another policy came after it."""
         query = select(_history).where(
-            _number == _newest(_event == said, _hash == digest),
-            _number > _newest(_event == opposite, _hash == digest),
-            _number > _newest(_event.in_(ending), _hash != digest),
+            _number == _newest(_event == said, _history.c.hash == digest),
+            _number > _newest(_event == opposite, _history.c.hash == digest),
+            _number > _newest(_event.in_(ending), _history.c.hash != digest),
         )
         row = await self._one(query)
         return _told(row) if row else None
@@ -129,7 +129,7 @@ class Versions:
         if before is not None:
             query = query.where(_number < before)
         if digest is not None:
-            query = query.where(_hash == digest)
+            query = query.where(_history.c.hash == digest)
         async with self._store.begin() as connection:
             rows = (await connection.execute(query)).all()
         return [Past(number=row.id, event=_told(row), is_kept=bool(row.is_kept)) for row in rows]
