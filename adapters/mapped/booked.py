@@ -2,9 +2,14 @@
 
 from typing import Any
 
-from adapters.base import Draft, NotFound, PatientDeceased, Record
+from adapters.base import Draft, NotFound, PatientDeceased, Record, SlotTaken
 from adapters.mapped.slots import Interval
 from adapters.values.times import instant_text
+
+
+class TakenMeanwhile(SlotTaken):
+    """The time was taken while the appointment was written: that booking was made, and undone."""
+
 
 NEW = "SCHEDULED"
 DECEASED = "DECEASED"

@@ -15,7 +15,7 @@ from adapters.base import (
     SlotTaken,
     Watched,
 )
-from adapters.mapped.booked import check_patient, difference, is_of
+from adapters.mapped.booked import TakenMeanwhile, check_patient, difference, is_of
 from adapters.mapped.diary import Block, Diary, VisitKind
 from adapters.mapped.repeated import KnownTimes, RepeatedHours
 from adapters.mapped.session import BookedVisit, Calendar, Offer, Session
@@ -125,10 +125,15 @@ class BookingFlow:
             if record["id"] not in [each["id"] for each in carrying]:
                 return BackendNonsense("the new appointment is not found by its reference")
         progress.place = ("diary", "busy")
-        return await self._clash(session, record["id"], offer, known)
+        return await self._clash(session, record["id"], draft, offer, known)
 
     async def _clash(
-        self, session: Session, appointment: str, offer: Offer, known: KnownTimes
+        self,
+        session: Session,
+        appointment: str,
+        draft: Draft,
+        offer: Offer,
+        known: KnownTimes,
     ) -> AdapterError | None:
         """Whether the appointment blocks, and nothing else does for as long as it lasts.
 
@@ -137,10 +142,12 @@ class BookingFlow:
         if not self._diary.busy:
             return None
         wanted, nothing = offer.interval, "the new appointment blocks nothing: diary.busy misses it"
-        blocks = await self._diary.blocks_of(session, [offer.calendar], wanted, known)
+        visit = VisitKind(draft.appointment_type_id, wanted.end - wanted.start)
+        blocks = await self._diary.blocks_of(session, [offer.calendar], wanted, visit, known)
         if not self._diary.knows_appointments:
             over = [each for each in blocks if each.interval.overlaps(wanted)]
-            taken = SlotTaken("the desk booked that time in between") if over[1:] else None
+            said = "the desk booked that time in between"
+            taken = TakenMeanwhile(said) if over[1:] else None
             return taken if over else BackendNonsense(nothing)
         mine: list[Block] = []
         others: list[Block] = []
@@ -151,7 +158,7 @@ class BookingFlow:
         if not any(each.overlaps(wanted) for each in own):
             return BackendNonsense(nothing)
         if any(other.interval.overlaps(each) for other in others for each in (wanted, *own)):
-            return SlotTaken("the practice's own desk took the time in between")
+            return TakenMeanwhile("the practice's own desk took the time in between")
         return None
 
     async def find(self, session: Session, draft: Draft, since: datetime) -> list[Record]:
@@ -230,10 +237,12 @@ class BookingFlow:
         begins = [each.begins for each in appointments]
         window, first = Interval(min(begins), max(begins) + MINUTE), appointments[0]
         try:
-            calendars = await self._diary.calendars(session, first.vet)
-            blocks = await self._diary.blocks_of(session, calendars, window, known, first.type)
-        except NotFound:
+            session.keys(first.vet)
+        except NotFound:  # whose it is nobody knows here
             return []
+        calendars = await self._diary.calendars(session, first.vet)
+        visit = VisitKind(first.type, self._diary.default)
+        blocks = await self._diary.blocks_of(session, calendars, window, visit, known)
         of = [None if each.key is None else session.appointment(each.key) for each in blocks]
         named = list(zip(of, blocks, strict=True))
         return [each.id for each in appointments if _is_over(each.id, named)]

@@ -152,7 +152,10 @@ class BusySource(TimesSource):
     async def read(self, session: Session, span: DiarySpan) -> list[list[Block]]:
         """What blocks the calendar within the window, and a little beyond it: row by row."""
         around = Interval(span.window.start - ROOM, span.window.end + ROOM)
-        schedule = span.calendar.schedule if self.busy.schedule is not None else None
+        of_schedule = self.busy.schedule is not None or (
+            self.busy.get is not None and "schedule" in self.busy.names
+        )
+        schedule = span.calendar.schedule if of_schedule else None
         return [
             list(self._blocks(row, around, schedule))
             for row in await session.busy(self.number, span)
@@ -344,7 +347,7 @@ class Diary:
             )
             busy, free, shifts = await session.together(
                 self.blocks(session, wide, known),
-                self._free(session, replace(wide, window=window)),
+                self._free(session, wide, window),
                 self._shifts(session, calendar),
             )
             blocked = [each.interval for each in busy]
@@ -370,8 +373,13 @@ class Diary:
                     return found
         return visit.lasts
 
-    async def _free(self, session: Session, span: DiarySpan) -> list[list[tuple[Interval, Any]]]:
-        return await session.together(*(each.read(session, span) for each in self.free))
+    async def _free(
+        self, session: Session, wide: DiarySpan, window: Interval
+    ) -> list[list[tuple[Interval, Any]]]:
+        """Rows that are booked one by one begin on the day; others may go on behind it."""
+        spans = [replace(wide, window=window) if each.is_keyed else wide for each in self.free]
+        read = zip(self.free, spans, strict=True)
+        return await session.together(*(each.read(session, span) for each, span in read))
 
     def _of_rows(
         self, calendar: Calendar, free: Sequence[Sequence[tuple[Interval, Any]]],
@@ -400,12 +408,11 @@ class Diary:
         return [block for row in rows for block in _narrowed(session, row, known)]
 
     async def blocks_of(
-        self, session: Session, calendars: Iterable[Calendar], window: Interval,
-        known: KnownTimes | None = None, type_id: str | None = None,
+        self, session: Session, calendars: Iterable[Calendar], window: Interval, visit: VisitKind,
+        known: KnownTimes,
     ) -> list[Block]:  # fmt: skip
-        """What blocks any of the calendars."""
-        spans = [DiarySpan(calendar, window, self.default, type_id) for calendar in calendars]
-        known = known or KnownTimes()
+        """What blocks any of the calendars, asked for as for that visit."""
+        spans = [DiarySpan(each, window, visit.lasts, visit.type) for each in calendars]
         found = await session.together(*(self.blocks(session, each, known) for each in spans))
         return list(chain.from_iterable(found))
 

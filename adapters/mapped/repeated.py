@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from adapters.base import AdapterError, BookedTimes, OutcomeUnknown, Record, SlotTaken
+from adapters.mapped.booked import TakenMeanwhile
 from adapters.mapped.slots import Interval
 from adapters.mapped.spans import narrowed
 from adapters.values.times import Later, TimeConverter, instant_text
@@ -94,6 +95,8 @@ class RepeatedHours:
         known = KnownTimes()
         try:
             return await ask(known)
+        except TakenMeanwhile:
+            raise
         except SlotTaken:
             booked = await self.known(known.missing)
             if not booked:

@@ -357,12 +357,21 @@ class Checker:
         elif rows.get is None:
             yield self._at_key(place, "get is missing, such as get: /vets/{vet}/hours")
         else:
-            yield from self._call(place, rows, GIVEN, ())
+            yield from self._call(place, rows, self._given(str(place[1])), ())
             yield from self._page((*place, "page"), rows.page)
             if rows.page is not None and rows.page.by == "link":
                 yield self._at_key((*place, "page"), "by: link is not possible here")
         if isinstance(rows, Owned):
             yield from self._whose(place, rows)
+
+    def _given(self, kind: str) -> dict[str, FieldShape]:
+        """What a call of the diary is given: no schedule where there are none."""
+        names = {
+            "hours": ("vet", "schedule"), "schedules": ("vet",),
+            "durations": ("vet", "schedule", "type"),
+        }.get(kind, tuple(GIVEN))  # fmt: skip
+        has = self.mapping.diary.schedules is not None
+        return {name: GIVEN[name] for name in names if has or name != "schedule"}
 
     def _whose(self, place: Place, rows: Owned) -> Iterator[Problem]:
         for name in ("vet", "schedule"):
@@ -370,24 +379,27 @@ class Checker:
                 yield from self._compared((*place, name), owner, name)
         if self.of_sql or rows.get is None or place[1] == "durations":
             return
-        if rows.owner is None and not {"vet", "schedule"} & set(rows.names):
+        named = {"vet"} if place[1] == "schedules" else {"vet", "schedule"}
+        if rows.owner is None and not named & set(rows.names):
             text = "vet is missing: it must be known whose a row is, as a parameter may be ignored"
             yield self._at_key(place, text)
 
     def _compared(self, place: Place, value: ValueSource, name: str) -> Iterator[Problem]:
         """A value that rows are chosen by: a database compares it as it is kept."""
         if not self.of_sql:
-            yield from self.conversions.problems(place, value, GIVEN[name])
+            yield from self.conversions.problems(place, value, GIVEN.get(name, TEXT))
         elif given := [each for each in _CONVERSION if getattr(value, each) is not None]:
             text = f"{name} is compared as the database keeps it; leave {_shown(given[0])} out"
             yield self.document.problem(place, text)
-        elif name != "type" and len(value.source) > 1:
+        elif name not in ("type", "key") and len(value.source) > 1:
             yield self.document.problem(place, f"{name} must be one column")
 
     def _when(self, place: Place, hours: HoursMap) -> Iterator[Problem]:
         for name in ("weekday", "day"):
             if (value := getattr(hours, name)) is not None:
                 yield from self._value((*place, name), value, TEXT)
+                if len(value.source) > 1:
+                    yield self.document.problem((*place, name), f"{name} must be one column")
 
     def _times(self, place: Place, times: TimesMap) -> Iterator[Problem]:
         yield from self._rows(place, times)
@@ -404,6 +416,8 @@ class Checker:
                 yield self.document.problem((*at, "pattern"), text)
         if times.key is not None and not self.of_sql and place[1] == "busy":
             yield from self._key((*place, "key"), times.key, "appointments")
+        elif times.key is not None:
+            yield from self._compared((*place, "key"), times.key, "key")
 
     def _slots(self, diary: DiaryMap) -> Iterator[Problem]:
         for number, slots in enumerate(diary.slots):
@@ -421,6 +435,9 @@ class Checker:
 
     def _busy(self, diary: DiaryMap) -> Iterator[Problem]:
         if not diary.busy:
+            if self.of_sql:
+                text = "busy is missing: nothing says what blocks, so a booking cannot be checked"
+                yield self._at_key(("diary",), text)
             return
         if not any(busy.key for busy in diary.busy):
             text = "no source here has a key: name that of the appointment in the one that holds"
@@ -435,6 +452,7 @@ class Checker:
         if diary.schedules is not None:
             at: Place = ("diary", "schedules")
             yield from self._rows(at, diary.schedules)
+            yield from self._compared((*at, "key"), diary.schedules.key, "key")
             if self.of_sql:
                 yield from self._has(at, diary.schedules, "vet", "s.vet_id")
             return
@@ -452,11 +470,14 @@ class Checker:
     # booking
 
     def _booking(self) -> Iterator[Problem]:
-        made: list[str] = []
+        # what a step that is only for some bookings makes is there for no others
+        made: dict[str | None, list[str]] = {None: [], "slot": [], "time": []}
         for number, step in enumerate(self.mapping.booking.steps):
-            yield from self._step(("booking", "steps", number), step, made)
-            made += [step.name] if step.name is not None else [*step.keep]
-        yield from self._appointment(made)
+            known = [*made[None], *(made[step.for_] if step.for_ is not None else ())]
+            yield from self._step(("booking", "steps", number), step, known)
+            made[step.for_] += [step.name] if step.name is not None else [*step.keep]
+        both = [name for name in made["slot"] if name in made["time"]]
+        yield from self._appointment([*made[None], *made["slot"], *made["time"]])
         yield from self._marks()
         if self.of_sql:
             return
@@ -469,8 +490,12 @@ class Checker:
         else:
             yield from self._call(("booking", "find"), booking.find, DRAFT_FIELDS, ())
             yield from self._page(("booking", "find", "page"), booking.find.page)
+            if booking.find.where is not None:
+                text = "where does not go here: what find gives is compared with the booking"
+                yield self._at_key(("booking", "find", "where"), text)
         if booking.cancel is not None:
-            yield from self._call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, made)
+            known = [*made[None], *both]
+            yield from self._call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, known)
 
     def _step(self, place: Place, step: StepMap, made: list[str]) -> Iterator[Problem]:
         if step.method:

@@ -6,69 +6,100 @@ from typing import Any
 
 from adapters.documents.document import Document, Place
 
-# Names of version 1, by where they stand (* is any part), and what version 2 calls them.
-_RENAMED: tuple[tuple[str, Place, str], ...] = (
-    ("sql", ("resources",), "source"),
-    ("sql", ("diary",), "source"),
-    ("path", ("resources",), "source"),
-    ("path", ("diary",), "source"),
-    ("path", ("booking", "calls"), "source"),
-    ("writes", ("booking",), "steps"),
-    ("calls", ("booking",), "steps"),
-    ("free", ("diary",), "slots"),
+# What version 2 calls a name of version 1, by its whole place; * is any part.
+_RENAMED: tuple[tuple[Place, str], ...] = (
+    (("booking", "writes"), "steps"),
+    (("booking", "calls"), "steps"),
+    (("diary", "free"), "slots"),
+    *(
+        ((*place, old), "source")
+        for old in ("sql", "path")
+        for place in (
+            ("resources", "*", "key"),
+            ("resources", "*", "list", "key"),
+            ("resources", "*", "fields", "*"),
+            ("resources", "*", "lists", "*", "key"),
+            ("resources", "*", "lists", "*", "fields", "*"),
+            ("diary", "*", "*", "*"),
+            ("booking", "calls", "*", "keep", "*"),
+        )
+    ),
 )
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SCALAR = re.compile(r""""[^"\\]*"|'[^']*'|[0-9:]+""").match
 Edit = tuple[int, int, str, str]
-_SCALAR = r"""(?:"[^"]*"|'[^']*'|[^\s,}#]+)"""
 
 
 def upgraded(document: Document, text: str) -> str:
     """Returns the text of a mapping, which `document` was read from, in the form of version 2.
 
-    Returns it unchanged where it is no mapping of version 1.
+    Returns it unchanged where it is no mapping of version 1. What it does not know how to rewrite
+    stays as it is, and is refused at its line when the mapping is loaded.
     """
     if not isinstance(document.data, dict) or document.data.get("version") != 1:
         return text
     lines = text.splitlines(keepends=True)
-    edits = [*_renames(document), *_weekdays(document), (*document.marks["version",], "1", "2")]
+    edits = [(*document.marks["version",], "1", "2"), *_renames(document)]
+    for place, item in _written_hours(document):
+        edits += _weekdays(document, place, item)
+        edits += _one_text(document, lines, place)
     for line, column, old, new in sorted(edits, reverse=True):
         written = lines[line - 1]
-        at = column - 1 + written.startswith(('"', "'"), column - 1)
+        at = column - 1
         if written.startswith(old, at):
             lines[line - 1] = f"{written[:at]}{new}{written[at + len(old) :]}"
-    for place, item in reversed([*_written_hours(document)]):
-        _one_text(lines, document, place, item)
-    return "".join(lines)
+    return "".join(line for line in lines if line != _GONE)
+
+
+# What is left of a line that had nothing but the end of written hours.
+_GONE = "\0\n"
 
 
 def _renames(document: Document) -> Iterator[Edit]:
     for place, (line, column) in document.keys.items():
-        for old, within, new in _RENAMED:
-            named = place[-1] == old and place[: len(within)] == within
-            # a field, a code or a kept value may have that name too
-            if named and place[-2] not in ("fields", "codes", "keep", "query", "body"):
-                yield line, column, old, new
+        for old, new in _RENAMED:
+            if len(place) == len(old) and all(
+                wanted in (part, "*") for part, wanted in zip(place, old, strict=True)
+            ):
+                yield line, column, str(place[-1]), new
 
 
-def _weekdays(document: Document) -> Iterator[Edit]:
+def _weekdays(document: Document, place: Place, item: dict[str, Any]) -> Iterator[Edit]:
     """The numbers of weekdays, in hours that are written in the file."""
-    for place, item in _written_hours(document):
-        for number, day in enumerate(item["days"]):
-            line, column = document.marks[(*place, "days", number)]
-            yield line, column, str(day), _DAYS[int(day) - 1]
+    for number, day in enumerate(item["days"]):
+        line, column = document.marks[(*place, "days", number)]
+        yield line, column, str(day), _DAYS[int(day) - 1]
 
 
-def _one_text(lines: list[str], document: Document, place: Place, item: dict[str, Any]) -> None:
-    """Makes `start` and `end` of written hours one `times`."""
-    begins, _ = document.keys[(*place, "start")]
-    ends, _ = document.keys[(*place, "end")]
-    times = f'times: ["{item["start"]}-{item["end"]}"]'
-    lines[begins - 1] = re.sub(rf"\bstart\s*:\s*{_SCALAR}", times, lines[begins - 1], count=1)
-    if re.match(r"\s*end\s*:", lines[ends - 1]):
-        del lines[ends - 1]
-    else:
-        pair = rf"(,\s*end\s*:\s*{_SCALAR})|(\bend\s*:\s*{_SCALAR}\s*,?\s*)"
-        lines[ends - 1] = re.sub(pair, "", lines[ends - 1], count=1)
+def _one_text(document: Document, lines: list[str], place: Place) -> list[Edit]:
+    """Makes `start` and `end` of written hours one `times`; nothing where they are spelt oddly."""
+    start, end = _pair(document, lines, place, "start"), _pair(document, lines, place, "end")
+    if start is None or end is None:
+        return []
+    (line, column, written, begins), (last, at, over, ends) = start, end
+    times = (line, column, written, f'times: ["{begins}-{ends}"]')
+    rest = lines[last - 1][at - 1 + len(over) :]
+    before = lines[last - 1][: at - 1]
+    if not before.strip(" ") and re.fullmatch(r"\s*(#.*)?\n?", rest):
+        return [times, (last, 1, lines[last - 1], _GONE)]
+    if found := re.match(r"\s*,\s*", rest):
+        return [times, (last, at, over + found[0], "")]
+    if found := re.search(r",\s*$", before):
+        return [times, (last, found.start() + 1, found[0] + over, "")]
+    return []
+
+
+def _pair(
+    document: Document, lines: list[str], place: Place, name: str
+) -> tuple[int, int, str, str] | None:
+    """Where a plain name and its scalar stand in one line: all that is written, and the value."""
+    line, column = document.keys[(*place, name)]
+    value_line, value_column = document.marks[(*place, name)]
+    written = lines[line - 1]
+    scalar = _SCALAR(written, value_column - 1)
+    if line != value_line or not written.startswith(name, column - 1) or scalar is None:
+        return None
+    return line, column, written[column - 1 : scalar.end()], scalar[0].strip("\"'")
 
 
 def _written_hours(document: Document) -> Iterator[tuple[Place, dict[str, Any]]]:

@@ -13,7 +13,6 @@ from adapters.mapping.loading import load_mapping, loaded_beside
 from adapters.mapping.models import MappingFile
 from adapters.rest.checks import found_in
 from adapters.rest.client import Client, address_problem
-from adapters.rest.diary import asks_by_day
 from adapters.rest.resource import Components, ResourceCalls
 from adapters.rest.session import RestDriver
 
@@ -41,7 +40,7 @@ class RestAdapter(MappedAdapter):
             hours,
             fields,
             has_reference=mapping.booking.reference is not None,
-            asked_by_day=any(map(asks_by_day, mapping.diary.busy)),
+            asked_by_day=True,
         )
         core = Core(
             mapping=mapping,

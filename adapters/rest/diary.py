@@ -10,6 +10,7 @@ from adapters.base import BackendNonsense, FieldShape
 from adapters.mapped.diary import Diary
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, TimeRow
 from adapters.mapped.slots import Interval
+from adapters.mapped.spans import lasting
 from adapters.mapping.checker import GIVEN, TEXT, TIME
 from adapters.mapping.models import (
     BusyMap,
@@ -123,6 +124,8 @@ class TimeRows(OwnedRows):
         self._longest = timedelta(days=longest or 1)
         self._start = found_value(parts.converters, times.start, TIME)
         self._end = self._value(times.end, TIME)
+        end = times.end or times.start
+        self._ends = parts.converters.moment(end, columns=len(end.expressions))
         self._minutes = path(times.minutes) if times.minutes else None
         self._days_of = diary.days_of if asks_by_day(times) else None
 
@@ -137,6 +140,8 @@ class TimeRows(OwnedRows):
     def _row(self, row: Any) -> TimeRow:
         end = None if self._end is None else self._end.plain(row)
         minutes = None if self._minutes is None else self._minutes(row)
+        if self.doubt and self._end is not None and not self._ends.instants(end):
+            lasting(minutes)  # where nobody can tell how long, it blocks the whole time
         key = None if self._key is None else self._key.read(row)
         return TimeRow(self._start.plain(row), end, minutes, key)
 

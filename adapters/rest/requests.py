@@ -73,7 +73,7 @@ class Templates:
     def _source(self, value: SentValue, shapes: Shapes) -> Fill:
         named = getattr(value, value.origin)
         if value.origin == "made":
-            return lambda values: values.made[named]
+            return lambda values: _made(values, named)
         if value.origin in ("constant", "secret"):
             constant = self.secrets[named] if value.origin == "secret" else named
             return lambda values: constant
@@ -85,7 +85,7 @@ class Templates:
         name = part[1:-1]
         if name in shapes:
             return self._written(name, Conversion(), shapes[name])
-        return lambda values: values.made[name]
+        return lambda values: _made(values, name)
 
     def _written(self, name: str, conversion: Conversion, shape: FieldShape) -> Fill:
         """The value of that name in the backend's own writing; None where there is none."""
@@ -144,3 +144,10 @@ def target(parts: Iterable[str], query: Iterable[tuple[str, Any]]) -> str:
 def text_of(value: Any) -> str:
     """A value as it stands in an address."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _made(values: TemplateValues, name: str) -> Any:
+    """What an earlier step kept; BackendNonsense where none did."""
+    if name not in values.made:
+        raise BackendNonsense(f"no step of this booking kept {name}")
+    return values.made[name]

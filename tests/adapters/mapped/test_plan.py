@@ -86,3 +86,33 @@ def test_written_hours_and_free_times_get_the_spelling_of_today(tmp_path: Path) 
     assert '    - days: [sat]\n      times: ["09:00-12:00"]\n' in made
     assert "  slots: []" in made
     assert "{fields: {path: x}}" in made  # a field may have that name
+
+
+ODD = """\
+version: 1
+booking:
+  writes:
+    - {insert: LOG, values: {calls: 3, writes: 4, path: {draft: reason}}}
+diary:
+  hours: [{days: [1], start: "08:00", end: "12:00"}, {days: [2], start: "13:00", end: "18:00"}]
+"""
+SPREAD = """\
+version: 1
+diary:
+  hours:
+    - {days: [5],
+       start: "08:00",
+       end: "12:00", vets: [4]}
+"""
+
+
+def test_what_only_looks_like_an_old_name_is_left_alone(tmp_path: Path) -> None:
+    made = {}
+    for name, text in (("odd", ODD), ("spread", SPREAD)):
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(text)
+        made[name] = upgraded(read_document(file), text)
+    assert "values: {calls: 3, writes: 4, path: {draft: reason}}" in made["odd"]
+    hours = '[{days: [mon], times: ["08:00-12:00"]}, {days: [tue], times: ["13:00-18:00"]}]'
+    assert f"  hours: {hours}\n" in made["odd"]
+    assert '       times: ["08:00-12:00"],\n       vets: [4]}\n' in made["spread"]

@@ -234,3 +234,71 @@ async def test_without_a_call_for_one_the_list_is_read_once(tmp_path: Path) -> N
         cloud.records.visits.clear()
         assert await adapter.find_overwritten(every[:8]) == Watched()
         await adapter.aclose()
+
+
+async def test_an_absence_whose_end_nobody_can_read_blocks_the_whole_day(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    cloud.records.visits = {}
+    day = TODAY + timedelta(days=1)
+    adapter = connect(url, tmp_path)
+    vet = (await adapter.read_many(ask("vets"))).records[0]["id"]
+    cloud.records.absences = []
+    assert await slots(adapter, vet, day)
+    cloud.records.absences = [
+        {"vet": key, "from": f"{day}T07:00:00+01:00", "to": "until further notice"}
+        for key in cloud.records.vets
+    ]
+    assert await slots(adapter, vet, day) == []
+    await adapter.aclose()
+
+
+async def test_what_blocks_is_asked_for_alike_before_and_after_a_booking(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    asked: list[tuple[str | None, str | None]] = []
+    answer = cloud.visits
+
+    async def noted(request: web.Request) -> web.Response:
+        if "day" in request.query:
+            asked.append((request.query.get("type"), request.query.get("minutes")))
+        return await answer(request)
+
+    cloud.visits = noted  # type: ignore[method-assign]
+    async with listening(cloud) as address:
+        change = replaced(
+            ("{day: {given: day}}", "{day: {given: day}, type: {given: type},"
+             " minutes: {given: minutes}}")
+        )  # fmt: skip
+        adapter = connect(address, tmp_path, change)
+        kind = await of_type(adapter, cloud.records.kinds[1]["label"])
+        draft = await a_draft(adapter, appointment_type_id=kind)
+        asked.clear()
+        await adapter.create_appointment(draft)
+        await adapter.aclose()
+    assert len(set(asked)) == 1
+    assert asked[0][0] is not None
+
+
+WRONG = {
+    "what only some bookings keep": (
+        "  find: {get: /visits",
+        '    - {for: slot, post: "/hold", keep: {hold: id}}\n    - post: "/confirm/{hold}"\n'
+        "  find: {get: /visits",
+        "nothing here is called hold",
+    ),
+    "a day for hours": ("get: /vets/{vet}/week", "get: /vets/{vet}/week/{day}", "called day"),
+    "a condition of the look-up": (
+        "items: visits}\n  cancel",
+        "items: visits, where: id}\n  cancel",
+        "where does not go here",
+    ),
+}
+
+
+@pytest.mark.parametrize(("right", "wrong", "said"), WRONG.values(), ids=WRONG)
+async def test_a_mapping_that_could_not_be_followed_is_refused(
+    right: str, wrong: str, said: str, url: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DocumentErrors, match=said):
+        connect(url, tmp_path, replaced((right, wrong)))
