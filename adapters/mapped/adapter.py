@@ -37,6 +37,9 @@ class SystemDriver(Protocol):
     def excludes(self) -> bool:
         """Whether `book` lets bookings and look-ups for one vet wait for one another."""
 
+    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+        """One record; an id that was never made here is NotFound without a question."""
+
     async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
         """Ask what only reads, within the time of so many reads."""
 
@@ -63,8 +66,6 @@ class PlannedReader(Protocol):
     def filterable(self) -> frozenset[str]: ...
 
     def refusal(self, condition: Condition) -> str | None: ...
-
-    def must_be_ours(self, public_id: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +104,9 @@ class MappedAdapter:
         return narrows(self.core.document, self.core.readers, resource, only)
 
     async def read_one(self, query: Query) -> Record:
-        """One record; an id that was never made here is NotFound without a question."""
+        """One record, as it was booked where it is an appointment."""
         await self._keeper.learn_query(query)
-        self.core.readers[query.resource].must_be_ours(query.id)
-        read = self._driver.read(lambda session: session.one(query.resource, query.id, query.only))
+        read = self._driver.one(query.resource, query.id, query.only)
         record = await self._keeper.kept(read)
         return await self._hours.told(record) if query.resource == "appointments" else record
 

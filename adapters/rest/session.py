@@ -227,6 +227,9 @@ class RestDriver:
     def lock(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
 
+    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+        return await self.read(lambda session: session.one(resource, public_id, only))
+
     async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
         """BackendTimeout where the calls of so many reads take too long together."""
         patience = self._parts.timeout * reads

@@ -86,10 +86,6 @@ class SqlReader:
         """Why its lists cannot leave out what a condition does; None where they can."""
         return self._conditions.refusal(condition)
 
-    def must_be_ours(self, public_id: str) -> None:
-        """NotFound, without a query, for an id that was never made here."""
-        self.key_of(public_id)
-
     def key_of(self, public_id: str) -> Any:
         """The row's raw key; NotFound, without a query, for an id that was never made here.
 

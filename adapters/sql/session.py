@@ -60,6 +60,7 @@ class SqlSession:
         self._done = Done(progress or BookingProgress())
         self.progress = self._done.progress
         self._appointments = plan.readers["appointments"]
+        self._vets: dict[str, list[Any]] = {}
 
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
         """One after the other: a connection does one thing at a time."""
@@ -103,8 +104,10 @@ class SqlSession:
 
     def _vet(self, vet: str) -> list[Any]:
         """A vet's raw key in all its spellings."""
-        reader = self._plan.readers["vets"]
-        return reader.spelt_as(reader.key_of(vet))
+        if vet not in self._vets:
+            reader = self._plan.readers["vets"]
+            self._vets[vet] = reader.spelt_as(reader.key_of(vet))
+        return self._vets[vet]
 
     def appointment(self, key: Any) -> str | None:
         with suppress(Unreadable):
@@ -227,6 +230,12 @@ class SqlDriver:
             return await flow(self.session(connection))
 
         return lambda connection: complete(answered(connection))
+
+    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+        """By its statements alone: most calls are such reads."""
+        reader = self.plan.readers[resource]
+        key = reader.key_of(public_id)
+        return await self.engine.read(lambda connection: reader.one(connection, key, only))
 
     async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:
         return await self.engine.read(self.work(flow))
