@@ -95,8 +95,8 @@ class RepeatedHours:
         known = KnownTimes()
         try:
             return await ask(known)
-        except TakenMeanwhile:
-            raise
+        except TakenMeanwhile as error:
+            raise SlotTaken(str(error)) from error
         except SlotTaken:
             booked = await self.known(known.missing)
             if not booked:

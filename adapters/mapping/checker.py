@@ -473,10 +473,9 @@ class Checker:
         # what a step that is only for some bookings makes is there for no others
         made: dict[str | None, list[str]] = {None: [], "slot": [], "time": []}
         for number, step in enumerate(self.mapping.booking.steps):
-            known = [*made[None], *(made[step.for_] if step.for_ is not None else ())]
+            known = self._made_for(step.for_, made)
             yield from self._step(("booking", "steps", number), step, known)
             made[step.for_] += [step.name] if step.name is not None else [*step.keep]
-        both = [name for name in made["slot"] if name in made["time"]]
         yield from self._appointment([*made[None], *made["slot"], *made["time"]])
         yield from self._marks()
         if self.of_sql:
@@ -494,8 +493,19 @@ class Checker:
                 text = "where does not go here: what find gives is compared with the booking"
                 yield self._at_key(("booking", "find", "where"), text)
         if booking.cancel is not None:
-            known = [*made[None], *both]
+            known = self._made_for(None, made)
             yield from self._call(("booking", "cancel"), booking.cancel, DRAFT_FIELDS, known)
+
+    def _made_for(self, which: str | None, made: Mapping[str | None, list[str]]) -> list[str]:
+        """What has been made in every booking of a slot row, or of another time, or of both."""
+        slots = self.mapping.diary.slots
+        happens = {
+            "slot": any(each.key is not None for each in slots),
+            "time": bool(self.mapping.diary.hours) or any(each.key is None for each in slots),
+        }
+        kinds = [which] if which is not None else [kind for kind in happens if happens[kind]]
+        shared = set(made[kinds[0]]).intersection(*(made[kind] for kind in kinds)) if kinds else ()
+        return [*made[None], *shared]
 
     def _step(self, place: Place, step: StepMap, made: list[str]) -> Iterator[Problem]:
         if step.method:
