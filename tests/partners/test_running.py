@@ -184,7 +184,8 @@ def test_a_copy_takes_in_what_changed_and_forgets_what_is_gone_when_it_is_made_a
     assert run("python sync.py", tmp_path, clinic.environment) == first.replace(
         first.split()[0], "0", 1
     )
-    now = datetime.now(ZoneInfo("Europe/Paris")).strftime("%Y-%m-%d %H:%M:%S")
+    began = datetime.now(UTC)
+    now = began.astimezone(ZoneInfo("Europe/Paris")).strftime("%Y-%m-%d %H:%M:%S")
     [changed, gone] = some_clients(clinic)
     clinic.ask("UPDATE PERSONNES SET PRENOM = 'Zoé', DT_MODIF = ? WHERE ID_PERS = ?", now, changed)
     clinic.ask("UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS = ?", gone)
@@ -194,7 +195,8 @@ def test_a_copy_takes_in_what_changed_and_forgets_what_is_gone_when_it_is_made_a
     assert some == f"1 of {count} clients came\n"
     assert whole == f"{count - 1} of {count - 1} clients came\n"
     kept = json.loads((tmp_path / "clients.json").read_text())["records"]
-    assert sum(each["updatedAt"] >= now[:10] for each in kept.values()) == 1
+    since = began.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert sum(each["updatedAt"] >= since for each in kept.values()) == 1
 
 
 def some_clients(clinic: Clinic) -> Any:
