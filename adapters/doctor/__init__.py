@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from adapters.base import Adapter
 from adapters.documents.problems import Problem
 from adapters.examination import Examinable, Examination, Finding, LeftOut, Survey, Surveyable
-from adapters.mapping.filled import filled_fields
+from adapters.mapped.plan import filled_fields
 
 DOCTORS = {
     "adapters.sql.adapter": "adapters.doctor.sql",

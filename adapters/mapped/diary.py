@@ -424,9 +424,9 @@ class Diary:
             raise BackendNonsense("beyond the calendar") from error
 
     def days_of(self, window: Interval) -> list[date]:
-        """The local days that a window touches."""
-        first = self.day_of(window.start)
-        last = self.day_of(window.end - timedelta(microseconds=1))
+        """The local days that a window touches; OverflowError beyond the calendar."""
+        last_moment = window.end - timedelta(microseconds=1)
+        first, last = (each.astimezone(self.zone).date() for each in (window.start, last_moment))
         return [first + number * ONE_DAY for number in range((last - first).days + 1)]
 
 

@@ -155,3 +155,20 @@ def _null(found: FieldPlan) -> str:
     if found.shape.format in ("date", "date-time"):
         none += found.source.zero if found.source.zero is not None else ZERO_DATES
     return ", ".join(["null", *(each or "''" for each in none)])
+
+
+FilledFields = Mapping[str, frozenset[str]]
+
+
+def filled_fields(resources: Mapping[str, ResourceMap]) -> FilledFields:
+    """Returns the fields that a mapping fills, by resource, those of lists inside included."""
+    return {name: frozenset(_paths(each)) for name, each in resources.items()}
+
+
+def _paths(resource: ResourceMap) -> Iterator[str]:
+    yield "id"
+    yield from resource.fields
+    for name, nested in resource.lists.items():
+        if nested.key is not None:
+            yield f"{name}[].id"
+        yield from (f"{name}[].{each}" for each in nested.fields)

@@ -245,6 +245,8 @@ def explain(resource: str, config: Path | None, as_json: bool) -> None:
     settings = load_settings(config).backend
     if settings.mapping is None:
         fail("backend.mapping is not set: it names the mapping to explain")
+    if settings.adapter not in ("sql", "rest"):
+        fail(f"backend.adapter is {settings.adapter}, which no mapping describes: read its code")
     all_shapes = shapes()
     mapping, _ = load_mapping(settings.mapping, all_shapes, settings.adapter, credentials(settings))
     if resource not in mapping.resources:
@@ -277,8 +279,9 @@ def upgrade(mapping: Path, config: Path | None, as_json: bool) -> None:
     from adapters.documents.document import read_document
     from adapters.mapping.upgrade import upgraded
 
+    document = read_document(mapping)
     text = mapping.read_text(encoding="utf-8")
-    made = upgraded(read_document(mapping), text)
+    made = upgraded(document, text)
     if made == text:
         today = f"{mapping}: it has the form of today already"
         say({"rewritten": 0, "old": None}, [today], as_json=as_json)
